@@ -1,0 +1,140 @@
+"""The benchmark: ``python -m benchmarks [--quick] [--only speed,memory] [--sets a9a,w8a]``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from pathlib import Path
+
+THREADS = "2"
+if __name__ == "__main__":
+    # Read once, when the libraries are loaded; processes started from here inherit them.
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = THREADS
+
+from benchmarks import machine, memory, path, quality, report, speed, startup  # noqa: E402
+from benchmarks.bars import Bar  # noqa: E402
+from benchmarks.plan import Plan  # noqa: E402
+from benchmarks.sets import SOURCES, select  # noqa: E402
+
+PARTS = {"speed": speed, "path": path, "memory": memory, "startup": startup, "quality": quality}
+RESULTS = Path(__file__).parent / "results"
+FULL_REPEATS, QUICK_REPEATS = 5, 3
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--quick", action="store_true", help="small sets, few repeats, no restarts: under a minute"
+    )
+    parser.add_argument("--only", metavar="PARTS", type=_names, help=f"some of {','.join(PARTS)}")
+    parser.add_argument(
+        "--sets", type=_names, help=f"some of {','.join(source.name for source in SOURCES)}"
+    )
+    parser.add_argument("--repeats", type=int, help=f"of each timing; {FULL_REPEATS} by default")
+    parser.add_argument(
+        "--quality", action=argparse.BooleanOptionalAction, default=None,
+        help="compare objectives with 20 restarts, which is slow; part of every run but --quick",
+    )  # fmt: skip
+    parser.add_argument(
+        "--time-limit", type=float, default=300.0, help="seconds per set for the restarts"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="folder for results; narrowed runs go to results/partial"
+    )
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.only or () if name not in PARTS]
+    if unknown:
+        parser.error(f"unknown parts {unknown}; there are {', '.join(PARTS)}")
+    if options.repeats is not None and options.repeats < 1:
+        parser.error(f"--repeats must be at least 1, got {options.repeats}")
+    return options
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def parts_of(options: argparse.Namespace) -> list[str]:
+    """Return the parts to run."""
+    wanted = options.only or list(PARTS)
+    quality = options.quality
+    if quality is None:
+        quality = "quality" in options.only if options.only else not options.quick
+    return [name for name in wanted if name != "quality"] + ["quality"] * quality
+
+
+def folder_of(options: argparse.Namespace) -> Path:
+    """Return where results go: only runs on all sets with all repeats replace the full ones."""
+    narrowed = options.quick or options.sets or (options.repeats or FULL_REPEATS) < FULL_REPEATS
+    return options.out or (RESULTS / "partial" if narrowed else RESULTS)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(arguments)
+    try:
+        sources = select(options.sets, options.quick)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    default = QUICK_REPEATS if options.quick else FULL_REPEATS
+    plan = Plan(
+        sources, options.repeats or default, time_limit=options.time_limit, quick=options.quick
+    )
+    folder = folder_of(options)
+    done: list[str] = []
+    failed: list[str] = []
+    try:
+        for name in parts_of(options):
+            try:
+                run_part(name, plan, folder)
+                done.append(name)
+            except Exception:
+                traceback.print_exc()
+                failed.append(name)
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; results kept of: {', '.join(done) or 'no part'}", file=sys.stderr)
+        return 130
+    finally:
+        if done:
+            write_summary(folder)
+    if failed:
+        print(f"failed, nothing written: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def run_part(name: str, plan: Plan, folder: Path) -> None:
+    """Measure one part and write its results."""
+    plan.say(f"== {name}")
+    described = machine.describe()
+    part = PARTS[name]
+    rows = part.run(plan)
+    if not rows:
+        plan.say(f"{name}: nothing measured, nothing written")
+        return
+    page = report.part_page(name, part.bars(rows), part.tables(rows), described)
+    report.write(folder / f"{name}.csv", report.csv_text(rows))
+    report.write(folder / f"{name}.md", page)
+    report.remember(folder, name, described)
+
+
+def write_summary(folder: Path) -> None:
+    """Collect the promises of all parts that have results, and print them."""
+    runs = report.recall(folder)
+    sections = ["# Benchmark: what was promised"]
+    for name, part in PARTS.items():
+        if name not in runs or not (folder / f"{name}.csv").exists():
+            sections.append(f"## {name}\n\nnot measured")
+            continue
+        bars: list[Bar] = part.bars(report.read_csv(folder / f"{name}.csv"))
+        when = f"{runs[name]['date']}, commit {runs[name]['commit']}"
+        sections.append(f"## {name}\n\n{when}; details in {name}.md\n\n{report.bars_table(bars)}")
+    text = "\n\n".join(sections)
+    report.write(folder / "summary.md", text + "\n")
+    print(f"\n{text}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""The data: sets read from the data folder and sets generated here, each with a test part."""
+
+from __future__ import annotations
+
+import bz2
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import normalize
+
+DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
+TEST_SHARE = 0.2
+LABEL_NOISE = 0.05
+
+
+class MissingData(Exception):
+    """A set cannot be had here; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows and labels in {-1, +1}, to train and to test on."""
+
+    name: str
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows to train on."""
+        return int(self.X.shape[0])
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the training rows in memory."""
+        return nbytes(self.X)
+
+
+@dataclass(frozen=True)
+class Source:
+    """How to get a set.
+
+    Attributes
+    ----------
+    name : str
+        What `--sets` calls it.
+    build : callable
+        Returns (X, y, X_test, y_test), or raises MissingData.
+    full, quick : bool
+        Whether it belongs to the full benchmark, and to the quick one.
+    """
+
+    name: str
+    build: Callable[[], tuple[Any, np.ndarray, Any, np.ndarray]]
+    full: bool = True
+    quick: bool = False
+
+    def load(self) -> Dataset:
+        """Return the data, or raise MissingData."""
+        return Dataset(self.name, *self.build())
+
+
+def nbytes(X: Any) -> int:
+    """Return the size of a matrix in memory."""
+    if sp.issparse(X):
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    return int(X.nbytes)
+
+
+# ------------------------------------------------------------------------------- from files
+
+
+def data_file(*parts: str) -> Path:
+    """Return a file of the data folder ($HTSVM_DATA), or raise MissingData."""
+    folder = Path(os.environ.get("HTSVM_DATA") or DEFAULT_FOLDER)
+    if not folder.is_dir():
+        raise MissingData("no data folder; set HTSVM_DATA to one")
+    path = folder.joinpath(*parts)
+    if not path.is_file():
+        raise MissingData(f"the data folder holds no {'/'.join(parts)}")
+    return path
+
+
+def narrow(X: Any) -> sp.csr_matrix:
+    """Return X as CSR with sorted 32-bit indices, which is all that LinearSVC accepts."""
+    X = sp.csr_matrix(X, dtype=np.float64)
+    X.sum_duplicates()
+    if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        raise MissingData("too many stored values for 32-bit indices")
+    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return sp.csr_matrix(parts, shape=X.shape)
+
+
+def signs(positive: np.ndarray) -> np.ndarray:
+    """Return +1 where `positive`, else -1."""
+    return np.where(positive, 1, -1)
+
+
+def libsvm(folder: str, name: str, n_features: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    X, y = load_svmlight_file(data_file(folder, f"{name}.bz2"), n_features=n_features)
+    X_test, y_test = load_svmlight_file(data_file(folder, f"{name}.t.bz2"), n_features=n_features)
+    return narrow(X), signs(y > 0), narrow(X_test), signs(y_test > 0)
+
+
+def hold_out(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    X, X_test, y, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=0, stratify=y)
+    return X, y, X_test, y_test
+
+
+def skin() -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    with bz2.open(data_file("large", "Skin_NonSkin.txt.bz2"), "rt") as lines:
+        table = np.loadtxt(lines)
+    return hold_out(np.ascontiguousarray(table[:, :3] / 127.5 - 1.0), signs(table[:, 3] == 1))
+
+
+def susy() -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    content = scipy.io.loadmat(data_file("large", "SUSY_sample30000.mat"))
+    X, y, X_test, y_test = hold_out(narrow(content["X"]), signs(content["y"].ravel() > 0))
+    return narrow(X), y, narrow(X_test), y_test
+
+
+# -------------------------------------------------------------------------------- generated
+
+
+def flip(y: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Return labels of which a random share has the wrong sign."""
+    return np.where(rng.random(len(y)) < share, -y, y)
+
+
+def gaussians(m: int, m_test: int = 100_000) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    """Return the paper's two Gaussians in the plane, equal classes; a fresh sample to test on."""
+    rng = np.random.default_rng(0)
+
+    def sample(size: int) -> tuple[np.ndarray, np.ndarray]:
+        y = signs(np.arange(size) % 2 == 0)
+        X = rng.normal(size=(size, 2)) * np.sqrt([0.2, 3.0]) + y[:, None] * np.array([0.5, -3.0])
+        return X, y
+
+    return (*sample(m), *sample(m_test))
+
+
+def dense(m: int, n: int, m_test: int = 20_000) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    """Return a noisy linear rule on normal features; 5 % of the training labels are wrong."""
+    rng = np.random.default_rng(1)
+    rule = rng.normal(size=n) / np.sqrt(n)
+
+    def sample(size: int) -> tuple[np.ndarray, np.ndarray]:
+        X = rng.normal(size=(size, n))
+        return X, signs(X @ rule + 0.3 * rng.normal(size=size) > 0)
+
+    X, y = sample(m)
+    X_test, y_test = sample(m_test)
+    return X, flip(y, LABEL_NOISE, rng), X_test, y_test
+
+
+def text(
+    m: int, n: int, m_test: int = 10_000, mean_length: float = 80.0
+) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    """Return documents of Zipf-distributed words as normalised tf-idf rows.
+
+    The labels follow a linear rule; 5 % of the training labels are wrong.
+    """
+    rng = np.random.default_rng(2)
+    total = m + m_test
+    lengths = np.maximum(5, rng.lognormal(np.log(mean_length) - 0.18, 0.6, total)).astype(int)
+    share = np.cumsum(1.0 / np.arange(1, n + 1) ** 0.9)
+    words = np.searchsorted(share / share[-1], rng.random(lengths.sum()))
+    rows = np.repeat(np.arange(total), lengths)
+    counts = sp.csr_matrix((np.ones(len(words)), (rows, words)), shape=(total, n))
+    counts.sum_duplicates()
+    documents = np.bincount(counts.indices, minlength=n)
+    counts.data = 1.0 + np.log(counts.data)
+    counts.data *= np.log((1.0 + total) / (1.0 + documents))[counts.indices]
+    X = narrow(normalize(counts))
+    score = X @ rng.normal(size=n)
+    y = signs(score > np.median(score))
+    return narrow(X[:m]), flip(y[:m], LABEL_NOISE, rng), narrow(X[m:]), y[m:]
+
+
+# --------------------------------------------------------------------------------- the list
+
+SOURCES = (
+    Source("a1a", partial(libsvm, "libsvm", "a1a", 123), full=False, quick=True),
+    Source("w5a", partial(libsvm, "libsvm", "w5a", 300), full=False),
+    Source("a9a", partial(libsvm, "libsvm", "a9a", 123), quick=True),
+    Source("w8a", partial(libsvm, "libsvm", "w8a", 300)),
+    Source("ijcnn1", partial(libsvm, "large", "ijcnn1", 22)),
+    Source("reuters", partial(libsvm, "large", "reuters_lasvm", 8315)),
+    Source("skin", skin),
+    Source("susy", susy),
+    Source("gaussians-1e4", partial(gaussians, 10**4), quick=True),
+    Source("gaussians-1e5", partial(gaussians, 10**5)),
+    Source("gaussians-1e6", partial(gaussians, 10**6)),
+    Source("dense-small", partial(dense, 5_000, 20, 5_000), full=False, quick=True),
+    Source("dense", partial(dense, 200_000, 100)),
+    Source("text-small", partial(text, 3_000, 5_000, 2_000), full=False),
+    Source("text", partial(text, 50_000, 50_000)),
+)
+
+
+def select(names: Iterable[str] | None, quick: bool) -> list[Source]:
+    """Return the named sources, or those of the full or the quick benchmark."""
+    if names is None:
+        return [source for source in SOURCES if (source.quick if quick else source.full)]
+    known = {source.name: source for source in SOURCES}
+    wanted = list(names)
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise ValueError(f"unknown sets {unknown}; there are {', '.join(known)}")
+    return [known[name] for name in wanted]

@@ -1,0 +1,208 @@
+"""Fit times beside those of the rivals, and where the time goes."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bars import Bar, Row, at_most, every
+from benchmarks.plan import Plan
+from benchmarks.report import markdown_table, number, percent
+from benchmarks.rivals import DEFAULT, HINGE, OURS, RIVALS
+from benchmarks.sets import Dataset, gaussians
+from benchmarks.timing import Timings, interleaved, median_seconds
+
+LARGE = 20_000
+
+
+def run(plan: Plan) -> list[Row]:
+    """Time all rivals on all sets, in one process."""
+    _warm_up()
+    rows = []
+    for data in plan.datasets():
+        pass_seconds = _one_pass(data.X)
+        for C in plan.penalties:
+            row = _measure(data, C, plan.repeats)
+            row["pass_ms"] = 1e3 * pass_seconds
+            row["htsvc_seconds_in_passes"] = row["htsvc_seconds"] / pass_seconds
+            rows.append(row)
+            plan.say(_progress(row))
+    return rows
+
+
+def _warm_up() -> None:
+    """Fit everything once on little data: late imports are the business of the startup part."""
+    X, y, _, _ = gaussians(200, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for rival in RIVALS:
+            rival.make(1.0, len(y)).fit(X, y)
+
+
+def _one_pass(X: Any) -> float:
+    w = np.random.default_rng(0).normal(size=X.shape[1])
+    return median_seconds(lambda: X @ w)
+
+
+def _measure(data: Dataset, C: float, repeats: int) -> Row:
+    works = {rival.key: partial(_fit, rival.make, C, data) for rival in RIVALS}
+    timings = interleaved(works, repeats, never_fewer=(OURS.key,))
+    m, n = data.X.shape
+    row: Row = {"set": data.name, "m": m, "n": n, "C": C, "repeats": repeats}
+    for rival in RIVALS:
+        row.update(_columns(rival.key, timings[rival.key], data))
+    ours = timings[OURS.key]
+    row["ratio_linearsvc"] = ours.median / timings[DEFAULT.key].median
+    row["ratio_linearsvc_hinge"] = ours.median / timings[HINGE.key].median
+    row["certified"] = False
+    if ours.result is not None:
+        row.update(_own_columns(ours))
+    return row
+
+
+def _fit(make: Any, C: float, data: Dataset) -> Any:
+    return make(C, data.n_samples).fit(data.X, data.y)
+
+
+def _columns(key: str, timings: Timings, data: Dataset) -> Row:
+    fitted = timings.result
+    return {
+        f"{key}_seconds": timings.median,
+        f"{key}_seconds_min": min(timings.seconds, default=float("nan")),
+        f"{key}_seconds_max": max(timings.seconds, default=float("nan")),
+        f"{key}_repeats": len(timings.seconds),
+        f"{key}_unconverged": timings.unconverged,
+        f"{key}_accuracy": None if fitted is None else fitted.score(data.X_test, data.y_test),
+        f"{key}_error": timings.error,
+    }
+
+
+def _own_columns(timings: Timings) -> Row:
+    """Return what only our estimator knows of its fit (of the last repeat)."""
+    fitted = timings.result
+    certificate = fitted.certificate_[0]
+    parts, wall = fitted.seconds_[0], timings.seconds[-1]
+    named = ("passes", "newton_systems", "line_searches")
+    shares = {f"share_{name}": parts[name] / wall for name in named}
+    return {
+        "certified": bool(certificate.certified) and not timings.unconverged,
+        "residual": certificate.residual,
+        "local_minimizer": certificate.local_minimizer,
+        "passes": fitted.n_passes_,
+        **shares,
+        "share_solver_other": parts["other"] / wall,
+        "share_outside_solver": 1.0 - parts["total"] / wall,
+        "support": len(fitted.support_),
+        "ignored": len(fitted.ignored_),
+        "objective": float(fitted.objective_[0]),
+        "convex_objective": certificate.convex_objective,
+        "trivial_objective": certificate.trivial_objective,
+    }
+
+
+def _progress(row: Row) -> str:
+    times = "  ".join(f"{rival.label} {number(row[f'{rival.key}_seconds'])} s" for rival in RIVALS)
+    verdict = "certified" if row["certified"] else "NOT certified"
+    return f"{row['set']}, C = {row['C']:g}: {times}  ({verdict})"
+
+
+# ----------------------------------------------------------------------------------- report
+
+
+def bars(rows: list[Row]) -> list[Bar]:
+    """Compare with what was promised."""
+    small = [row for row in rows if row["m"] < LARGE]
+    large = [row for row in rows if row["m"] >= LARGE]
+    ratio = "fit time over LinearSVC()"
+    hinge = 'fit time over LinearSVC(loss="hinge")'
+    return [
+        at_most(f"{ratio}, median <= 0.5", rows, "ratio_linearsvc", 0.5, worst=False),
+        at_most(f"{ratio}, below {LARGE:,} samples <= 2", small, "ratio_linearsvc", 2.0),
+        at_most(f"{ratio}, from {LARGE:,} samples up <= 1", large, "ratio_linearsvc", 1.0),
+        at_most(f"{hinge}, median <= 0.3", rows, "ratio_linearsvc_hinge", 0.3, worst=False),
+        every("certified at tol = 1e-3 every time", rows, "certified"),
+        at_most("passes, median <= 80", rows, "passes", 80.0, worst=False),
+        _never_above(rows, "convex_objective", "the convex start"),
+        _never_above(rows, "trivial_objective", "the constant classifier"),
+    ]
+
+
+def _never_above(rows: list[Row], column: str, name: str) -> Bar:
+    share = "objective_share"
+    compared = [{**row, share: row["objective"] / row[column]} for row in rows if row.get(column)]
+    return at_most(f"objective never above that of {name} (share <= 1)", compared, share, 1.0)
+
+
+def tables(rows: list[Row]) -> str:
+    """Render as Markdown."""
+    return "\n\n".join(
+        [
+            "## Seconds\n\nMedians of interleaved repeats. `*`: so slow that it got fewer repeats; "
+            "`!`: gave a ConvergenceWarning (stopped at its iteration limit).",
+            markdown_table([_time_cells(row) for row in rows]),
+            "## Work\n\nOne pass is one product `X @ w` (NumPy or SciPy). *Passes*: products "
+            "counted by the fit; *time in passes*: fit time over the time of one pass. Shares of "
+            "the time of a fit: in passes, in Newton systems, in line searches, in the rest of the "
+            "solver (Python and O(m) vector work), outside the solver (checks of the input, "
+            "certificate, attributes).",
+            markdown_table([_work_cells(row) for row in rows]),
+            "## Result of the fit",
+            markdown_table([_result_cells(row) for row in rows]),
+            "## Test accuracy (%)",
+            markdown_table([_accuracy_cells(row) for row in rows]),
+        ]
+    )
+
+
+def _head(row: Row) -> dict[str, str]:
+    return {"set": row["set"], "m x n": f"{row['m']:,} x {row['n']:,}", "C": f"{row['C']:g}"}
+
+
+def _time_cells(row: Row) -> dict[str, str]:
+    cells = _head(row)
+    for rival in RIVALS:
+        cells[rival.label] = _time_cell(row, rival.key)
+    cells["ours / LinearSVC"] = number(row["ratio_linearsvc"])
+    cells["ours / hinge"] = number(row["ratio_linearsvc_hinge"])
+    return cells
+
+
+def _time_cell(row: Row, key: str) -> str:
+    if row.get(f"{key}_error"):
+        return "failed"
+    text = number(row[f"{key}_seconds"])
+    text += "*" if row[f"{key}_repeats"] < row["repeats"] else ""
+    return text + ("!" if row[f"{key}_unconverged"] else "")
+
+
+def _work_cells(row: Row) -> dict[str, str]:
+    cells = _head(row)
+    cells["one pass (ms)"] = number(row["pass_ms"])
+    cells["passes"] = number(row.get("passes"))
+    cells["time in passes"] = number(row["htsvc_seconds_in_passes"])
+    for name in ("passes", "newton_systems", "line_searches", "solver_other", "outside_solver"):
+        cells[f"% {name.replace('_', ' ')}"] = percent(row.get(f"share_{name}"))
+    return cells
+
+
+def _result_cells(row: Row) -> dict[str, str]:
+    cells = _head(row)
+    cells["certified"] = "yes" if row["certified"] else "NO"
+    cells["residual"] = number(row.get("residual"), 2)
+    cells["local minimiser"] = str(row.get("local_minimizer", ""))
+    cells["support vectors"] = f"{row.get('support', '')}"
+    cells["ignored"] = f"{row.get('ignored', '')}"
+    cells["objective"] = number(row.get("objective"), 6)
+    cells["convex start"] = number(row.get("convex_objective"), 6)
+    cells["constant"] = number(row.get("trivial_objective"), 6)
+    return cells
+
+
+def _accuracy_cells(row: Row) -> dict[str, str]:
+    cells = _head(row)
+    for rival in RIVALS:
+        cells[rival.label] = percent(row.get(f"{rival.key}_accuracy"), 2)
+    return cells

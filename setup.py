@@ -1,0 +1,67 @@
+"""Build the optional compiled kernels; everything else is in pyproject.toml.
+
+The extension is an accelerator, not a requirement: where no C compiler works, the package
+installs without it and `htsvm.linalg` serves the same functions from NumPy. OpenMP is used
+where the compiler offers it.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+# Sums may be reordered so that dot products use vector instructions; NaN and infinity keep
+# their meaning (inputs are checked before they get here, but intermediate values may overflow).
+OPTIMISE = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fassociative-math", "-fno-signed-zeros"]
+
+
+class BuildKernels(build_ext):
+    """`build_ext` that asks the compiler for OpenMP and never lets a failure stop the install."""
+
+    def build_extension(self, ext):
+        if self.compiler.compiler_type == "msvc":
+            ext.extra_compile_args = ["/O2", "/openmp"]
+        else:
+            ext.extra_compile_args = [*OPTIMISE]
+            if self._compiler_accepts("-fopenmp"):
+                ext.extra_compile_args.append("-fopenmp")
+                ext.extra_link_args = ["-fopenmp"]
+        super().build_extension(ext)
+
+    def _compiler_accepts(self, flag):
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "probe.c"
+            source.write_text("#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n")
+            try:
+                objects = self.compiler.compile([str(source)], output_dir=folder, extra_postargs=[flag])
+                self.compiler.link_executable(objects, str(Path(folder) / "probe"), extra_postargs=[flag])
+            except Exception:
+                return False
+        return True
+
+
+def kernels():
+    """Return the extension, or nothing where Cython is missing or `HTSVM_NO_EXTENSION` is set."""
+    if os.environ.get("HTSVM_NO_EXTENSION"):
+        return []
+    try:
+        from Cython.Build import cythonize
+    except ImportError:
+        print("htsvm: Cython is missing, installing without compiled kernels", file=sys.stderr)
+        return []
+    return cythonize(
+        [
+            Extension(
+                "htsvm.linalg._compiled",
+                ["src/htsvm/linalg/_compiled.pyx"],
+                include_dirs=["src/htsvm/linalg"],
+                optional=True,
+            )
+        ],
+    )
+
+
+setup(ext_modules=kernels(), cmdclass={"build_ext": BuildKernels})

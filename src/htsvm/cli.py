@@ -1,0 +1,104 @@
+"""The command line: ``htsvm demo``, ``htsvm versions``.
+
+Typer and rich come with the extra "demo" and are imported only when a command runs, so that the
+package itself does not need them.
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+NEEDED = ("typer", "rich", "matplotlib")
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line, or say what to install for it."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        sys.exit(
+            f"htsvm: the command line needs {', '.join(missing)}. Install with:\n"
+            '  pip install "htsvm[demo]"'
+        )
+    try:
+        build_app()(prog_name="htsvm")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def build_app() -> Any:
+    """Return the Typer application with all commands."""
+    import typer
+
+    app = typer.Typer(
+        help="Support vector machines for data whose labels cannot all be trusted.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_show_locals=False,
+    )
+
+    @app.command()
+    def demo(
+        output: Annotated[
+            Path, typer.Option("--output", "-o", help="Where to write the HTML report.")
+        ] = Path("htsvm-demo.html"),
+        quick: Annotated[
+            bool, typer.Option("--quick", help="Fewer settings, in a few seconds.")
+        ] = False,
+        seed: Annotated[int, typer.Option(min=0, help="Drives splits, noise and solvers.")] = 0,
+    ) -> None:
+        """Compare HTSVC with its rivals while training labels are flipped."""
+        try:
+            _demo(output, quick=quick, seed=seed)
+        except OSError as error:
+            typer.echo(
+                f"htsvm: cannot write the report to {output}: {error.strerror or error}", err=True
+            )
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            typer.echo("htsvm: interrupted; no report was written.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+
+    @app.command()
+    def versions() -> None:
+        """Show the versions of everything involved, for bug reports."""
+        from htsvm import show_versions
+
+        show_versions()
+
+    return app
+
+
+def _demo(output: Path, *, quick: bool, seed: int) -> None:
+    """Run the experiment with a progress bar, print its tables and write the report."""
+    from dataclasses import replace
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from htsvm.demo.experiment import FULL, QUICK, run, tasks
+    from htsvm.demo.output import written_whole
+    from htsvm.demo.report import write_report
+    from htsvm.demo.summary import complaints_in_words, means_in_words, panels, wins_in_words
+    from htsvm.demo.table import terminal_table
+
+    console = Console()
+    settings = replace(QUICK if quick else FULL, seed=seed)
+    with written_whole(output) as file:
+        with Progress(console=console, transient=True) as progress:
+            bar = progress.add_task("Fitting", total=len(tasks(settings)) + 1)
+            results = run(settings, lambda: progress.advance(bar))
+            progress.update(bar, description="Drawing")
+            write_report(results, file)
+        shown = panels(results)
+        for panel in shown:
+            console.print(terminal_table(panel))
+        console.print(wins_in_words(shown))
+        console.print(means_in_words(shown))
+        console.print(complaints_in_words(results))
+        console.print(
+            f"C chosen by {settings.folds}-fold cross-validation on the noisy training data, for "
+            f"every method alike; {results.seconds:.0f} s of fits."
+        )
+    console.print(f"Report: {output}", soft_wrap=True, highlight=False)

@@ -1,0 +1,177 @@
+"""The figures of the report, as SVG that takes its ink from the page around it."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from sklearn.svm import LinearSVC
+
+from htsvm import HTSVC
+from htsvm.demo.data import (
+    BAYES_ACCURACY,
+    BREAST_CANCER,
+    GAUSSIANS,
+    ONE_SIDED,
+    SYMMETRIC,
+    Split,
+    load,
+    with_noise,
+)
+from htsvm.demo.summary import Panel
+from htsvm.plotting import plot_boundary, plot_history, plot_losses
+
+# Stands for the colour of the page's text, so that one SVG serves light, dark and paper.
+INK = "#123456"
+STYLE: dict[Any, Any] = {
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "grid.alpha": 0.15,
+    "grid.color": INK,
+    "legend.fontsize": 9,
+    "legend.labelcolor": INK,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "htsvm",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+# HTSVC first and strongest, then its rivals; told apart without colour by their markers.
+LOOKS = (
+    {"color": "#d55e00", "marker": "o", "lw": 2.4, "zorder": 5},
+    {"color": "#0072b2", "marker": "s", "lw": 1.4},
+    {"color": "#009e73", "marker": "^", "lw": 1.4},
+    {"color": "#cc79a7", "marker": "D", "lw": 1.4},
+    {"color": "#8c8c8c", "marker": "v", "lw": 1.4},
+)
+WIDTH = 5.4
+
+# The noise of the fits that are shown singly.
+SHOWN_RATE = 0.3
+
+
+@dataclass(frozen=True)
+class SingleFit:
+    """One fit, shown in detail.
+
+    Attributes
+    ----------
+    model : object
+        The fitted classifier.
+    split : Split
+        What it was fitted to.
+    """
+
+    model: Any
+    split: Split
+
+
+def fit_for_convergence(seed: int) -> SingleFit:
+    """Fit HTSVC to noisy breast cancer data, whose convergence and certificate are shown."""
+    split = with_noise(load(BREAST_CANCER, seed), SYMMETRIC, SHOWN_RATE, seed + 1)
+    return SingleFit(HTSVC(random_state=seed).fit(split.X, split.y), split)
+
+
+def fits_for_boundaries(seed: int) -> list[SingleFit]:
+    """Fit HTSVC and LinearSVC to the plane data, where one class has wrong labels."""
+    split = with_noise(load(GAUSSIANS, seed), ONE_SIDED, SHOWN_RATE, seed + 1)
+    models = [HTSVC(random_state=seed), LinearSVC(random_state=seed)]
+    return [SingleFit(model.fit(split.X, split.y), split) for model in models]
+
+
+def accuracy_figure(panel: Panel) -> str:
+    """Return the curves of test accuracy under growing noise, with bands of one deviation."""
+    with _figure(4.0) as (ax, finish):
+        rates = 100.0 * np.array(panel.rates)
+        for row, look in zip(panel.rows, LOOKS, strict=True):
+            mean, spread = 100.0 * np.array(row.mean), 100.0 * np.array(row.spread)
+            ax.fill_between(
+                rates, mean - spread, mean + spread, color=look["color"], alpha=0.12, lw=0
+            )
+            ax.plot(rates, mean, ms=5, label=row.method, **look)
+        if panel.dataset == GAUSSIANS:
+            ax.axhline(
+                100.0 * BAYES_ACCURACY, color=INK, lw=0.9, ls=":", label="best possible (Bayes)"
+            )
+        ax.set(title=panel.title, xlabel="flipped training labels (%)", ylabel="test accuracy (%)")
+        ax.set_xticks(rates)
+        ax.set_ylim(top=101.0)
+        ax.grid(axis="y")
+        ax.legend(loc="lower left", frameon=False)
+    return finish(f"Test accuracy against the share of flipped training labels: {panel.title}")
+
+
+def losses_figure() -> str:
+    """Return the curves of the losses."""
+    with _figure(3.8) as (ax, finish):
+        plot_losses(ax=ax)
+    return finish("Losses as functions of the margin violation")
+
+
+def convergence_figure(fit: SingleFit) -> str:
+    """Return the objective and the residual of one fit per iteration."""
+    with _figure(3.8) as (ax, finish):
+        plot_history(fit.model, ax=ax)
+    return finish("Objective and residual of one fit per iteration")
+
+
+def boundary_figure(fit: SingleFit) -> str:
+    """Return the decision boundary of one fit, flipped and ignored samples marked."""
+    model, split = fit.model, fit.split
+    with _figure(4.6) as (ax, finish):
+        plot_boundary(model, split.X, split.y, ax=ax)
+        ax.scatter(
+            *split.X[split.flipped].T,
+            s=46,
+            facecolors="none",
+            edgecolors=INK,
+            lw=0.7,
+            label=f"wrong label ({np.count_nonzero(split.flipped)})",
+        )
+        accuracy = model.score(split.X_test, split.y_test)
+        ax.set_title(f"{type(model).__name__}: {accuracy:.1%} of the test right")
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
+    return finish(f"Decision boundary of {type(model).__name__} in the plane")
+
+
+@contextmanager
+def _figure(height: float) -> Iterator[tuple[Any, Callable[[str], str]]]:
+    """Yield axes to draw on and a function that returns the finished SVG, given a description."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+
+        def finish(description: str) -> str:
+            with mpl.rc_context(STYLE):
+                return _as_svg(figure, description)
+
+        yield figure.subplots(), finish
+
+
+def _as_svg(figure: Figure, description: str) -> str:
+    """Return a figure as an SVG element for a page, with ids that no other figure on it has."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    prefix = "f" + re.sub(r"\W+", "-", description.lower())
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    svg = re.sub(r'(xlink:href="|url\()#', rf"\1#{prefix}-", svg)
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    # The page decides on the size; the viewBox keeps the proportions.
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{description}"', 1)
+    return svg.replace(INK, "currentColor")

@@ -1,0 +1,128 @@
+"""NumPy twins of the compiled kernels: the reference in tests, the fallback without a compiler."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from htsvm._typing import Array
+
+# Rows per block where a temporary of the block's size is unavoidable.
+BLOCK = 8192
+
+
+def max_threads() -> int:
+    """Return how many threads these functions use by themselves (BLAS has its own)."""
+    return 1
+
+
+def has_openmp() -> bool:
+    """Return whether OpenMP is in use."""
+    return False
+
+
+def _csr(indptr: Array, indices: Array, data: Array, n: int) -> sp.csr_matrix:
+    return sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n), copy=False)
+
+
+def csr_signed_dot(
+    indptr: Array, indices: Array, data: Array, y: Array, w: Array, b: float, out: Array
+) -> None:
+    """Set ``out[i] = y[i] * (x_i @ w + b)``."""
+    np.multiply(y, _csr(indptr, indices, data, len(w)) @ w + b, out=out)
+
+
+def csr_signed_tdot(
+    indptr: Array, indices: Array, data: Array, y: Array, v: Array, out: Array
+) -> float:
+    """Set ``out = X.T @ (y * v)``; return ``y @ v``."""
+    signed = y * v
+    out[:] = _csr(indptr, indices, data, len(out)).T @ signed
+    return float(signed.sum())
+
+
+def csr_add_gram(
+    indptr: Array, indices: Array, data: Array, rows: Array, weights: Array, out: Array
+) -> None:
+    """Add ``sum_i weights_i (x_i, 1)(x_i, 1)^T`` over `rows` to the lower triangle of `out`."""
+    n = out.shape[0] - 1
+    part = _csr(indptr, indices, data, n)[rows].astype(np.float64)
+    out[:n, :n] += (part.T @ part.multiply(weights[:, None])).toarray()
+    out[n, :n] += part.T @ weights
+    out[n, n] += weights.sum()
+
+
+def dense_signed_dot(X: Array, y: Array, w: Array, b: float, out: Array) -> None:
+    """Set ``out[i] = y[i] * (x_i @ w + b)``."""
+    for low in range(0, len(X), BLOCK):
+        part = slice(low, low + BLOCK)
+        np.multiply(y[part], X[part].astype(np.float64, copy=False) @ w + b, out=out[part])
+
+
+def dense_signed_tdot(X: Array, y: Array, v: Array, out: Array) -> float:
+    """Set ``out = X.T @ (y * v)``; return ``y @ v``."""
+    signed = y * v
+    out[:] = 0.0
+    for low in range(0, len(X), BLOCK):
+        part = slice(low, low + BLOCK)
+        out += signed[part] @ X[part].astype(np.float64, copy=False)
+    return float(signed.sum())
+
+
+def clip_step(
+    q: Array, alpha: Array, c: Array, penalty: Array, xi: float, out: Array, active: Array
+) -> tuple[int, int, float]:
+    """Set ``out = clip(alpha + xi * penalty * q, 0, c)`` and mark its interior entries."""
+    value = alpha + xi * penalty * q
+    np.clip(value, 0.0, c, out=out)
+    active[:] = (value > 0.0) & (value < c)
+    nonzero = out > 0.0
+    return (
+        int(np.count_nonzero(active)),
+        int(np.count_nonzero(nonzero)),
+        float(penalty[nonzero].sum()),
+    )
+
+
+def line_terms(
+    q: Array, alpha: Array, c: Array, penalty: Array, delta: Array, xi: float, t: float
+) -> tuple[float, float]:
+    """Return ``s @ delta`` and the sum of ``penalty * delta ** 2`` over interior entries of s."""
+    value = alpha + xi * penalty * (q - t * delta)
+    interior = (value > 0.0) & (value < c)
+    inner = delta[interior]
+    return float(np.clip(value, 0.0, c) @ delta), float((penalty[interior] * inner) @ inner)
+
+
+def relevant_rows(q: Array, alpha: Array, c: Array, reach: float) -> Array:
+    """Return the indices with ``c > 0`` and (``q > -reach`` or ``alpha > 0``)."""
+    return np.flatnonzero((c > 0.0) & ((q > -reach) | (alpha > 0.0)))
+
+
+def add_scaled(x: Array, d: Array, t: float) -> None:
+    """Add ``t * d`` to `x` in place."""
+    x += t * d
+
+
+def natural_residual(
+    q: Array, alpha: Array, c: Array, penalty: Array, nu: float
+) -> tuple[float, float]:
+    """Return ``sum(penalty * r ** 2)`` and ``sum(penalty * q ** 2)``; see the compiled twin."""
+    kept = penalty > 0.0
+    q, alpha, c, penalty = q[kept], alpha[kept], c[kept], penalty[kept]
+    gap = nu * (np.clip(alpha + penalty * q / nu, 0.0, c) - alpha)
+    return float((gap / penalty) @ gap), float((penalty * q) @ q)
+
+
+def capped_slope(
+    h: Array, penalty: Array, top: float, start: float, fall: float, out: Array
+) -> None:
+    """Set ``out = penalty * clip(start - fall * h, 0, top)``."""
+    np.multiply(penalty, np.clip(start - fall * h, 0.0, top), out=out)
+
+
+def hybrid_total(s: Array, penalty: Array, knee: float, cap: float) -> float:
+    """Return ``sum(penalty * loss(s))`` for the hybrid truncated loss with a finite cap."""
+    u = np.clip(s / cap, 0.0, 1.0)
+    value = np.where(u <= knee, 2.0 / (1.0 + knee) * u, 1.0 - (1.0 - u) ** 2 / (1.0 - knee**2))
+    return float(cap * (penalty @ value))

@@ -1,0 +1,69 @@
+"""The quadratic regulariser w' R w / 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+
+
+class Quadratic:
+    """A symmetric positive (semi)definite R, stored as cheaply as its form allows.
+
+    Parameters
+    ----------
+    R : None, float, array of shape (n,) or (n, n)
+        ``None`` is the identity, a number a multiple of it, a vector a diagonal.
+    n : int
+        The number of features.
+    """
+
+    def __init__(self, R: Any, n: int) -> None:
+        values = np.asarray(1.0 if R is None else R, dtype=np.float64)
+        if values.ndim > 2 or values.shape not in ((), (n,), (n, n)):
+            raise ValueError(
+                f"regularizer must be None, a number, or of shape ({n},) or ({n}, {n}) "
+                f"for {n} features, got shape {values.shape}."
+            )
+        if not np.all(np.isfinite(values)):
+            raise ValueError("regularizer holds NaN or infinity.")
+        if values.ndim < 2 and np.any(values < 0.0):
+            raise ValueError(f"regularizer must not be negative, got {values.min()!r}.")
+        if values.ndim == 2 and not np.allclose(values, values.T, rtol=1e-10, atol=1e-12):
+            raise ValueError("regularizer must be a symmetric matrix.")
+        self.values = values
+        self.n = n
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether R is a full matrix."""
+        return self.values.ndim == 2
+
+    @property
+    def positive(self) -> bool:
+        """Whether a number or diagonal R is strictly positive (so that it can be inverted)."""
+        return not self.is_matrix and bool(np.all(self.values > 0.0))
+
+    def dot(self, w: Array) -> Array:
+        """Return R w."""
+        return self.values @ w if self.is_matrix else self.values * w
+
+    def energy(self, w: Array) -> float:
+        """Return w' R w / 2."""
+        return 0.5 * float(w @ self.dot(w))
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of R."""
+        if self.is_matrix:
+            return np.diagonal(self.values)
+        return np.broadcast_to(self.values, (self.n,))
+
+    def add_to(self, H: Array) -> None:
+        """Add R to the leading n x n block of `H`."""
+        n = self.n
+        if self.is_matrix:
+            H[:n, :n] += self.values
+        else:
+            H[np.arange(n), np.arange(n)] += self.values

@@ -1,0 +1,139 @@
+"""What a loss is: the protocol that solvers and certificates rely on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+
+
+class Loss(ABC):
+    """A function of the margin violation ``s = 1 - y * f(x)``.
+
+    Every loss has a value and a subdifferential. Two more abilities are optional, and a solver
+    that needs one says so in its ``requires`` (see `require`):
+
+    - ``"prox"``: `prox` and `prox_bounds`;
+    - ``"profile"``: the loss is ``g(max(s, 0))`` with g concave, non-decreasing and g(0) = 0, and
+      `profile` and `profile_slope` give g and g'. Such a loss lies below the weighted hinge loss
+      that touches it at any point, which is what the default solver is built on.
+
+    Losses are immutable, hashable and comparable, made of floats only; their methods accept arrays
+    of any shape and any float type.
+    """
+
+    name: str = ""
+    abilities: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def value(self, s: Any) -> Array:
+        """Return the loss at `s`."""
+
+    @abstractmethod
+    def subdifferential(self, s: Any) -> tuple[Array, Array]:
+        """Return the lower and upper end of the regular subdifferential at `s`."""
+
+    def total(self, s: Array, penalty: Array) -> float:
+        """Return ``sum(penalty * value(s))``."""
+        return float(np.dot(penalty, self.value(s)))
+
+    def prox(self, z: Any, step: Any) -> Array:
+        """Return a minimiser over s of ``step * value(s) + (s - z) ** 2 / 2``.
+
+        Where there are several, the smallest: the branch that keeps the sample in the model.
+        """
+        return self.prox_bounds(z, step)[0]
+
+    def prox_bounds(self, z: Any, step: Any) -> tuple[Array, Array]:
+        """Return the smallest and the largest minimiser of the prox problem."""
+        raise self._lacks("prox")
+
+    def prox_distance(self, s: Any, z: Any, step: Any) -> Array:
+        """Return the distance from `s` to the set of minimisers of the prox problem at `z`."""
+        low, high = self.prox_bounds(z, step)
+        distance: Array = np.minimum(np.abs(s - low), np.abs(s - high))
+        return distance
+
+    def largest_step(self, s: Any, slope: Any) -> Array:
+        """Return the largest step for which `s` solves the prox problem at ``s + step * slope``.
+
+        `slope` must be a subgradient at `s`. This is the per-sample limit of nu * C up to which
+        the point is P-stationary.
+        """
+        raise self._lacks("prox")
+
+    @property
+    def weak_convexity(self) -> float:
+        """The smallest rho for which ``value(s) + rho * s ** 2 / 2`` is convex."""
+        raise self._lacks("prox")
+
+    def profile(self, h: Any) -> Array:
+        """Return g at ``h >= 0``."""
+        raise self._lacks("profile")
+
+    def profile_slope(self, h: Any) -> Array:
+        """Return g' at ``h >= 0`` (from the right)."""
+        raise self._lacks("profile")
+
+    def slopes(self, s: Array, penalty: Array, out: Array) -> None:
+        """Set ``out = penalty * profile_slope(max(s, 0))``: the weights of the hinge majoriser."""
+        np.multiply(penalty, self.profile_slope(np.maximum(s, 0.0)), out=out)
+
+    @property
+    def cap(self) -> float:
+        """The violation from which on a sample no longer pulls; infinite for a convex loss."""
+        return float("inf")
+
+    @property
+    def curved_interval(self) -> tuple[float, float]:
+        """The open interval where the loss bends down with curvature `weak_convexity`.
+
+        ``(inf, inf)``, which is empty, for a convex loss. Elsewhere the loss is straight, with a
+        convex kink at zero.
+        """
+        return float("inf"), float("inf")
+
+    def stretched(self, factor: float) -> Loss | None:
+        """Return ``factor * l(s / factor)``: the same slope at zero, truncated later.
+
+        None where that is not defined or changes nothing; a solver may then not approach the
+        truncation step by step.
+        """
+        return None
+
+    def _lacks(self, ability: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} has no {ability!r}")
+
+
+def as_floats(values: Any) -> Array:
+    """Return `values` as a float array, keeping float32."""
+    array = np.asarray(values)
+    return array if np.issubdtype(array.dtype, np.floating) else array.astype(np.float64)
+
+
+def require(loss: Loss, abilities: tuple[str, ...], needed_by: str) -> None:
+    """Raise an error that names what `loss` lacks for `needed_by` and which losses have it.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss given by the user.
+    abilities : tuple of str
+        What is needed, out of ``"prox"`` and ``"profile"``.
+    needed_by : str
+        Who asks, for the message.
+    """
+    from htsvm import losses
+
+    missing = [ability for ability in abilities if ability not in loss.abilities]
+    if missing:
+        known = sorted(
+            kind.__name__ for kind in losses.ALL if set(abilities) <= set(kind.abilities)
+        )
+        raise TypeError(
+            f"{needed_by} needs a loss with {', '.join(repr(a) for a in missing)}, "
+            f"which {loss!r} does not have. Losses that have it: {', '.join(known)}."
+        )

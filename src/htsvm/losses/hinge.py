@@ -1,0 +1,57 @@
+"""The hinge loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.losses.base import Loss, as_floats
+
+
+@dataclass(frozen=True)
+class Hinge(Loss):
+    """The hinge loss ``max(s, 0)`` of the classical soft-margin SVM: convex, never truncated."""
+
+    name = "hinge"
+    abilities = frozenset({"prox", "profile"})
+
+    @property
+    def weak_convexity(self) -> float:
+        """Zero: the loss is convex."""
+        return 0.0
+
+    def value(self, s: Any) -> Array:
+        """Return the loss at `s`."""
+        return np.maximum(as_floats(s), 0.0)
+
+    def subdifferential(self, s: Any) -> tuple[Array, Array]:
+        """Return the ends of the subdifferential; an interval only at ``s = 0``."""
+        s = as_floats(s)
+        return np.where(s > 0.0, 1.0, 0.0).astype(s.dtype), np.where(s < 0.0, 0.0, 1.0).astype(
+            s.dtype
+        )
+
+    def profile(self, h: Any) -> Array:
+        """Return g(h) = h."""
+        return as_floats(h).copy()
+
+    def profile_slope(self, h: Any) -> Array:
+        """Return g'(h) = 1."""
+        return np.ones_like(as_floats(h))
+
+    def slopes(self, s: Array, penalty: Array, out: Array) -> None:
+        """Set ``out = penalty``."""
+        np.copyto(out, penalty)
+
+    def prox_bounds(self, z: Any, step: Any) -> tuple[Array, Array]:
+        """Return the minimiser of the prox problem, twice: it is unique."""
+        z = as_floats(z)
+        unique = np.where(z < 0.0, z, np.maximum(z - as_floats(step), 0.0))
+        return unique, unique.copy()
+
+    def largest_step(self, s: Any, slope: Any) -> Array:
+        """Return infinity: a convex loss sets no limit."""
+        return np.full(np.broadcast(as_floats(s), as_floats(slope)).shape, np.inf)

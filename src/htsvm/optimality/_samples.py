@@ -1,0 +1,134 @@
+"""What a certificate asks of the samples one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg.threads import single_threaded_blas
+from htsvm.optimality._inputs import Point
+from htsvm.optimality.partition import SampleStatus, sample_status
+from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
+
+
+class Samples:
+    """The violations, with the samples where anything can happen singled out.
+
+    A sample with q < 0 and no multiplier is as it should be for every nu; on large data that is
+    most of them, and everything below is computed for the others only.
+
+    Each of these is moved to the point that it stands for: q-hat = prox(q - nu psi) with the
+    slope that goes with it. At a stationary point q-hat = q; at an approximate one q-hat tells
+    what q is about to become, and is exactly zero for a sample that holds the margin.
+
+    Parameters
+    ----------
+    point : Point
+        The problem and the point.
+    q : ndarray
+        All violations.
+    nu : float
+        A nu for which the prox is single-valued.
+    snap : float
+        A violation of at most this size is zero, whatever its multiplier.
+    """
+
+    def __init__(self, point: Point, q: Array, nu: float, snap: float) -> None:
+        self.point, self.q, self.snap = point, q, snap
+        kept = point.penalty > 0.0
+        self.norm = float(np.sqrt(np.dot(point.penalty * q, q) / point.C))
+        if "profile" in point.loss.abilities:
+            kept &= (q >= -snap) | (point.psi != 0.0)
+        self.rows = np.flatnonzero(kept)
+        self.near_q = q[self.rows]
+        self.penalty = point.penalty[self.rows]
+        self.weight = self.penalty / point.C
+        self.psi = point.psi[self.rows]
+        self.top = float(point.loss.subdifferential(0.0)[1])
+        self._project(nu)
+
+    def _project(self, nu: float) -> None:
+        step = nu * self.point.C
+        z = self.near_q - nu * self.psi / self.weight
+        self.q_hat = self.point.loss.prox(z, step)
+        self.errors = np.abs(self.near_q - self.q_hat)
+        self.slack = self.errors / step + 1e-9 * self.top
+        zero = np.flatnonzero(np.abs(self.near_q) <= self.snap)
+        self.q_hat[zero] = 0.0
+        self.slope = np.clip((z - self.q_hat) / step, 0.0, self.top)
+        self.slope[zero] = np.clip(-self.psi[zero] / self.penalty[zero], 0.0, self.top)
+
+    def prox_errors(self, nu: float) -> Array:
+        """Return |q - prox(q - nu psi)| per sample, without those that are zero for sure."""
+        z = self.near_q - nu * self.psi / self.weight
+        return self.point.loss.prox_distance(self.near_q, z, nu * self.point.C)
+
+    def size(self, errors: Array) -> float:
+        """Return the length of a vector over `rows`, a sample of weight k counting k times."""
+        return float(np.sqrt(np.dot(self.weight * errors, errors)))
+
+    def largest_nu(self) -> float:
+        """Return the largest nu for which every sample satisfies its prox condition."""
+        limits = self.point.loss.largest_step(self.q_hat, self.slope) / self.point.C
+        return float(limits.min(initial=np.inf))
+
+    def margin_width(self) -> float:
+        """Return the largest violation, in size, that counts as zero."""
+        return float(np.abs(self.near_q[self.q_hat == 0.0]).max(initial=0.0))
+
+    def status(self) -> Array:
+        """Return the `SampleStatus` of all samples."""
+        status = np.zeros(len(self.q), dtype=np.int8)
+        status[self.rows] = sample_status(self.q_hat, self.point.loss, 0.0)
+        dropped = self.point.penalty == 0.0
+        if dropped.any():
+            status[dropped] = sample_status(self.q[dropped], self.point.loss, self.snap)
+        return status
+
+    def counts(self, status: Array) -> dict[str, int]:
+        """Return how many samples of positive weight have each status, by its name."""
+        weighed = status[self.point.penalty > 0.0]
+        numbers = np.bincount(weighed, minlength=len(SampleStatus))
+        return {kind.name.lower(): int(numbers[kind]) for kind in SampleStatus}
+
+    def verdict(self, max_dimension: int) -> Verdict:
+        """Return the second-order verdict."""
+        point = self.point
+        if point.loss.weak_convexity == 0.0:
+            return Verdict("yes", note="the problem is convex")
+        with single_threaded_blas(point.operator):
+            return second_order_verdict(
+                point.operator,
+                self._critical(),
+                point.regularizer,
+                fit_intercept=point.fit_intercept,
+                max_dimension=max_dimension,
+            )
+
+    def _critical(self) -> CriticalSamples:
+        """Return the samples that matter to second order.
+
+        What is not the same for q and q-hat is taken to be at the end of the curved part.
+        """
+        bend, cap = self.point.loss.curved_interval
+        least, most = np.minimum(self.near_q, self.q_hat), np.maximum(self.near_q, self.q_hat)
+        curved = (least > bend + self.snap) & (most < cap - self.snap)
+        at_knee = (least <= bend + self.snap) & (most >= bend - self.snap)
+        at_cap = (least <= cap + self.snap) & (most >= cap - self.snap)
+        on_margin = self.q_hat == 0.0
+        pick = np.flatnonzero(on_margin | curved | at_knee | at_cap)
+        on_margin, slope, slack = on_margin[pick], self.slope[pick], self.slack[pick]
+        at_zero = on_margin & (slope <= slack)
+        at_top = on_margin & (slope >= self.top - slack)
+        rows = self.rows[pick]
+        return CriticalSamples(
+            rows=rows,
+            y=self.point.y[rows],
+            weight=self.point.loss.weak_convexity * self.penalty[pick],
+            curved=curved[pick],
+            at_knee=at_knee[pick],
+            at_cap=at_cap[pick],
+            strong=on_margin & ~at_zero & ~at_top,
+            at_zero=at_zero,
+            at_top=at_top,
+        )

@@ -1,0 +1,355 @@
+r"""The second-order verdict: whether a stationary point is a local minimiser.
+
+Near a stationary point the objective changes to second order along z = (dw, db) by half of
+
+.. math:: dw^T R\, dw - \rho \sum_{i \in B} c_i (n_i^T z)^2, \qquad n_i = y_i (x_i, 1),
+
+for the z that keep q_i = 0 on the margin samples whose multiplier is strictly inside its bounds.
+B are the samples on the curved part of the loss, rho its curvature, c_i their penalties. A sample
+at an end of that part (the knee, the cap) bends in one direction only: it counts fully against a
+"yes", and for a "no" only where the direction leads into the curved part. A margin sample whose
+multiplier sits at a bound holds back one direction only: it counts not at all for a "yes", and
+fully against a "no".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from htsvm._typing import Array
+from htsvm.linalg import Operator, Quadratic
+
+# Up to this dimension an eigen-decomposition costs no more than looking for a way around it.
+SMALL = 256
+# Values per block where rows are made dense.
+BLOCK_VALUES = 2_000_000
+
+
+class Verdict(NamedTuple):
+    """The answer, with what it rests on."""
+
+    local_minimizer: str
+    curvature: float = float("nan")
+    direction: Array | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalSamples:
+    """The samples that matter to second order: curved ones and those on the margin.
+
+    Attributes
+    ----------
+    rows : ndarray of intp
+        Their rows in X.
+    y : ndarray of int8
+        Their labels.
+    weight : ndarray
+        Penalty times curvature rho.
+    curved, at_knee, at_cap : ndarray of bool
+        Strictly inside the curved part, and at its two ends.
+    strong, at_zero, at_top : ndarray of bool
+        On the margin with a multiplier inside its bounds, at zero, and at its other bound.
+    """
+
+    rows: Array
+    y: Array
+    weight: Array
+    curved: Array
+    at_knee: Array
+    at_cap: Array
+    strong: Array
+    at_zero: Array
+    at_top: Array
+
+    @property
+    def bends(self) -> Array:
+        """Whether a sample bends down in at least one direction."""
+        return self.curved | self.at_knee | self.at_cap
+
+    @property
+    def active(self) -> Array:
+        """Whether a sample is on the margin."""
+        return self.strong | self.at_zero | self.at_top
+
+
+def second_order_verdict(
+    operator: Operator,
+    samples: CriticalSamples,
+    regularizer: Quadratic,
+    *,
+    fit_intercept: bool = True,
+    max_dimension: int = 2000,
+) -> Verdict:
+    """Decide whether a first-order stationary point is a local minimiser.
+
+    Works in the space of dimension min(n, number of critical samples) + 1, with dense LAPACK
+    routines. Beyond `max_dimension` the answer is "undecided", unless no sample is curved (then
+    the objective is convex near the point: "yes") or none is on the margin (then moving the
+    intercept alone lowers the objective: "no").
+
+    Parameters
+    ----------
+    operator : Operator
+        The rows of X.
+    samples : CriticalSamples
+        The curved samples and those on the margin.
+    regularizer : Quadratic
+        R, positive semidefinite.
+    fit_intercept : bool, default=True
+        Whether z has a component db.
+    max_dimension : int, default=2000
+        The largest dimension to work in.
+
+    Returns
+    -------
+    Verdict
+        "yes", "no" or "undecided"; the smallest curvature over unit directions z in the reduced
+        space, and for a "no" a direction (dw, db) of negative curvature.
+    """
+    if not np.any(samples.bends):
+        return Verdict("yes", note="the objective is convex near the point")
+    n = regularizer.n
+    by_rows = len(samples.rows) < n and regularizer.positive
+    dimension = (len(samples.rows) if by_rows else n) + int(fit_intercept)
+    change = _ExactChange(operator, samples, regularizer)
+    if dimension > max_dimension:
+        return _intercept_only(change, samples, n, fit_intercept, dimension, max_dimension)
+    make = _row_space if by_rows else _full_space
+    return _decide(make(operator, samples, regularizer, fit_intercept), samples, change)
+
+
+def _intercept_only(
+    change: _ExactChange,
+    samples: CriticalSamples,
+    n: int,
+    fit_intercept: bool,
+    dimension: int,
+    limit: int,
+) -> Verdict:
+    """Try the one direction that needs no linear algebra."""
+    if fit_intercept and not np.any(samples.active):
+        direction = np.zeros(n + 1)
+        direction[n] = 1.0
+        value, signed = change.best_sign(direction)
+        if value < 0.0:
+            return Verdict("no", value, signed)
+    return Verdict("undecided", note=f"second order needs dimension {dimension} > {limit}")
+
+
+def _decide(space: _Space, samples: CriticalSamples, change: _ExactChange) -> Verdict:
+    """Look for "yes" on the larger null space, then for "no" on the smaller one."""
+    free = _null_space(space, samples.strong)
+    if free.shape[1] == 0:
+        return Verdict("yes", float("inf"), note="the samples on the margin leave no direction")
+    lowest, vector, noise = _smallest(*_reduced_hessian(space, samples, samples.bends, free))
+    if lowest > noise:
+        return Verdict("yes", lowest)
+    candidates = [free @ vector]
+    tried = [samples.bends]
+    if np.any(samples.active != samples.strong):
+        free = _null_space(space, samples.active)
+        tried = []
+    for bends in (samples.bends, samples.curved):
+        if free.shape[1] > 0 and not any(np.array_equal(bends, other) for other in tried):
+            tried.append(bends)
+            _, vector, _ = _smallest(*_reduced_hessian(space, samples, bends, free))
+            candidates.append(free @ vector)
+    found = [change.best_sign(space.lift(z)) for z in candidates]
+    value, direction = min(found, key=lambda pair: pair[0])
+    if value < -noise:
+        return Verdict("no", value, direction)
+    return Verdict("undecided", note="the second-order form is neither positive nor negative")
+
+
+class _ExactChange:
+    """Twice the second-order change along a direction, one-sided where the loss is."""
+
+    def __init__(
+        self, operator: Operator, samples: CriticalSamples, regularizer: Quadratic
+    ) -> None:
+        self.operator, self.samples, self.regularizer = operator, samples, regularizer
+
+    def best_sign(self, direction: Array) -> tuple[float, Array]:
+        """Return the value and direction of the better of z and -z, z of unit length."""
+        z = direction / np.linalg.norm(direction)
+        products = _row_products(self.operator, self.samples, z)
+        forward, backward = self._value(z, products), self._value(z, -products)
+        return (forward, z) if forward <= backward else (backward, -z)
+
+    def _value(self, z: Array, products: Array) -> float:
+        s = self.samples
+        slack = 1e-8 * float(np.abs(products).max(initial=0.0))
+        blocked = (s.at_zero & (products < -slack)) | (s.at_top & (products > slack))
+        if np.any(blocked):
+            return float("inf")
+        bends = s.curved | (s.at_cap & (products > 0.0)) | (s.at_knee & (products < 0.0))
+        bent = products[bends]
+        return 2.0 * self.regularizer.energy(z[:-1]) - float(s.weight[bends] @ bent**2)
+
+
+def _row_products(operator: Operator, samples: CriticalSamples, z: Array) -> Array:
+    """Return n_i'z over the critical samples."""
+    out = np.empty(len(samples.rows))
+    w = np.ascontiguousarray(z[:-1])
+    for part in _chunks(len(samples.rows), operator.shape[1]):
+        some = operator.take(samples.rows[part])
+        some.signed_dot(samples.y[part], w, float(z[-1]), out[part])
+    return out
+
+
+def _chunks(count: int, width: int) -> Iterator[slice]:
+    size = max(64, BLOCK_VALUES // max(width, 1))
+    for low in range(0, count, size):
+        yield slice(low, low + size)
+
+
+class _Space(NamedTuple):
+    """Coordinates in which the quadratic form is looked at."""
+
+    quadratic: Array
+    blocks: Callable[[Array], Iterator[tuple[slice, Array]]]
+    lift: Callable[[Array], Array]
+
+
+def _full_space(
+    operator: Operator, samples: CriticalSamples, regularizer: Quadratic, fit_intercept: bool
+) -> _Space:
+    """Return all of (w, b) as the space."""
+    n = regularizer.n
+    quadratic = np.zeros((n + int(fit_intercept),) * 2)
+    regularizer.add_to(quadratic)
+
+    def blocks(positions: Array) -> Iterator[tuple[slice, Array]]:
+        for part in _chunks(len(positions), n):
+            where = positions[part]
+            sign = samples.y[where].astype(np.float64)[:, None]
+            rows = sign * _dense_rows(operator, samples.rows[where])
+            yield part, np.hstack([rows, sign]) if fit_intercept else rows
+
+    def lift(z: Array) -> Array:
+        return z if fit_intercept else np.append(z, 0.0)
+
+    return _Space(quadratic, blocks, lift)
+
+
+def _row_space(
+    operator: Operator, samples: CriticalSamples, regularizer: Quadratic, fit_intercept: bool
+) -> _Space:
+    """Return the span of the critical rows, in the inner product of R, and b.
+
+    With the signed rows N and N R⁻¹ N' = L L' the coordinates of row i are row i of L. What is
+    orthogonal to all rows only adds R's positive curvature.
+    """
+    inverse = 1.0 / regularizer.diagonal()
+    sign = samples.y.astype(np.float64)
+    part = operator.take(samples.rows)
+    gram = part.kernel(inverse) * np.outer(sign, sign)
+    lower, pivots = _pivoted_cholesky(gram)
+    rank = lower.shape[1]
+    coordinates = np.empty_like(lower)
+    coordinates[pivots] = lower
+    quadratic = np.eye(rank + int(fit_intercept))
+    if fit_intercept:
+        coordinates = np.hstack([coordinates, sign[:, None]])
+        quadratic[rank, rank] = 0.0
+
+    def blocks(positions: Array) -> Iterator[tuple[slice, Array]]:
+        yield slice(0, len(positions)), coordinates[positions]
+
+    def lift(z: Array) -> Array:
+        combination = np.zeros(len(sign))
+        if rank > 0:
+            combination[pivots[:rank]] = linalg.solve_triangular(
+                lower[:rank], z[:rank], lower=True, trans="T"
+            )
+        w, _ = part.signed_tdot(samples.y, combination)
+        return np.append(inverse * w, z[rank] if fit_intercept else 0.0)
+
+    return _Space(quadratic, blocks, lift)
+
+
+def _dense_rows(operator: Operator, rows: Array) -> Array:
+    """Return a few rows of X as a dense float64 array."""
+    part = operator.take(rows)
+    X = getattr(part, "X", None)
+    if X is not None:
+        dense = X.toarray() if hasattr(X, "toarray") else X
+        return np.asarray(dense, dtype=np.float64)
+    columns = np.empty((part.shape[1], len(rows)))
+    unit, plus = np.eye(part.shape[1]), np.ones(len(rows), dtype=np.int8)
+    for j in range(part.shape[1]):
+        part.signed_dot(plus, unit[j], 0.0, columns[j])
+    return columns.T
+
+
+def _pivoted_cholesky(gram: Array) -> tuple[Array, Array]:
+    """Return L (rows in pivoted order, as many columns as the rank) and the pivots."""
+    factor, pivots, rank, _ = linalg.lapack.dpstrf(gram, lower=1)
+    lower = np.tril(factor)[:, :rank]
+    return lower, pivots - 1
+
+
+def _reduced_hessian(
+    space: _Space, samples: CriticalSamples, bends: Array, free: Array
+) -> tuple[Array, float]:
+    """Return the form with the samples in `bends`, on the columns of `free`, and its rounding."""
+    hessian: Array = free.T @ (space.quadratic @ free)
+    scale = float(np.linalg.norm(hessian))
+    positions = np.flatnonzero(bends)
+    root = np.sqrt(samples.weight[positions])
+    for part, rows in space.blocks(positions):
+        projected = (rows * root[part, None]) @ free
+        hessian -= projected.T @ projected
+        scale += float(np.square(projected).sum())
+    return hessian, 16.0 * float(np.finfo(np.float64).eps) * scale
+
+
+def _null_space(space: _Space, mask: Array) -> Array:
+    """Return an orthonormal basis of the directions that leave the samples in `mask` in place."""
+    dimension = len(space.quadratic)
+    span: Array = np.empty((0, dimension))
+    for _, rows in space.blocks(np.flatnonzero(mask)):
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        span = np.vstack([span, rows / np.where(norms > 0.0, norms, 1.0)])
+        if len(span) > dimension:
+            span = linalg.qr(span, mode="r")[0][:dimension]
+    if len(span) == 0:
+        return np.eye(dimension)
+    q, r, _ = linalg.qr(span.T, pivoting=True)
+    sizes = np.abs(np.diagonal(r))
+    rank = int(np.count_nonzero(sizes > 1e-10 * max(float(sizes[0]), 1e-300)))
+    basis: Array = q[:, rank:]
+    return basis
+
+
+def _smallest(matrix: Array, noise: float) -> tuple[float, Array, float]:
+    """Return the smallest eigenvalue, its vector, and `noise`, the rounding error in it.
+
+    A large matrix is first tried as positive definite: a Cholesky factorisation is much cheaper
+    than eigenvalues, and inverse iteration with its factor gives the smallest one.
+    """
+    if len(matrix) > SMALL:
+        try:
+            factor = linalg.cho_factor(matrix)
+        except linalg.LinAlgError:
+            pass
+        else:
+            return *_inverse_iteration(matrix, factor), noise
+    values, vectors = linalg.eigh(matrix, subset_by_index=[0, 0])
+    return float(values[0]), vectors[:, 0], noise
+
+
+def _inverse_iteration(
+    matrix: Array, factor: tuple[Array, bool], steps: int = 20
+) -> tuple[float, Array]:
+    vector = np.random.default_rng(0).standard_normal(len(matrix))
+    for _ in range(steps):
+        vector = linalg.cho_solve(factor, vector)
+        vector /= np.linalg.norm(vector)
+    return float(vector @ matrix @ vector), vector

@@ -1,0 +1,133 @@
+"""Solve, certify, and leave saddle points: what estimators call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.optimality import Certificate, certify
+from htsvm.solvers.problem import Problem, SolverResult, Start
+
+# How often a stationary point that is no minimiser is left along a direction of descent.
+ESCAPES = 3
+
+
+class Solver(Protocol):
+    """A dataclass of options that turns a Problem into a SolverResult."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def tol(self) -> float:
+        """The residual that the solver aims at."""
+
+    def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
+        """Return a stationary point of `problem`."""
+
+
+def solve_certified(
+    problem: Problem, solver: Solver, *, start: Start | None = None
+) -> tuple[SolverResult, Certificate]:
+    """Solve `problem` and certify the result independently of the solver.
+
+    Where the certificate shows that the point is not a local minimiser, the solver goes on from a
+    point with a lower objective along the direction that the certificate names, with a finer
+    tolerance: the way down from a saddle is flat at first.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise.
+    solver : Solver
+        Who does it.
+    start : (w, b, psi), optional
+        A warm start.
+
+    Returns
+    -------
+    result : SolverResult
+        The best point found; its history and counts cover all runs.
+    certificate : Certificate
+        The certificate of that point.
+    """
+    result = solver.solve(problem, start=start)
+    certificate = _certify(problem, result, solver.tol)
+    for _ in range(ESCAPES):
+        if certificate.escape_direction is None:
+            break
+        lower = _lower_point(problem, result, certificate.escape_direction)
+        if lower is None:
+            break
+        finer = replace(solver, tol=0.1 * solver.tol)
+        better = _continued(result, finer.solve(problem, start=lower))
+        if not better.objective < result.objective:
+            break
+        result = better
+        result.notes.append("left a saddle point")
+        certificate = _certify(problem, result, solver.tol)
+    return result, replace(certificate, convex_objective=result.convex_objective)
+
+
+def _certify(problem: Problem, result: SolverResult, tol: float) -> Certificate:
+    uniform = bool(np.all(problem.penalty == problem.C))
+    before = problem.operator.passes
+    certificate = certify(
+        problem.operator,
+        problem.y,
+        result.coef,
+        result.intercept,
+        result.multipliers,
+        C=problem.C,
+        loss=problem.loss,
+        sample_weight=None if uniform else problem.penalty / problem.C,
+        regularizer=problem.regularizer,
+        fit_intercept=problem.fit_intercept,
+        tol=tol,
+    )
+    result.passes += problem.operator.passes - before
+    return certificate
+
+
+def _lower_point(
+    problem: Problem, result: SolverResult, direction: Array
+) -> tuple[Array, float, Array] | None:
+    """Search both ways along `direction` for the lowest objective; None if there is none lower."""
+    n = problem.n_features
+    dw, db = np.ascontiguousarray(direction[:n]), float(direction[n])
+    q = problem.violations(result.coef, result.intercept)
+    delta = np.empty_like(q)
+    problem.operator.signed_dot(problem.y, dw, db, delta)
+    reach = float(np.abs(delta).max(initial=0.0)) or 1.0
+    best, best_step = result.objective, 0.0
+    for size in 2.0 ** np.arange(-8.0, 4.0):
+        for step in (size / reach, -size / reach):
+            value = problem.objective(result.coef + step * dw, q - step * delta)
+            if value < best:
+                best, best_step = value, step
+    if best_step == 0.0:
+        return None
+    return result.coef + best_step * dw, result.intercept + best_step * db, result.multipliers
+
+
+def _continued(first: SolverResult, second: SolverResult) -> SolverResult:
+    """Return `second` with the work and the history of `first` in front of its own."""
+    history: dict[str, list[Any]] = {}
+    for name, column in first.history.items():
+        more = second.history.get(name, [])
+        if name == "iteration":
+            more = [value + len(column) for value in more]
+        elif name in ("passes", "seconds") and column:
+            more = [value + column[-1] for value in more]
+        history[name] = column + more
+    return replace(
+        second,
+        history=history,
+        n_iter=first.n_iter + second.n_iter,
+        passes=first.passes + second.passes,
+        convex_objective=first.convex_objective,
+        seconds={k: v + second.seconds.get(k, 0.0) for k, v in first.seconds.items()},
+        notes=first.notes + second.notes,
+    )

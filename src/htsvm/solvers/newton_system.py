@@ -1,0 +1,227 @@
+"""The Newton system of the inner problem, solved in whichever form is cheapest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import lapack
+
+from htsvm._typing import Array
+from htsvm.linalg import CSROperator, Operator, Quadratic
+
+# Rough speeds of an ordinary core, used only to compare the three forms with each other.
+DENSE_FLOPS = 8e9
+SPARSE_FLOPS = 4e8
+# What a conjugate gradient solve is expected to take, and the most that it may.
+CG_STEPS, MOST_CG_STEPS = 100, 250
+# The largest side of an explicitly formed matrix.
+LARGEST_MATRIX = 4000
+
+
+@dataclass
+class NewtonSystem:
+    """Solve ``(diag(R, 0) + xi sum_J p_i x_i x_i') d = -g``.
+
+    The x_i carry a 1 for the intercept, p_i is the penalty of a sample, and J are the samples whose
+    multiplier is strictly inside its bounds. Three forms:
+
+    - *primal*: the (n+1) x (n+1) matrix. The Gram matrix of J is kept from step to step and only
+      corrected by the samples that entered or left, since their weights never change;
+    - *dual*: the |J| x |J| matrix of the Woodbury identity, with the intercept eliminated;
+    - *cg*: conjugate gradients on a copy of the rows, for n and |J| both large.
+    """
+
+    operator: Operator
+    penalty: Array
+    regularizer: Quadratic
+    fit_intercept: bool
+    tolerance: float = 1e-1
+    forms: dict[str, int] = field(default_factory=lambda: {"primal": 0, "dual": 0, "cg": 0})
+
+    def __post_init__(self) -> None:
+        m, n = self.operator.shape
+        self.side = n + 1
+        self.row_size = max(self.operator.stored / max(m, 1), 1.0)
+        self.sparse = isinstance(self.operator, CSROperator)
+        self.gram = _Gram(self.operator, self.penalty)
+
+    def solve(
+        self, active: Array, count: int, xi: float, grad_w: Array, grad_b: float
+    ) -> tuple[Array, float]:
+        """Return the Newton direction (dw, db) for the `count` samples marked in `active`."""
+        form = self._cheapest_form(count)
+        self.forms[form] += 1
+        if form == "primal":
+            return self._primal(active, xi, grad_w, grad_b)
+        rows = np.flatnonzero(active)
+        part = self.operator.take(rows)
+        self.operator.passes += len(rows) / max(self.operator.shape[0], 1)
+        weights = xi * self.penalty[rows]
+        if form == "dual":
+            return self._dual(part, weights, grad_w, grad_b)
+        return self._conjugate_gradients(part, weights, grad_w, grad_b)
+
+    def _cheapest_form(self, count: int) -> str:
+        n, r = self.side, self.row_size
+        flops = SPARSE_FLOPS if self.sparse else DENSE_FLOPS
+        costs = {"cg": CG_STEPS * (4.0 * count * r / SPARSE_FLOPS + 2e-9 * n + 2e-5)}
+        if n <= LARGEST_MATRIX or self.regularizer.is_matrix:
+            changed = min(count, 0.3 * count + 50)
+            costs["primal"] = n**3 / 3.0 / DENSE_FLOPS + changed * r**2 / flops
+        if self.regularizer.positive and count <= LARGEST_MATRIX:
+            costs["dual"] = count**2 * r / flops + count**3 / 3.0 / DENSE_FLOPS + 1e-4
+        return min(costs, key=lambda form: costs[form])
+
+    def _primal(
+        self, active: Array, xi: float, grad_w: Array, grad_b: float
+    ) -> tuple[Array, float]:
+        n = self.side - 1
+        H = xi * self.gram.at(active)
+        self.regularizer.add_to(H)
+        side = self.side if self.fit_intercept else n
+        if self.fit_intercept:
+            mass = H[n, n]
+            H[n, n] += 1e-10 * mass if mass > 0.0 else xi * self._unit_penalty()
+        solution = _solve_positive(H[:side, :side], -np.append(grad_w, grad_b)[:side])
+        return solution[:n], float(solution[n]) if self.fit_intercept else 0.0
+
+    def _unit_penalty(self) -> float:
+        return float(self.penalty.max(initial=0.0)) or 1.0
+
+    def _dual(
+        self, part: Operator, weights: Array, grad_w: Array, grad_b: float
+    ) -> tuple[Array, float]:
+        count = part.shape[0]
+        inverse = 1.0 / self.regularizer.diagonal()
+        if count == 0:
+            return -inverse * grad_w, -grad_b if self.fit_intercept else 0.0
+        ones = np.ones(count, dtype=np.int8)
+        M = part.kernel(inverse)
+        M[np.arange(count), np.arange(count)] += 1.0 / weights
+        rhs = np.empty((count, 2))
+        rhs[:, 0] = part.signed_dot(ones, inverse * grad_w, 0.0, np.empty(count))
+        rhs[:, 1] = 1.0
+        solved = _solve_positive(M, rhs)
+        db = 0.0
+        if self.fit_intercept:
+            db = -(grad_b - solved[:, 0].sum()) / solved[:, 1].sum()
+        mixed = np.ascontiguousarray(solved[:, 0] - db * solved[:, 1])
+        return -inverse * (grad_w - part.signed_tdot(ones, mixed)[0]), float(db)
+
+    def _conjugate_gradients(
+        self, part: Operator, weights: Array, grad_w: Array, grad_b: float
+    ) -> tuple[Array, float]:
+        count, n = part.shape
+        ones = np.ones(count, dtype=np.int8)
+        inner = np.empty(count)
+
+        def apply(v: Array) -> Array:
+            part.signed_dot(ones, v[:n], float(v[n]), inner)
+            np.multiply(inner, weights, out=inner)
+            image, total = part.signed_tdot(ones, inner)
+            return np.append(
+                self.regularizer.dot(v[:n]) + image,
+                total + ridge * v[n] if self.fit_intercept else 0.0,
+            )
+
+        mass = float(weights.sum())
+        ridge = 1e-10 * mass if mass > 0.0 else self._unit_penalty()
+        scale = np.append(
+            self.regularizer.diagonal() + _column_squares(part, weights), mass + ridge
+        )
+        direction = _preconditioned_cg(
+            apply, -np.append(grad_w, grad_b if self.fit_intercept else 0.0), scale, self.tolerance
+        )
+        # A product over some rows, counted against the rows of the whole.
+        share = count / max(self.operator.shape[0], 1)
+        self.operator.passes += part.passes * share
+        return direction[:n], float(direction[n]) if self.fit_intercept else 0.0
+
+
+class _Gram:
+    """The weighted Gram matrix of some samples, kept up to date."""
+
+    def __init__(self, operator: Operator, penalty: Array) -> None:
+        self.operator, self.penalty = operator, penalty
+        self.matrix: Array | None = None
+        self.inside = np.zeros(0, dtype=bool)
+
+    def at(self, active: Array) -> Array:
+        """Return the matrix for the samples marked in `active`; form it anew if that is cheaper."""
+        wanted = active.astype(bool)
+        if self.matrix is not None:
+            changed = np.flatnonzero(wanted != self.inside)
+            if len(changed) < np.count_nonzero(wanted):
+                self._add(changed[wanted[changed]], 1.0, self.matrix)
+                self._add(changed[self.inside[changed]], -1.0, self.matrix)
+                self.inside = wanted
+                return self.matrix
+        side = self.operator.shape[1] + 1
+        self.matrix = np.zeros((side, side))
+        self._add(np.flatnonzero(wanted), 1.0, self.matrix)
+        self.inside = wanted
+        return self.matrix
+
+    def _add(self, rows: Array, sign: float, matrix: Array) -> None:
+        self.operator.add_gram(rows, sign, matrix, self.penalty[rows])
+
+
+def _column_squares(part: Operator, weights: Array) -> Array:
+    X = part.X  # type: ignore[attr-defined]
+    if isinstance(part, CSROperator):
+        squares: Array = X.multiply(X).T @ weights
+    else:
+        squares = np.einsum("i,ij,ij->j", weights, X, X, dtype=np.float64)
+    return squares
+
+
+def _preconditioned_cg(
+    apply: Callable[[Array], Array], rhs: Array, scale: Array, tolerance: float
+) -> Array:
+    """Solve a positive definite system with the diagonal `scale` as preconditioner."""
+    x = np.zeros_like(rhs)
+    r = rhs.copy()
+    z = r / scale
+    p = z.copy()
+    rz = float(r @ z)
+    target = tolerance * float(np.linalg.norm(rhs))
+    for _ in range(MOST_CG_STEPS):
+        if np.linalg.norm(r) <= target:
+            break
+        Ap = apply(p)
+        length = rz / float(p @ Ap)
+        x += length * p
+        r -= length * Ap
+        z = r / scale
+        rz, old = float(r @ z), rz
+        p = z + (rz / old) * p
+    return x
+
+
+def _cholesky_solve(H: Array, rhs: Array) -> Array | None:
+    """Solve H x = rhs from the lower triangle of H; None if H is not positive definite."""
+    factor, info = lapack.dpotrf(np.array(H.T, order="F"), lower=0, clean=0, overwrite_a=1)
+    if info != 0:
+        return None
+    solution, info = lapack.dpotrs(factor, rhs, lower=0)
+    return solution if info == 0 and np.all(np.isfinite(solution)) else None
+
+
+def _solve_positive(H: Array, rhs: Array) -> Array:
+    """Solve H x = rhs; where rounding has cost H its definiteness, scale it and add a ridge."""
+    solution = _cholesky_solve(H, rhs)
+    if solution is not None:
+        return solution
+    diagonal = np.maximum(np.diagonal(H), 0.0)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    scaled = H * scale[:, None] * scale
+    rhs = (scale * rhs.T).T
+    for ridge in 10.0 ** np.arange(-14.0, 1.0):
+        scaled[np.arange(len(H)), np.arange(len(H))] = np.where(diagonal > 0.0, 1.0, 0.0) + ridge
+        solution = _cholesky_solve(scaled, rhs)
+        if solution is not None:
+            unscaled: Array = (scale * solution.T).T
+            return unscaled
+    raise np.linalg.LinAlgError("The Newton system is not finite.")

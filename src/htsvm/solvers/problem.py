@@ -1,0 +1,129 @@
+"""What a solver is given, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import Operator, Quadratic
+from htsvm.losses import Loss
+
+# A warm start (w, b, psi); where psi is None, a solver makes its own guess.
+Start = tuple[Array, float, Array | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """min over w, b of w'Rw/2 + sum_i penalty_i * loss(1 - y_i (x_i'w + b)).
+
+    Attributes
+    ----------
+    operator : Operator
+        The rows x_i.
+    y : ndarray of int8
+        Labels in {-1, +1}.
+    penalty : ndarray of float64
+        C times the weight of each sample; zero takes a sample out.
+    loss : Loss
+        The loss.
+    regularizer : Quadratic
+        R.
+    C : float
+        The penalty of a sample of weight one: the unit in which multipliers are measured, so that
+        a sample of weight k counts exactly like k samples.
+    fit_intercept : bool
+        Whether b is free; otherwise it is zero.
+    """
+
+    operator: Operator
+    y: Array
+    penalty: Array
+    loss: Loss
+    regularizer: Quadratic
+    C: float = 1.0
+    fit_intercept: bool = True
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return self.operator.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return self.operator.shape[1]
+
+    def take(self, rows: Array) -> Problem:
+        """Return the problem on a copy of some rows."""
+        return replace(
+            self, operator=self.operator.take(rows), y=self.y[rows], penalty=self.penalty[rows]
+        )
+
+    def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
+        """Return q = 1 - y * (X w + b)."""
+        out = np.empty(self.n_samples) if out is None else out
+        self.operator.signed_dot(self.y, w, b, out)
+        return np.subtract(1.0, out, out=out)
+
+    def objective(self, w: Array, q: Array) -> float:
+        """Return the objective at w, given its violations q."""
+        return self.regularizer.energy(w) + self.loss.total(q, self.penalty)
+
+    def trivial(self) -> tuple[float, float]:
+        """Return the objective and the intercept of the best constant classifier, w = 0.
+
+        With a free intercept that is b = 1 or b = -1; without one, w = 0 has b = 0.
+        """
+        if not self.fit_intercept:
+            return self.loss.total(np.ones(self.n_samples), self.penalty), 0.0
+        positive = float(self.penalty[self.y > 0].sum())
+        negative = float(self.penalty.sum()) - positive
+        at_two = float(self.loss.value(2.0))
+        return (negative * at_two, 1.0) if negative <= positive else (positive * at_two, -1.0)
+
+
+@dataclass
+class SolverResult:
+    """What every solver returns.
+
+    Attributes
+    ----------
+    coef, intercept : ndarray, float
+        The classifier.
+    multipliers : ndarray of shape (m,)
+        psi, with w = -R⁻¹ sum psi_i y_i x_i at a stationary point; psi_i <= 0.
+    objective : float
+        The true objective at (coef, intercept).
+    convex_objective : float
+        The true objective at the solution of the convex start; NaN if there was none.
+    converged : bool
+        Whether the solver's own stopping rule was met.
+    residual : float
+        The value of the stopping criterion at the end.
+    n_iter : int
+        Outer iterations.
+    passes : float
+        Work over the data in units of one product X @ w.
+    history : dict of lists
+        One entry per iteration in every column.
+    seconds : dict
+        Time spent, by part.
+    notes : list of str
+        What happened that a user should know: guards that acted, restarts that won.
+    """
+
+    coef: Array
+    intercept: float
+    multipliers: Array
+    objective: float
+    convex_objective: float = float("nan")
+    converged: bool = False
+    residual: float = float("inf")
+    n_iter: int = 0
+    passes: float = 0.0
+    history: dict[str, list[Any]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)

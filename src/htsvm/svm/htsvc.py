@@ -1,0 +1,167 @@
+"""The estimator of the paper: a linear SVM with the hybrid truncated loss."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from htsvm.losses import HybridTruncated, Loss
+from htsvm.solvers import ADMM, Newton, Solver
+from htsvm.svm.base import BaseLinearSVC
+
+
+class HTSVC(BaseLinearSVC):
+    r"""Linear support vector classifier that resists wrong labels.
+
+    Minimises (the paper's L_ht-SVM)
+
+    .. math:: \tfrac12\|w\|^2 + C \sum_i \ell(1 - y_i (w^\top x_i + b))
+
+    with the hybrid truncated loss: zero for samples that are safe, linear for those inside the
+    margin, constant for those further on the wrong side than `cap` allows. The last kind no
+    longer pulls at the model; `ignored_` lists them.
+
+    More than two classes are fitted one against the rest, each of these problems with balanced
+    weights, because a bounded loss finds it cheap to give up a small class.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of the loss; larger means less regularisation.
+    cap : float, default=1.0
+        The margin violation from which on a sample is ignored. 1 is the paper's: on the wrong side
+        of the decision boundary. ``inf`` never ignores a sample (a hinge loss SVM with 6C/5).
+    knee : float, default=2/3
+        Where the straight part of the loss ends, as a share of the cap.
+    solver : {"newton", "admm"} or solver object, default="newton"
+        "newton" majorises and uses a semismooth Newton method. "admm" is the paper's algorithm
+        with safeguards; pass `htsvm.solvers.ADMM(penalty=..., safeguards=())` for other settings.
+        An object's own tol, max_iter, n_restarts and random_state give way to those here.
+    tol : float, default=1e-3
+        The largest residual of the P-stationarity conditions.
+    max_iter : int, default=1000
+        The largest number of iterations.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class.
+    warm_start : bool, default=False
+        Whether to start from the last solution.
+    n_restarts : int, default=0
+        Further starts for the "newton" solver; the lowest objective wins.
+    n_jobs : int, optional
+        Threads over the binary problems of a multi-class fit.
+    random_state : int, RandomState or None, default=None
+        Drives the sample of rows of the first, rough phase on large data, and the restarts, of the
+        "newton" solver. None always takes the same seed, so that a fit can be repeated.
+    verbose : int, default=0
+        Whether to print a line per iteration.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray
+        The class labels.
+    objective_ : ndarray
+        The objective of each binary problem.
+    certificate_ : list of Certificate
+        For each binary problem, residuals, the interval of nu in which the point is P-stationary,
+        objectives and the second-order verdict, computed apart from the solver.
+    support_ : ndarray
+        Indices of the support vectors.
+    n_support_ : ndarray of shape (n_classes,)
+        Their number per class.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
+    sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        What became of each sample, as a `SampleStatus`: safe, on the margin, inside it, in the
+        transition zone, or ignored.
+    ignored_ : ndarray
+        Indices of the samples that were ignored (in the problem of their own class).
+    history_ : dict of ndarrays
+        One entry per iteration in each column; ``pandas.DataFrame(clf.history_)`` shows it.
+    n_iter_ : int
+        Iterations (the most over the binary problems).
+    n_passes_ : float
+        The work, in units of one product ``X @ w``.
+    seconds_ : list of dict
+        For each binary problem, seconds by part.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray
+        Their names, if X had any.
+
+    See Also
+    --------
+    HTSVCCV : Chooses C and cap by cross-validation.
+    ht_path : Fits a whole grid of C.
+
+    Notes
+    -----
+    The problem is not convex: the result is a certified stationary point, in practice a local
+    minimiser. Probabilities: wrap it in `sklearn.calibration.CalibratedClassifierCV`.
+
+    References
+    ----------
+    Y. Yang, C. Chen, Y. Liu, H. Wang. Robust and sparse support vector machine via hybrid
+    truncated loss for supervised classification.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from htsvm import HTSVC
+    >>> X, y = make_classification(n_samples=200, random_state=0)
+    >>> y[:20] = 1 - y[:20]
+    >>> clf = HTSVC().fit(X, y)
+    >>> clf.certificate_[0].certified
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseLinearSVC._parameter_constraints,
+        "cap": [Interval(Real, 0.0, None, closed="right")],
+        "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "solver": [StrOptions({"newton", "admm"}), Newton, ADMM],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        cap: float = 1.0,
+        knee: float = 2.0 / 3.0,
+        solver: Any = "newton",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        n_restarts: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.cap = cap
+        self.knee = knee
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self) -> Loss:
+        return HybridTruncated(knee=self.knee, cap=self.cap)
+
+    def _solver(self) -> Solver:
+        return self._named_solver(self.solver)

@@ -1,0 +1,199 @@
+"""Whole grids of C (and of the cap) for little more than one fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_X_y
+from sklearn.utils.multiclass import check_classification_targets
+
+from htsvm._typing import Array
+from htsvm.losses import HybridTruncated
+from htsvm.optimality import Certificate
+from htsvm.solvers import Newton, Problem, Solver, SolverResult, solve_certified
+from htsvm.svm._problems import binary_problems, check_weights, encode_labels, weigh_classes
+
+Fitted = tuple[SolverResult, Certificate]
+
+
+@dataclass(frozen=True, eq=False)
+class HTPath:
+    """The fits of `ht_path`, in the order of `Cs`.
+
+    Attributes
+    ----------
+    Cs : ndarray of shape (n_Cs,)
+        The penalties.
+    coef : ndarray of shape (n_Cs, n_problems, n_features)
+        Weights; one problem for two classes, else one per class.
+    intercept : ndarray of shape (n_Cs, n_problems)
+        Intercepts.
+    objective : ndarray of shape (n_Cs, n_problems)
+        Objectives.
+    n_iter : ndarray of shape (n_Cs, n_problems)
+        Iterations.
+    n_support : ndarray of shape (n_Cs, n_problems)
+        Support vectors.
+    certificates : list of lists of Certificate
+        ``certificates[i][k]`` belongs to ``Cs[i]`` and problem k.
+    classes : ndarray
+        The class labels.
+    """
+
+    Cs: Array
+    coef: Array
+    intercept: Array
+    objective: Array
+    n_iter: Array
+    n_support: Array
+    certificates: list[list[Certificate]]
+    classes: Array
+
+
+def ht_path(
+    X: Any,
+    y: Any,
+    *,
+    Cs: Any = 9,
+    cap: float = 1.0,
+    knee: float = 2.0 / 3.0,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    fit_intercept: bool = True,
+    class_weight: Any = None,
+    sample_weight: Any = None,
+    random_state: int = 0,
+) -> HTPath:
+    """Fit HTSVC for a whole grid of C, each from the solution of the next larger one.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Training data.
+    y : array-like of shape (n_samples,)
+        Class labels.
+    Cs : int or array-like, default=9
+        The penalties, or how many between 1/16 and 16.
+    cap, knee, tol, max_iter, fit_intercept, class_weight
+        As for `HTSVC`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Factors of C per sample.
+    random_state : int, default=0
+        Seed of the sampled rows in the first fit.
+
+    Returns
+    -------
+    HTPath
+        The solutions with their certificates.
+
+    Notes
+    -----
+    The path runs from the largest C to the smallest. The other way the objective of a bounded loss
+    leads into a trap: at small C it is cheap to ignore many samples, and a warm start never looks
+    at them again.
+    """
+    X, y = check_X_y(
+        X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
+        accept_large_sparse=True,
+    )  # fmt: skip
+    check_classification_targets(y)
+    grid = check_grid(Cs)
+    weights = check_weights(sample_weight, X)
+    classes, codes = encode_labels(y)
+    if len(classes) < 2:
+        raise ValueError(f"ht_path needs at least two classes in y, got only {classes[0]!r}.")
+    problems = binary_problems(
+        X, len(classes), codes, weights, weigh_classes(class_weight, classes, codes, weights),
+        C=1.0, loss=HybridTruncated(knee=knee, cap=cap), fit_intercept=fit_intercept,
+    )  # fmt: skip
+    solver = Newton(tol=tol, max_iter=max_iter, random_state=random_state)
+    columns = [solve_path(problem, grid, solver) for problem in problems]
+    rows = list(zip(*columns, strict=True))
+    return HTPath(
+        Cs=grid,
+        coef=np.array([[result.coef for result, _ in row] for row in rows]),
+        intercept=np.array([[result.intercept for result, _ in row] for row in rows]),
+        objective=np.array([[result.objective for result, _ in row] for row in rows]),
+        n_iter=np.array([[result.n_iter for result, _ in row] for row in rows]),
+        n_support=np.array([[c.n_support for _, c in row] for row in rows]),
+        certificates=[[replace(c, sample_status=None) for _, c in row] for row in rows],
+        classes=classes,
+    )
+
+
+def check_grid(Cs: Any) -> Array:
+    """Return a grid of positive penalties from a number of points or a list of values."""
+    if np.ndim(Cs) == 0:
+        if not (isinstance(Cs, (int, np.integer)) and Cs >= 1):
+            raise ValueError(f"Cs must be a positive whole number or a list of values, got {Cs!r}.")
+        return np.geomspace(2.0**-4, 2.0**4, int(Cs)) if Cs > 1 else np.ones(1)
+    grid = np.asarray(Cs, dtype=np.float64)
+    if grid.ndim != 1 or len(grid) == 0 or not np.all(np.isfinite(grid) & (grid > 0.0)):
+        raise ValueError(f"Cs must be a non-empty list of positive, finite values, got {Cs!r}.")
+    return grid
+
+
+def solve_path(
+    problem: Problem, Cs: Array, solver: Solver, starts: Sequence[Fitted] | None = None
+) -> list[Fitted]:
+    """Solve `problem` (stated for C = 1) for each of `Cs`; return the fits in their order.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem with penalties for C = 1.
+    Cs : ndarray
+        The penalties.
+    solver : Solver
+        Who solves.
+    starts : sequence of fits, optional
+        A start for each C, for instance the solutions for a larger cap. Otherwise each C but the
+        largest starts from the next larger one.
+    """
+    fits: list[Fitted | None] = [None] * len(Cs)
+    previous: tuple[Fitted, float] | None = None
+    for i in np.argsort(-Cs, kind="stable"):
+        C = float(Cs[i])
+        scaled = replace(problem, penalty=C * problem.penalty, C=C)
+        if starts is not None:
+            previous = (starts[i], C)
+        fit = solve_certified(scaled, solver, start=_start(previous, C))
+        fits[i] = fit
+        previous = (fit, C)
+    path = [fit for fit in fits if fit is not None]
+    _lend_solutions(problem, Cs, solver, path)
+    return path
+
+
+def _start(previous: tuple[Fitted, float] | None, C: float) -> Any:
+    """Return the previous solution with its multipliers scaled to the new penalty."""
+    if previous is None:
+        return None
+    (result, _), old = previous
+    return result.coef, result.intercept, result.multipliers * (C / old)
+
+
+def _lend_solutions(problem: Problem, Cs: Array, solver: Solver, path: list[Fitted]) -> None:
+    """Solve again, from the solution for another C, where that one has the lower objective.
+
+    A solution costs energy + C * loss at every C, so all of them can be compared without looking
+    at the data.
+    """
+    energy = np.array([problem.regularizer.energy(result.coef) for result, _ in path])
+    loss = np.array([result.objective for result, _ in path]) - energy
+    loss /= Cs
+    for i in np.argsort(Cs, kind="stable"):
+        C = float(Cs[i])
+        values = energy + C * loss
+        j = int(values.argmin())
+        if values[j] >= (1.0 - solver.tol) * values[i]:
+            continue
+        scaled = replace(problem, penalty=C * problem.penalty, C=C)
+        again = solve_certified(scaled, solver, start=_start((path[j], float(Cs[j])), C))
+        if again[0].objective < values[i]:
+            path[i] = again
+            energy[i] = problem.regularizer.energy(again[0].coef)
+            loss[i] = (again[0].objective - energy[i]) / C

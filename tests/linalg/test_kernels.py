@@ -1,0 +1,299 @@
+"""Each compiled kernel against its NumPy twin."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from htsvm.linalg import _numpy
+
+_compiled = pytest.importorskip(
+    "htsvm.linalg._compiled", reason="the compiled kernels were not built"
+)
+
+# The second size is beyond the point from which on the kernels use several threads.
+SIZES = [(40, 5), (9000, 12)]
+REALS = [np.float32, np.float64]
+INDEXES = [np.int32, np.int64]
+
+
+def readonly(*arrays):
+    for array in arrays:
+        array.setflags(write=False)
+    return arrays
+
+
+def make_csr(m, n, real, index, seed=0):
+    """Return indptr, indices, data of a random matrix; every fifth row is empty."""
+    rng = np.random.default_rng(seed)
+    dense = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.6)
+    dense[::5] = 0.0
+    X = sp.csr_matrix(dense.astype(real))
+    parts = X.indptr.astype(index), X.indices.astype(index), X.data
+    return readonly(*parts), dense.astype(real).astype(np.float64)
+
+
+def make_vectors(m, n, seed=1):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(m) < 0.5, 1, -1).astype(np.int8)
+    v = rng.normal(size=m) * (rng.random(m) < 0.5)
+    return readonly(y, rng.normal(size=n), v)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("index", INDEXES)
+def test_csr_products(size, real, index):
+    (indptr, indices, data), dense = make_csr(*size, real, index)
+    y, w, v = make_vectors(*size)
+    ours, twin = np.empty(size[0]), np.empty(size[0])
+    _compiled.csr_signed_dot(indptr, indices, data, y, w, 0.3, ours)
+    _numpy.csr_signed_dot(indptr, indices, data, y, w, 0.3, twin)
+    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(ours, y * (dense @ w + 0.3), rtol=1e-10, atol=1e-12)
+    ours, twin = np.full(size[1], np.nan), np.full(size[1], np.nan)
+    sums = (
+        _compiled.csr_signed_tdot(indptr, indices, data, y, v, ours),
+        _numpy.csr_signed_tdot(indptr, indices, data, y, v, twin),
+    )
+    assert sums[0] == pytest.approx(sums[1], rel=1e-10)
+    np.testing.assert_allclose(ours, twin, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ours, dense.T @ (y * v), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("index", INDEXES)
+def test_csr_gram(size, real, index):
+    (indptr, indices, data), dense = make_csr(*size, real, index)
+    rows = np.random.default_rng(2).permutation(size[0])[: size[0] * 2 // 3].astype(np.intp)
+    (rows,) = readonly(rows)
+    rng = np.random.default_rng(3)
+    start = rng.normal(size=(size[1] + 1,) * 2)
+    ours, twin, total = start.copy(), start.copy(), np.zeros(len(rows))
+    for _ in range(3):
+        (weights,) = readonly(rng.normal(size=len(rows)) * (rng.random(len(rows)) < 0.8))
+        _compiled.csr_add_gram(indptr, indices, data, rows, weights, ours)
+        _numpy.csr_add_gram(indptr, indices, data, rows, weights, twin)
+        total += weights
+    bordered = np.hstack([dense[rows], np.ones((len(rows), 1))])
+    expected = start + (bordered * total[:, None]).T @ bordered
+    low = np.tril_indices(size[1] + 1)
+    np.testing.assert_allclose(ours[low], twin[low], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ours[low], expected[low], rtol=1e-9, atol=1e-9)
+
+
+def test_csr_gram_of_no_rows_or_empty_rows():
+    (indptr, indices, data), _ = make_csr(10, 3, np.float64, np.int32)
+    for kernels in (_compiled, _numpy):
+        out = np.zeros((4, 4))
+        kernels.csr_add_gram(indptr, indices, data, np.zeros(0, np.intp), np.zeros(0), out)
+        np.testing.assert_array_equal(out, 0.0)
+        empty = np.array([0, 5], dtype=np.intp)
+        kernels.csr_add_gram(indptr, indices, data, empty, np.array([2.0, -0.5]), out)
+        expected = np.zeros((4, 4))
+        expected[3, 3] = 1.5
+        np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("real", REALS)
+def test_dense_products(size, real):
+    X = np.random.default_rng(4).normal(size=size).astype(real)
+    readonly(X)
+    y, w, v = make_vectors(*size)
+    ours, twin = np.empty(size[0]), np.empty(size[0])
+    _compiled.dense_signed_dot(X, y, w, -0.7, ours)
+    _numpy.dense_signed_dot(X, y, w, -0.7, twin)
+    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(ours, y * (X.astype(float) @ w - 0.7), rtol=1e-10, atol=1e-12)
+    ours, twin = np.full(size[1], np.nan), np.full(size[1], np.nan)
+    sums = (
+        _compiled.dense_signed_tdot(X, y, v, ours),
+        _numpy.dense_signed_tdot(X, y, v, twin),
+    )
+    assert sums[0] == pytest.approx(sums[1], rel=1e-10)
+    np.testing.assert_allclose(ours, twin, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ours, X.astype(float).T @ (y * v), rtol=1e-9, atol=1e-9)
+
+
+def make_state(m):
+    """Return q, multipliers, bounds, penalties (some of both zero) and a direction."""
+    rng = np.random.default_rng(5)
+    penalty = 3.0 * rng.random(m) * (rng.random(m) < 0.8)
+    c = penalty * np.where(rng.random(m) < 0.3, 0.0, 1.2 * rng.random(m))
+    return readonly(rng.normal(size=m), rng.random(m) * c, c, penalty, rng.normal(size=m))
+
+
+LENGTHS = [0, 1, 50, 40_000]
+
+
+@pytest.mark.parametrize("m", LENGTHS)
+@pytest.mark.parametrize("xi", [0.1, 3.0])
+def test_clip_step(m, xi):
+    q, alpha, c, penalty, _ = make_state(m)
+    ours, twin = np.empty(m), np.empty(m)
+    marks, twin_marks = np.full(m, 7, np.uint8), np.full(m, 7, np.uint8)
+    counts = _compiled.clip_step(q, alpha, c, penalty, xi, ours, marks)
+    twin_counts = _numpy.clip_step(q, alpha, c, penalty, xi, twin, twin_marks)
+    np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(marks, twin_marks)
+    assert counts[:2] == twin_counts[:2]
+    assert counts[2] == pytest.approx(twin_counts[2], rel=1e-12)
+    np.testing.assert_allclose(ours, np.clip(alpha + xi * penalty * q, 0.0, c), atol=1e-15)
+    assert counts[:2] == (np.count_nonzero((ours > 0) & (ours < c)), np.count_nonzero(ours))
+    assert counts[2] == pytest.approx(penalty[ours > 0].sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kernels", [_compiled, _numpy])
+def test_without_penalties_nothing_moves(kernels):
+    """Neither a bound nor a penalty: no multiplier, no active sample, no residual."""
+    zero, q = np.zeros(3), np.array([-1.0, 0.0, 2.0])
+    out, marks = np.full(3, np.nan), np.full(3, 7, np.uint8)
+    assert kernels.clip_step(q, zero, zero, zero, 5.0, out, marks) == (0, 0, 0.0)
+    np.testing.assert_array_equal(out, 0.0)
+    np.testing.assert_array_equal(marks, 0)
+    assert kernels.line_terms(q, zero, zero, zero, np.ones(3), 5.0, 0.3) == (0.0, 0.0)
+    assert kernels.natural_residual(q, zero, zero, zero, 0.1) == (0.0, 0.0)
+    assert kernels.hybrid_total(q, zero, 0.5, 1.0) == 0.0
+    assert len(kernels.relevant_rows(q, zero, zero, 10.0)) == 0
+
+
+@pytest.mark.parametrize("m", LENGTHS)
+@pytest.mark.parametrize("t", [0.0, 0.4])
+def test_line_terms(m, t):
+    q, alpha, c, penalty, delta = make_state(m)
+    ours = _compiled.line_terms(q, alpha, c, penalty, delta, 2.0, t)
+    twin = _numpy.line_terms(q, alpha, c, penalty, delta, 2.0, t)
+    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernels", [_compiled, _numpy])
+def test_line_terms_are_the_derivatives_of_a_step(kernels):
+    q, alpha, c, penalty, delta = make_state(200)
+
+    def along(t):
+        value = alpha + 2.0 * penalty * (q - t * delta)
+        return np.clip(value, 0.0, c) @ delta
+
+    first, second = kernels.line_terms(q, alpha, c, penalty, delta, 2.0, 0.3)
+    assert first == pytest.approx(along(0.3), rel=1e-12)
+    assert -2.0 * second == pytest.approx((along(0.3 + 1e-7) - along(0.3 - 1e-7)) / 2e-7, rel=1e-4)
+
+
+@pytest.mark.parametrize("m", LENGTHS)
+@pytest.mark.parametrize("reach", [0.0, 0.5, np.inf])
+def test_relevant_rows(m, reach):
+    q, alpha, c, _, _ = make_state(m)
+    ours, twin = (k.relevant_rows(q, alpha, c, reach) for k in (_compiled, _numpy))
+    assert ours.dtype == twin.dtype == np.intp
+    np.testing.assert_array_equal(ours, twin)
+    expected = [i for i in range(min(m, 500)) if c[i] > 0 and (q[i] > -reach or alpha[i] > 0)]
+    np.testing.assert_array_equal(ours[: len(expected)], expected)
+
+
+def test_relevant_rows_all_or_none_of_many():
+    """Blocks without a row, and blocks full of them."""
+    m = 200_000
+    one, nothing = np.ones(m), np.zeros(m)
+    np.testing.assert_array_equal(_compiled.relevant_rows(one, nothing, one, 0.5), np.arange(m))
+    assert len(_compiled.relevant_rows(-one, nothing, one, 0.5)) == 0
+    late = np.where(np.arange(m) == m - 1, 1.0, -1.0)
+    np.testing.assert_array_equal(_compiled.relevant_rows(late, nothing, one, 0.5), [m - 1])
+
+
+@pytest.mark.parametrize("m", LENGTHS)
+def test_add_scaled_and_natural_residual(m):
+    q, alpha, c, penalty, delta = make_state(m)
+    ours, twin = q.copy(), q.copy()
+    _compiled.add_scaled(ours, delta, -0.4)
+    _numpy.add_scaled(twin, delta, -0.4)
+    np.testing.assert_allclose(ours, twin, rtol=1e-14, atol=1e-15)
+    ours = _compiled.natural_residual(q, alpha, c, penalty, 0.2)
+    np.testing.assert_allclose(ours, _numpy.natural_residual(q, alpha, c, penalty, 0.2), rtol=1e-10)
+    kept = penalty > 0
+    step = 0.2 / penalty[kept]
+    r = step * (np.clip(alpha[kept] + q[kept] / step, 0.0, c[kept]) - alpha[kept])
+    np.testing.assert_allclose(
+        ours, (penalty[kept] @ r**2, penalty @ q**2), rtol=1e-10, atol=1e-300
+    )
+
+
+@pytest.mark.parametrize("kernels", [_compiled, _numpy])
+def test_natural_residual_vanishes_at_a_fit(kernels):
+    """alpha = 0 below the margin, anything on it, c above it."""
+    q, c = np.array([-2.0, 0.0, 0.0, 0.7]), np.array([1.0, 1.0, 2.0, 3.0])
+    gap, size = kernels.natural_residual(q, np.array([0.0, 0.4, 2.0, 3.0]), c, 2.0 * c, 0.3)
+    assert gap == pytest.approx(0.0, abs=1e-28)
+    assert size == pytest.approx(2.0 * (4.0 + 3.0 * 0.49))
+
+
+@pytest.mark.parametrize("m", LENGTHS)
+@pytest.mark.parametrize("knee_cap", [(2 / 3, 1.0), (0.2, 3.0)])
+def test_loss_kernels(m, knee_cap):
+    q, _, c, _, _ = make_state(m)
+    s = q + 0.5
+    assert _compiled.hybrid_total(s, c, *knee_cap) == pytest.approx(
+        _numpy.hybrid_total(s, c, *knee_cap), rel=1e-12
+    )
+    ours, twin = np.empty(m), np.empty(m)
+    _compiled.capped_slope(s, c, 1.2, 3.6, 3.6, ours)
+    _numpy.capped_slope(s, c, 1.2, 3.6, 3.6, twin)
+    np.testing.assert_allclose(ours, twin, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("kernels", [_compiled, _numpy])
+@pytest.mark.parametrize("m", [3, 60_000])
+def test_nan_is_never_swallowed(kernels, m):
+    """A violation that is not a number must show in every sum made of it."""
+    one = np.ones(m)
+    q = np.full(m, 0.3)
+    q[m // 2] = np.nan
+    assert np.isnan(kernels.hybrid_total(q, one, 2 / 3, 1.0))
+    assert np.isnan(kernels.natural_residual(q, 0.5 * one, one, one, 0.1)).all()
+    assert np.isnan(kernels.line_terms(q, 0.5 * one, one, one, one, 0.1, 0.2)[0])
+    out, marks = np.empty(m), np.empty(m, np.uint8)
+    kernels.clip_step(q, 0.5 * one, one, one, 0.1, out, marks)
+    assert np.isnan(out[m // 2])
+    kernels.capped_slope(q, one, 1.2, 3.6, 3.6, out)
+    assert np.isnan(out[m // 2])
+    assert np.count_nonzero(np.isnan(out)) == 1
+    X, y = q[:, None].copy(), np.ones(m, np.int8)
+    kernels.dense_signed_dot(X, y, np.ones(1), 0.0, out)
+    assert np.isnan(out[m // 2])
+
+
+@pytest.mark.parametrize("kernels", [_compiled, _numpy])
+def test_infinite_violations_reach_the_cap(kernels):
+    s, one = np.array([-np.inf, np.inf, 0.1]), np.ones(3)
+    assert kernels.hybrid_total(s, one, 2 / 3, 2.0) == pytest.approx(2.0 + 0.12)
+
+
+@pytest.mark.parametrize("kernels", [_compiled, _numpy])
+def test_empty_matrix(kernels):
+    empty, no_labels, no_index = np.zeros(0), np.zeros(0, np.int8), np.zeros(0, np.int32)
+    indptr = np.zeros(1, np.int32)
+    kernels.csr_signed_dot(indptr, no_index, empty, no_labels, np.ones(3), 0.0, empty)
+    kernels.dense_signed_dot(np.zeros((0, 3)), no_labels, np.ones(3), 0.0, empty)
+    out = np.full(3, np.nan)
+    assert kernels.dense_signed_tdot(np.zeros((0, 3)), no_labels, empty, out) == 0.0
+    np.testing.assert_array_equal(out, 0.0)
+    out = np.full(3, np.nan)
+    assert kernels.csr_signed_tdot(indptr, no_index, empty, no_labels, empty, out) == 0.0
+    np.testing.assert_array_equal(out, 0.0)
+
+
+@pytest.mark.parametrize("kernels", [_compiled, _numpy])
+def test_matrix_without_stored_values(kernels):
+    indptr, none = np.zeros(5, np.int32), np.zeros(0, np.int32)
+    y, out = np.array([1, -1, 1, -1], np.int8), np.empty(4)
+    kernels.csr_signed_dot(indptr, none, np.zeros(0), y, np.ones(3), 0.5, out)
+    np.testing.assert_array_equal(out, 0.5 * y)
+    pull = np.full(3, np.nan)
+    assert kernels.csr_signed_tdot(indptr, none, np.zeros(0), y, np.arange(4.0), pull) == -2.0
+    np.testing.assert_array_equal(pull, 0.0)
+
+
+def test_threads_are_reported():
+    assert _compiled.max_threads() >= 1
+    assert _numpy.max_threads() == 1
+    assert _compiled.has_openmp() in (True, False)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import htsvm
+
+ROOT = Path(__file__).parents[1]
+FIT = """
+import json, numpy as np, scipy.sparse as sp
+from htsvm import HTSVC
+from htsvm.linalg import kernels
+rng = np.random.default_rng(0)
+X = rng.standard_normal((400, 8)) * (rng.random((400, 8)) < 0.5)
+y = (X @ np.arange(1.0, 9.0) + rng.standard_normal(400) > 0).astype(int)
+y[:60] = 1 - y[:60]
+models = [HTSVC(tol=1e-9).fit(data, y) for data in (X, sp.csr_matrix(X))]
+coef = [np.append(m.coef_, m.intercept_).tolist() for m in models]
+print(json.dumps({"kernels": kernels.backend(), "coef": coef}))
+"""
+
+
+def run_python(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_show_versions(capsys):
+    htsvm.show_versions()
+    shown = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert shown["htsvm"] == htsvm.__version__
+    assert shown["kernels"] in ("compiled", "numpy")
+    assert int(shown["threads"]) >= 1
+    assert {"python", "numpy", "scipy", "scikit-learn"} <= set(shown)
+
+
+def test_everything_public_exists():
+    for name in htsvm.__all__:
+        assert hasattr(htsvm, name)
+
+
+def test_import_is_light():
+    # scikit-learn itself imports some of these where it finds them.
+    code = """
+import sys, sklearn.svm
+before = set(sys.modules)
+import htsvm, htsvm.cli, htsvm.plotting
+added = set(sys.modules) - before
+print(sorted(added & {"matplotlib", "pandas", "typer", "rich", "htsvm.demo"}))
+"""
+    assert run_python(code).strip() == "[]"
+
+
+def test_numpy_kernels_give_the_same_model():
+    compiled = json.loads(run_python(FIT, HTSVM_KERNELS=""))
+    plain = json.loads(run_python(FIT, HTSVM_KERNELS="numpy"))
+    assert plain["kernels"] == "numpy"
+    np.testing.assert_allclose(compiled["coef"], plain["coef"], atol=1e-6)
+    if compiled["kernels"] == "numpy":
+        pytest.skip("the compiled kernels are not built: compared NumPy with itself")
+
+
+def test_readme_example_runs(capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(compile(example, "README.md", "exec"), {})
+    shown = capsys.readouterr().out
+    share = int(re.match(r"(\d+)% of the wrong labels were ignored", shown).group(1))
+    assert share >= 90
+    assert "certified" in shown
+
+
+def test_readme_opens_with_the_two_commands():
+    top = (ROOT / "README.md").read_text(encoding="utf-8").split("##")[0]
+    assert "make demo" in top
+    assert "make test" in top
+
+
+def test_changelog_and_citation_know_the_version():
+    assert f"[{htsvm.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"version: {htsvm.__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

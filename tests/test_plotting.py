@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+
+from htsvm import HTSVC
+from htsvm.losses import HybridTruncated
+from htsvm.plotting import plot_boundary, plot_history, plot_losses
+
+mpl.use("svg")
+
+
+@pytest.fixture
+def axes():
+    from matplotlib.figure import Figure
+
+    return Figure().subplots()
+
+
+@pytest.fixture(scope="module")
+def noisy_plane():
+    X, y = make_blobs(120, centers=[[-2.0, 0.0], [2.0, 0.0]], random_state=0)
+    y[:12] = 1 - y[:12]
+    return X, y
+
+
+def labels(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_losses_by_default(axes):
+    assert plot_losses(ax=axes) is axes
+    assert labels(axes) == [
+        "hinge",
+        "squared hinge",
+        "logistic",
+        "hybrid truncated, cap 2",
+        "hybrid truncated, cap 1",
+    ]
+
+
+def test_losses_given(axes):
+    plot_losses([HybridTruncated(cap=0.5)], ax=axes)
+    assert labels(axes) == ["HybridTruncated(knee=2/3, cap=0.5)"]
+    values = axes.lines[0].get_ydata()
+    assert values.max() == pytest.approx(0.5)
+
+
+def test_losses_by_name(axes):
+    plot_losses({"flat": np.ones_like, "ht": HybridTruncated()}, ax=axes)
+    assert labels(axes) == ["flat", "ht"]
+
+
+def test_history_shows_every_iteration_and_stage(noisy_plane, axes):
+    model = HTSVC().fit(*noisy_plane)
+    plot_history(model, ax=axes)
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["objective"])
+    stages = 1 + np.count_nonzero(np.diff(np.nan_to_num(model.history_["cap"], posinf=-1.0)))
+    assert len(axes.texts) == stages
+
+
+def test_history_without_caps(noisy_plane, axes):
+    model = HTSVC().fit(*noisy_plane)
+    model.history_ = {k: v for k, v in model.history_.items() if k != "cap"}
+    assert plot_history(model, ax=axes) is axes
+
+
+def test_history_of_one_problem_of_several(axes):
+    X, y = make_blobs(90, centers=3, random_state=0)
+    model = HTSVC().fit(X, y)
+    plot_history(model, ax=axes, problem=2)
+    rows = model.history_["problem"] == 2
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["objective"][rows])
+    with pytest.raises(ValueError, match=r"problem=3 .* from 0 to 2"):
+        plot_history(model, ax=axes, problem=3)
+
+
+def test_history_needs_a_fit(axes):
+    with pytest.raises(ValueError, match="fitted estimator with history_"):
+        plot_history(HTSVC(), ax=axes)
+
+
+def test_history_of_two_classes_has_one_problem(noisy_plane, axes):
+    with pytest.raises(ValueError, match="problem=1 does not exist"):
+        plot_history(HTSVC().fit(*noisy_plane), ax=axes, problem=1)
+
+
+def test_boundary_marks_the_ignored(noisy_plane, axes):
+    model = HTSVC().fit(*noisy_plane)
+    assert len(model.ignored_) >= 12
+    plot_boundary(model, *noisy_plane, ax=axes)
+    assert labels(axes) == ["class 0", "class 1", f"ignored ({len(model.ignored_)})"]
+
+
+def test_boundary_on_other_data_marks_nothing(noisy_plane, axes):
+    X, y = noisy_plane
+    plot_boundary(HTSVC().fit(X, y), X[:50], y[:50], ax=axes)
+    assert labels(axes) == ["class 0", "class 1"]
+
+
+def test_boundary_of_any_classifier_and_several_classes(axes):
+    X, y = make_blobs(60, centers=3, random_state=0)
+    plot_boundary(LogisticRegression().fit(X, y), X, np.array(y), ax=axes)
+    assert labels(axes) == ["class 0", "class 1", "class 2"]
+
+
+def test_boundary_refuses_other_shapes(noisy_plane, axes):
+    X, y = noisy_plane
+    model = HTSVC().fit(X, y)
+    with pytest.raises(ValueError, match=r"two features, but X has the shape \(120, 3\)"):
+        plot_boundary(model, np.ones((120, 3)), y, ax=axes)
+    with pytest.raises(ValueError, match="120 samples, but y has 119"):
+        plot_boundary(model, X, y[:-1], ax=axes)
+
+
+def test_new_axes_by_default():
+    import matplotlib.pyplot as plt
+
+    ax = plot_losses()
+    assert ax.figure is not None
+    plt.close(ax.figure)
+
+
+def test_missing_matplotlib_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r'pip install "htsvm\[demo\]"'):
+        plot_losses()
