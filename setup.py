@@ -15,13 +15,21 @@ from setuptools.command.build_ext import build_ext
 
 # Sums may be reordered so that dot products use vector instructions; NaN and infinity keep
 # their meaning (inputs are checked before they get here, but intermediate values may overflow).
-OPTIMISE = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fassociative-math", "-fno-signed-zeros"]
+OPTIMISE = [
+    "-O3",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fassociative-math",
+    "-fno-signed-zeros",
+]
+PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 
 
 class BuildKernels(build_ext):
     """`build_ext` that asks the compiler for OpenMP and never lets a failure stop the install."""
 
     def build_extension(self, ext):
+        """Compile with optimisation, and with OpenMP where the compiler has it."""
         if self.compiler.compiler_type == "msvc":
             ext.extra_compile_args = ["/O2", "/openmp"]
         else:
@@ -34,10 +42,14 @@ class BuildKernels(build_ext):
     def _compiler_accepts(self, flag):
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "probe.c"
-            source.write_text("#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n")
+            source.write_text(PROBE)
+            target = str(Path(folder) / "probe")
+            flags = [flag]
             try:
-                objects = self.compiler.compile([str(source)], output_dir=folder, extra_postargs=[flag])
-                self.compiler.link_executable(objects, str(Path(folder) / "probe"), extra_postargs=[flag])
+                objects = self.compiler.compile(
+                    [str(source)], output_dir=folder, extra_postargs=flags
+                )
+                self.compiler.link_executable(objects, target, extra_postargs=flags)
             except Exception:
                 return False
         return True

@@ -1,10 +1,12 @@
 """Robust and sparse support vector machines for data whose labels cannot all be trusted."""
 
+from typing import Any
+
 from htsvm._show_versions import show_versions
 from htsvm._version import __version__
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.optimality import SampleStatus, certify
-from htsvm.svm import HTSVC, HTSVCCV, ht_path
+from htsvm.svm import HTSVC, ht_path
 
 __all__ = [
     "HTSVC",
@@ -16,3 +18,12 @@ __all__ = [
     "ht_path",
     "show_versions",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first asked for, so that `import htsvm` stays quick.
+    if name == "HTSVCCV":
+        from htsvm.svm import HTSVCCV
+
+        return HTSVCCV
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -81,6 +81,12 @@ def test_gram_with_weights(pair, backend):
     np.testing.assert_allclose(out[low], expected[low], atol=1e-6)
 
 
+def test_lengths(pair):
+    operator, X = pair
+    assert operator.square_sum == pytest.approx(np.square(X).sum(), rel=1e-5)
+    assert operator.row_length == pytest.approx(np.sqrt(np.square(X).sum() / 60), rel=1e-5)
+
+
 def test_gram_leaves_the_data_alone(pair, backend):
     operator, X = pair
     rows = np.arange(60, dtype=np.intp)

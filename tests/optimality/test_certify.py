@@ -177,6 +177,7 @@ class Opaque(Operator):
         self.inner, self.shape = inner, inner.shape
 
     stored = property(lambda self: self.inner.stored)
+    square_sum = property(lambda self: self.inner.square_sum)
 
     def signed_dot(self, y, w, b, out):
         return self.inner.signed_dot(y, w, b, out)

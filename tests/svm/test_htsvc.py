@@ -488,10 +488,6 @@ def test_every_fit_is_certified(data, C):
     assert set(clf.seconds_[0]) >= {"total"}
 
 
-@pytest.mark.xfail(
-    reason="at the default tol the run after an escape may end higher, and the saddle stays",
-    strict=False,
-)
 def test_no_fit_ends_on_a_saddle_point():
     for data in (breast_cancer, iris, two_classes, sparse_data):
         for C in (2.0**-4, 1.0, 2.0**4):

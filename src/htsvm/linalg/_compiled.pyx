@@ -252,27 +252,28 @@ def dense_signed_tdot(const real[:, ::1] X, const signed char[::1] y, const doub
 
 # ------------------------------------------------------------------ the augmented Lagrangian
 
+cdef inline double _clip(double value, double top) noexcept nogil:
+    # Without branches: which way they go is close to random here, and a wrong guess is dear.
+    # NaN passes through.
+    value = 0.0 if value < 0.0 else value
+    return top if value > top else value
+
+
 cdef void _clip_step_block(const double* q, const double* alpha, const double* c,
                            const double* penalty, double xi, double* out, unsigned char* active,
                            double* counts, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
     cdef Py_ssize_t i, interior = 0, nonzero = 0
     cdef double value, weight = 0.0
+    cdef int inside, above
     for i in range(low, high):
         value = alpha[i] + xi * penalty[i] * q[i]
-        if value <= 0.0 or c[i] <= 0.0:
-            out[i] = 0.0
-            active[i] = 0
-        elif value >= c[i]:
-            out[i] = c[i]
-            active[i] = 0
-            nonzero += 1
-            weight += penalty[i]
-        else:
-            out[i] = value
-            active[i] = 1
-            interior += 1
-            nonzero += 1
-            weight += penalty[i]
+        out[i] = _clip(value, c[i])
+        above = out[i] > 0.0
+        inside = above & (value < c[i])
+        active[i] = inside
+        interior += inside
+        nonzero += above
+        weight += above * penalty[i]
     counts[0] = interior
     counts[1] = nonzero
     counts[2] = weight
@@ -300,16 +301,13 @@ cdef void _line_terms_block(const double* q, const double* alpha, const double* 
                             const double* penalty, const double* delta, double xi, double t,
                             double* sums, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
     cdef Py_ssize_t i
-    cdef double value, first = 0.0, second = 0.0
+    cdef double value, inside, first = 0.0, second = 0.0
     for i in range(low, high):
         value = alpha[i] + xi * penalty[i] * (q[i] - t * delta[i])
-        if value <= 0.0 or c[i] <= 0.0:
-            continue
-        if value >= c[i]:
-            first += c[i] * delta[i]
-        else:
-            first += value * delta[i]
-            second += penalty[i] * delta[i] * delta[i]
+        inside = 1.0 if value > 0.0 else 0.0
+        inside = inside if value < c[i] else 0.0
+        first += _clip(value, c[i]) * delta[i]
+        second += inside * penalty[i] * delta[i] * delta[i]
     sums[0] = first
     sums[1] = second
 
@@ -388,17 +386,12 @@ cdef void _natural_residual_block(const double* q, const double* alpha, const do
                                   const double* penalty, double nu, double* sums,
                                   Py_ssize_t low, Py_ssize_t high) noexcept nogil:
     cdef Py_ssize_t i
-    cdef double value, gap, squares = 0.0, size = 0.0
+    cdef double gap, divisor, squares = 0.0, size = 0.0
     for i in range(low, high):
-        if penalty[i] <= 0.0:
-            continue
-        value = alpha[i] + penalty[i] * q[i] / nu
-        if value < 0.0:
-            value = 0.0
-        elif value > c[i]:
-            value = c[i]
-        gap = nu * (value - alpha[i])
-        squares += gap * gap / penalty[i]
+        divisor = penalty[i] if penalty[i] > 0.0 else 1.0
+        gap = nu * (_clip(alpha[i] + penalty[i] * q[i] / nu, c[i]) - alpha[i])
+        gap = gap if penalty[i] > 0.0 else 0.0
+        squares += gap * gap / divisor
         size += penalty[i] * q[i] * q[i]
     sums[0] = squares
     sums[1] = size
@@ -421,6 +414,31 @@ def natural_residual(const double[::1] q, const double[::1] alpha, const double[
                                 m * k // blocks, m * (k + 1) // blocks)
     total = np.asarray(sums).sum(axis=0)
     return float(total[0]), float(total[1])
+
+
+cdef void _distance_block(const double* a, const double* b, const double* penalty, double* total,
+                          Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double change, divisor, result = 0.0
+    for i in range(low, high):
+        divisor = penalty[i] if penalty[i] > 0.0 else 1.0
+        change = a[i] - b[i]
+        change = change if penalty[i] > 0.0 else 0.0
+        result += change * change / divisor
+    total[0] = result
+
+
+def scaled_distance(const double[::1] a, const double[::1] b, const double[::1] penalty):
+    """Return ``sum((a - b) ** 2 / penalty)`` over the samples with a penalty."""
+    cdef Py_ssize_t m = a.shape[0]
+    cdef int blocks = _blocks(3.0 * m), k
+    cdef double[:, ::1] sums = np.zeros((blocks, 8))
+    if m == 0:
+        return 0.0
+    for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
+        _distance_block(&a[0], &b[0], &penalty[0], &sums[k, 0],
+                        m * k // blocks, m * (k + 1) // blocks)
+    return float(np.asarray(sums)[:, 0].sum())
 
 
 # ------------------------------------------------------------------------ losses with a cap
@@ -453,23 +471,18 @@ def capped_slope(const double[::1] h, const double[::1] penalty, double top, dou
 
 cdef void _hybrid_total_block(const double* s, const double* penalty, double knee, double cap,
                               double* total, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef double u, value, result = 0.0
+    # On [0, 1] the loss is its first straight line less a parabola that starts at the knee.
+    cdef Py_ssize_t i, missing = 0
+    cdef double u, past, result = 0.0
     cdef double slope = 2.0 / (1.0 + knee), curve = 1.0 / (1.0 - knee * knee)
     for i in range(low, high):
-        u = s[i] / cap
-        if u <= 0.0:
-            continue
-        if u <= knee:
-            value = slope * u
-        elif u < 1.0:
-            value = 1.0 - (1.0 - u) * (1.0 - u) * curve
-        elif u >= 1.0:
-            value = 1.0
-        else:
-            value = u  # NaN
-        result += penalty[i] * value
+        u = _clip(s[i] / cap, 1.0)
+        past = u - knee
+        past = past if past > 0.0 else 0.0
+        result += penalty[i] * (slope * u - curve * past * past)
+        missing += s[i] != s[i]
     total[0] = cap * result
+    total[1] = missing
 
 
 def hybrid_total(const double[::1] s, const double[::1] penalty, double knee, double cap):
@@ -482,7 +495,8 @@ def hybrid_total(const double[::1] s, const double[::1] penalty, double knee, do
     for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
         _hybrid_total_block(&s[0], &penalty[0], knee, cap, &sums[k, 0],
                             m * k // blocks, m * (k + 1) // blocks)
-    return float(np.asarray(sums)[:, 0].sum())
+    total = np.asarray(sums).sum(axis=0)
+    return float("nan") if total[1] > 0.0 else float(total[0])
 
 
 # ----------------------------------------------------------------- dual coordinate descent

@@ -114,6 +114,13 @@ def natural_residual(
     return float((gap / penalty) @ gap), float((penalty * q) @ q)
 
 
+def scaled_distance(a: Array, b: Array, penalty: Array) -> float:
+    """Return ``sum((a - b) ** 2 / penalty)`` over the samples with a penalty."""
+    kept = penalty > 0.0
+    change = a[kept] - b[kept]
+    return float((change / penalty[kept]) @ change)
+
+
 def capped_slope(
     h: Array, penalty: Array, top: float, start: float, fall: float, out: Array
 ) -> None:

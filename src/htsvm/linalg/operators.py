@@ -86,8 +86,7 @@ class DenseOperator(Operator):
     @property
     def square_sum(self) -> float:
         """The sum of the squares of all entries."""
-        flat = self.X.reshape(-1)
-        return float(np.dot(flat, flat))
+        return _squares(self.X)
 
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""
@@ -152,7 +151,7 @@ class CSROperator(Operator):
     @property
     def square_sum(self) -> float:
         """The sum of the squares of all entries."""
-        return float(np.dot(self.X.data, self.X.data))
+        return _squares(self.X.data)
 
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""
@@ -185,6 +184,16 @@ class CSROperator(Operator):
         X = self.X.astype(np.float64, copy=False)
         product: Array = (X.multiply(scale).tocsr() @ X.T).toarray()
         return product
+
+
+def _squares(values: Array) -> float:
+    """Return the sum of squares, in double precision whatever the type."""
+    flat = values.reshape(-1)
+    size = 1 << 20
+    parts = (
+        flat[low : low + size].astype(np.float64, copy=False) for low in range(0, len(flat), size)
+    )
+    return float(sum(float(part @ part) for part in parts))
 
 
 def as_operator(X: Any) -> Operator:

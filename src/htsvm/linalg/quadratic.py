@@ -18,6 +18,15 @@ class Quadratic:
         ``None`` is the identity, a number a multiple of it, a vector a diagonal.
     n : int
         The number of features.
+
+    Attributes
+    ----------
+    values : ndarray
+        R as it is stored.
+    is_matrix : bool
+        Whether it is a full matrix.
+    positive : bool
+        Whether a number or diagonal R is strictly positive, so that it can be inverted.
     """
 
     def __init__(self, R: Any, n: int) -> None:
@@ -35,16 +44,9 @@ class Quadratic:
             raise ValueError("regularizer must be a symmetric matrix.")
         self.values = values
         self.n = n
-
-    @property
-    def is_matrix(self) -> bool:
-        """Whether R is a full matrix."""
-        return self.values.ndim == 2
-
-    @property
-    def positive(self) -> bool:
-        """Whether a number or diagonal R is strictly positive (so that it can be inverted)."""
-        return not self.is_matrix and bool(np.all(self.values > 0.0))
+        self.is_matrix = values.ndim == 2
+        self.positive = not self.is_matrix and bool(np.all(values > 0.0))
+        self._places = np.arange(n)
 
     def dot(self, w: Array) -> Array:
         """Return R w."""
@@ -66,4 +68,4 @@ class Quadratic:
         if self.is_matrix:
             H[:n, :n] += self.values
         else:
-            H[np.arange(n), np.arange(n)] += self.values
+            H[self._places, self._places] += self.values

@@ -10,7 +10,10 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from htsvm.linalg.operators import CSROperator, Operator
+from htsvm.linalg.operators import DenseOperator, Operator
+
+# From this many dense columns on BLAS keeps its threads.
+WIDE = 64
 
 _lock = threading.Lock()
 _inside = 0
@@ -26,13 +29,13 @@ def _controller() -> ThreadpoolController:
 def single_threaded_blas(operator: Operator) -> Iterator[None]:
     """Keep BLAS to one thread while our own kernels use several.
 
-    With sparse data BLAS only factorises small matrices, where a second thread gains nothing and
-    its waiting threads would take the cores from the kernels. With dense data BLAS also forms the
-    Gram matrices, and keeps its threads. The limit holds for the whole process, so it is set by
+    BLAS mostly factorises small matrices here, where a second thread gains nothing and its waiting
+    threads take the cores from the kernels. Only the Gram matrices of wide dense data are worth
+    its threads. The limit holds for the whole process, so it is set by
     the first fit that enters and lifted by the last that leaves, whatever thread they run in.
     """
     global _inside, _limit
-    if not isinstance(operator, CSROperator):
+    if isinstance(operator, DenseOperator) and operator.shape[1] >= WIDE:
         yield
         return
     with _lock:

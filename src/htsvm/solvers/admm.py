@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from htsvm.losses import require
-from htsvm.solvers.admm_run import Run, Start
+from htsvm.solvers.admm_run import Run
 from htsvm.solvers.admm_safeguards import DEFAULT_SAFEGUARDS, check_safeguards
-from htsvm.solvers.problem import Problem, SolverResult
+from htsvm.solvers.problem import Problem, SolverResult, Start
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ADMM:
         problem : Problem
             What to solve.
         start : tuple of (w, b, psi), optional
-            Where to start instead of the safeguards' or the printed start.
+            Where to start instead of the safeguards' or the printed start; psi may be None.
 
         Returns
         -------
@@ -85,7 +85,7 @@ class ADMM:
         if len(rows) == problem.n_samples:
             return Run(self, problem).solve(start)
         part = problem.take(rows)
-        if start is not None:
+        if start is not None and start[2] is not None:
             start = (start[0], start[1], start[2][rows])
         result = Run(self, part).solve(start)
         result.passes *= len(rows) / max(problem.n_samples, 1)

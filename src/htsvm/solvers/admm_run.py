@@ -20,12 +20,10 @@ from htsvm.solvers.admm_safeguards import (
 )
 from htsvm.solvers.admm_state import Measures, Splitting, State
 from htsvm.solvers.admm_system import RidgeSystem
-from htsvm.solvers.problem import Problem, SolverResult
+from htsvm.solvers.problem import Problem, SolverResult, Start
 
 if TYPE_CHECKING:
     from htsvm.solvers.admm import ADMM
-
-Start = tuple[Array, float, Array]
 
 # The convex start is solved this well, and each majoriser at first.
 ROUGH = 1e-2
@@ -86,7 +84,8 @@ class Run:
         m, n = self.problem.n_samples, self.problem.n_features
         if start is not None:
             w, b, psi = start
-            state = self._state_at(np.array(w, dtype=float), float(b), psi / self.weight)
+            scaled = np.zeros(m) if psi is None else psi / self.weight
+            state = self._state_at(np.array(w, dtype=float), float(b), scaled)
         elif "convex-start" in self.guards:
             state = self._convex_phase(self._state_at(np.zeros(n), 0.0, np.zeros(m)), convex_tol)
             self.convex_objective = self.problem.objective(state.w, state.violations)

@@ -84,7 +84,8 @@ class DualSweeps:
         """Return the rows whose multiplier is between its bounds or was at the wrong one."""
         alpha, c, q = it.alpha[rows], it.weights[rows], it.q[rows]
         inside = (alpha > 0.0) & (alpha < c)
-        return rows[inside | ((alpha == 0.0) & (q > -0.1)) | ((alpha == c) & (q < 0.1))]
+        kept: Array = rows[inside | ((alpha == 0.0) & (q > -0.1)) | ((alpha == c) & (q < 0.1))]
+        return kept
 
     def _sweep(self, it: Iterate, order: Array, balance: float) -> float:
         X = self.X
@@ -116,6 +117,5 @@ class DualSweeps:
         report.stationarity = 0.0
         unit = 1.0 + report.support_penalty / self.problem.C
         report.balance = abs(balance) / unit if self.problem.fit_intercept else 0.0
-        kept = penalty > 0.0
-        change = (it.alpha[kept] - before[kept]) ** 2 / penalty[kept]
-        report.multiplier_change = math.sqrt(float(change.sum()))
+        change = kernels.active.scaled_distance(it.alpha, before, penalty)
+        report.multiplier_change = math.sqrt(change)

@@ -32,6 +32,8 @@ STEPS_PER_ROUND = 10
 LARGEST_PENALTY = 1e3
 # The convex start may use a sample of the rows: at least so many, and so many per feature.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE, SAMPLE_SHARE = 2000, 50, 0.05
+# Below this many stored values a sample would save nothing.
+SAMPLE_FROM = 100_000
 
 # How far on the safe side of the margin samples are still looked at within a round; more when
 # samples further off turn out violated.
@@ -190,7 +192,7 @@ class _Run:
         problem, it = self.problem, self.it
         m, n = problem.operator.shape
         size = int(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n, SAMPLE_SHARE * m))
-        if m < 4 * size:
+        if m < 4 * size or problem.operator.stored < SAMPLE_FROM:
             return
         rows = np.sort(self.rng.choice(m, size=size, replace=False))
         labels = problem.y[rows]

@@ -22,13 +22,15 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import kernels
-from htsvm.solvers.newton_system import NewtonSystem
+from htsvm.solvers.newton_system import LARGEST_MATRIX, Gram, NewtonSystem
 from htsvm.solvers.problem import Problem
 
 # Work on a copy of the relevant rows only where it is at most this share of all of them.
 SUBSET_SHARE = 0.5
 # Below this many samples copying is not worth the trouble.
 SUBSET_FROM = 1000
+# Recompute violations that were only updated after this many steps.
+REFRESH = 25
 # What one rounding costs.
 EPS = float(np.finfo(np.float64).eps)
 # A line search ends when the slope has shrunk by this factor.
@@ -110,6 +112,8 @@ class Rounds:
 
     def __post_init__(self) -> None:
         self._whole: NewtonSystem | None = None
+        self._gram: Gram | None = None
+        self._updates = 0
 
     def run(
         self, it: Iterate, xi: float, *, tol: float, max_steps: int, reach: float
@@ -127,6 +131,7 @@ class Rounds:
             inner = self._on_all_rows(it)
             report = inner.minimise(xi, tol, max_steps)
             it.alpha = inner.s
+            self._refresh(it, inner, report.steps)
         else:
             inner = self._on_some_rows(it, rows)
             report = inner.minimise(xi, tol, max_steps)
@@ -141,20 +146,37 @@ class Rounds:
         report.rows = len(rows)
         return report
 
+    def _refresh(self, it: Iterate, inner: _Inner, steps: int) -> None:
+        """Compute the violations anew now and then: updates from step to step lose digits."""
+        self._updates += steps
+        if self._updates >= REFRESH:
+            self._updates = 0
+            self.problem.violations(inner.w, inner.b, out=it.q)
+
     def _on_all_rows(self, it: Iterate) -> _Inner:
         problem = self.problem
         if self._whole is None:
             self._whole = NewtonSystem(
-                problem.operator, problem.penalty, problem.regularizer, problem.fit_intercept
-            )
+                problem.operator, problem.penalty, problem.regularizer, problem.fit_intercept,
+                gram=self._shared_gram(),
+            )  # fmt: skip
         return _Inner(problem, it.q, it.alpha, it.weights, it.w, it.b, self._whole, self.clock)
+
+    def _shared_gram(self) -> Gram | None:
+        """Return a Gram matrix to keep from round to round, if it is small enough to be formed."""
+        if self._gram is None and self.problem.n_features < LARGEST_MATRIX:
+            self._gram = Gram(self.problem.operator, self.problem.penalty)
+        return self._gram
 
     def _on_some_rows(self, it: Iterate, rows: Array) -> _Inner:
         began = time.perf_counter()
         part = self.problem.take(rows)
         self.problem.operator.passes += len(rows) / self.problem.n_samples
         self.clock.passes += time.perf_counter() - began
-        system = NewtonSystem(part.operator, part.penalty, part.regularizer, part.fit_intercept)
+        system = NewtonSystem(
+            part.operator, part.penalty, part.regularizer, part.fit_intercept,
+            gram=self._shared_gram(), rows=rows,
+        )  # fmt: skip
         return _Inner(
             part, it.q[rows], it.alpha[rows], it.weights[rows], it.w, it.b, system, self.clock
         )
@@ -181,26 +203,17 @@ class _Inner:
         self.delta = np.empty(m)
         self.w = self.w.copy()
         report = RoundReport()
-        ceiling = float(self.c.sum())
         while True:
             grad_w, grad_b = self._gradient(xi, report)
             report.finished = max(report.stationarity, report.balance) <= tol
             if report.finished or report.steps >= max_steps:
                 break
-            if not self._step(xi, grad_w, grad_b, report.active, ceiling):
+            if not self._step(xi, grad_w, grad_b, report.active):
                 break
             report.steps += 1
-        report.multiplier_change = self._multiplier_change()
+        change = kernels.active.scaled_distance(self.s, self.alpha, self.problem.penalty)
+        report.multiplier_change = math.sqrt(change)
         return report
-
-    def _multiplier_change(self) -> float:
-        """Return the root of ``sum((s - alpha)² / penalty)`` over samples with a penalty."""
-        penalty = self.problem.penalty
-        change = self.s - self.alpha
-        np.multiply(change, change, out=change)
-        kept = penalty > 0.0
-        np.divide(change, penalty, out=change, where=kept)
-        return math.sqrt(float(change.sum(where=kept)))
 
     def _gradient(self, xi: float, report: RoundReport) -> tuple[Array, float]:
         problem = self.problem
@@ -215,22 +228,26 @@ class _Inner:
         grad_w = own - pull
         grad_b = -total if problem.fit_intercept else 0.0
         mass = report.support_penalty / problem.C
-        rounding = 4.0 * EPS * problem.operator.row_length * float(self.s.sum())
-        size = max(_norm(grad_w) - rounding, 0.0)
+        rounding = 4.0 * EPS * float(self.s.sum())
+        size = max(_norm(grad_w) - rounding * problem.operator.row_length, 0.0)
         # The paper divides by 1 + ||w||; where w itself is tiny that would accept anything.
-        unit = min(1.0, _norm(own) + _norm(pull)) + _norm(self.w)
+        one_sample = 1e-3 * problem.C * problem.operator.row_length
+        length = _norm(self.w)
+        unit = length + (
+            1.0 if length > 1.0 else min(1.0, max(_norm(own) + _norm(pull), one_sample))
+        )
         report.stationarity = size / unit if unit > 0.0 else 0.0
         unit = min(1.0, problem.C) * (1.0 + mass)
-        report.balance = max(abs(grad_b) - 4.0 * EPS * float(self.s.sum()), 0.0) / unit
+        report.balance = max(abs(grad_b) - rounding, 0.0) / unit
         return grad_w, grad_b
 
-    def _step(self, xi: float, grad_w: Array, grad_b: float, count: int, ceiling: float) -> bool:
+    def _step(self, xi: float, grad_w: Array, grad_b: float, count: int) -> bool:
         """Move along the Newton direction; return whether there was anything to gain."""
         began = time.perf_counter()
         dw, db = self.system.solve(self.active, count, xi, grad_w, grad_b)
         solved = time.perf_counter()
         slope = float(grad_w @ dw) + grad_b * db
-        if not slope < -1e-15 * (ceiling + abs(float(self.w @ grad_w))):
+        if not slope < 0.0:
             return False
         self.problem.operator.signed_dot(self.problem.y, dw, db, self.delta)
         searched = time.perf_counter()
@@ -260,9 +277,12 @@ class _Inner:
             derivative = linear + t * square - first
             if abs(derivative) <= SLOPE_REDUCTION * abs(slope):
                 break
+            # Halving the other end's slope keeps false position from creeping up on one side.
             if derivative < 0.0:
+                slope_high *= 0.5 if low > 0.0 else 1.0
                 low, slope_low = t, derivative
             else:
+                slope_low *= 1.0 if math.isinf(high) else 0.5
                 high, slope_high = t, derivative
             curvature = square + xi * second
             trial = t - derivative / curvature if curvature > 0.0 else math.inf

@@ -31,12 +31,17 @@ class NewtonSystem:
       corrected by the samples that entered or left, since their weights never change;
     - *dual*: the |J| x |J| matrix of the Woodbury identity, with the intercept eliminated;
     - *cg*: conjugate gradients on a copy of the rows, for n and |J| both large.
+
+    A system on some of the samples may share the `gram` of one on all of them; `rows` then says
+    which samples of the whole its own are.
     """
 
     operator: Operator
     penalty: Array
     regularizer: Quadratic
     fit_intercept: bool
+    gram: Gram | None = None
+    rows: Array | None = None
     tolerance: float = 1e-1
     forms: dict[str, int] = field(default_factory=lambda: {"primal": 0, "dual": 0, "cg": 0})
 
@@ -45,7 +50,6 @@ class NewtonSystem:
         self.side = n + 1
         self.row_size = max(self.operator.stored / max(m, 1), 1.0)
         self.sparse = isinstance(self.operator, CSROperator)
-        self.gram = _Gram(self.operator, self.penalty)
 
     def solve(
         self, active: Array, count: int, xi: float, grad_w: Array, grad_b: float
@@ -53,9 +57,9 @@ class NewtonSystem:
         """Return the Newton direction (dw, db) for the `count` samples marked in `active`."""
         form = self._cheapest_form(count)
         self.forms[form] += 1
+        rows = np.flatnonzero(active.view(np.bool_))
         if form == "primal":
-            return self._primal(active, xi, grad_w, grad_b)
-        rows = np.flatnonzero(active)
+            return self._primal(rows, xi, grad_w, grad_b)
         part = self.operator.take(rows)
         self.operator.passes += len(rows) / max(self.operator.shape[0], 1)
         weights = xi * self.penalty[rows]
@@ -74,11 +78,11 @@ class NewtonSystem:
             costs["dual"] = count**2 * r / flops + count**3 / 3.0 / DENSE_FLOPS + 1e-4
         return min(costs, key=lambda form: costs[form])
 
-    def _primal(
-        self, active: Array, xi: float, grad_w: Array, grad_b: float
-    ) -> tuple[Array, float]:
+    def _primal(self, rows: Array, xi: float, grad_w: Array, grad_b: float) -> tuple[Array, float]:
         n = self.side - 1
-        H = xi * self.gram.at(active)
+        if self.gram is None:
+            self.gram = Gram(self.operator, self.penalty)
+        H = xi * self.gram.at(rows if self.rows is None else self.rows[rows])
         self.regularizer.add_to(H)
         side = self.side if self.fit_intercept else n
         if self.fit_intercept:
@@ -131,6 +135,7 @@ class NewtonSystem:
         scale = np.append(
             self.regularizer.diagonal() + _column_squares(part, weights), mass + ridge
         )
+        scale[scale <= 0.0] = 1.0
         direction = _preconditioned_cg(
             apply, -np.append(grad_w, grad_b if self.fit_intercept else 0.0), scale, self.tolerance
         )
@@ -140,32 +145,42 @@ class NewtonSystem:
         return direction[:n], float(direction[n]) if self.fit_intercept else 0.0
 
 
-class _Gram:
-    """The weighted Gram matrix of some samples, kept up to date."""
+class Gram:
+    """The weighted Gram matrix of some samples, corrected from one set of samples to the next.
+
+    Parameters
+    ----------
+    operator : Operator
+        All samples.
+    penalty : ndarray
+        Their weights.
+    """
 
     def __init__(self, operator: Operator, penalty: Array) -> None:
         self.operator, self.penalty = operator, penalty
-        self.matrix: Array | None = None
-        self.inside = np.zeros(0, dtype=bool)
+        self.matrix = np.zeros((operator.shape[1] + 1,) * 2)
+        self.rows = np.zeros(0, dtype=np.intp)
+        self.inside = np.zeros(operator.shape[0], dtype=np.uint8)
 
-    def at(self, active: Array) -> Array:
-        """Return the matrix for the samples marked in `active`; form it anew if that is cheaper."""
-        wanted = active.astype(bool)
-        if self.matrix is not None:
-            changed = np.flatnonzero(wanted != self.inside)
-            if len(changed) < np.count_nonzero(wanted):
-                self._add(changed[wanted[changed]], 1.0, self.matrix)
-                self._add(changed[self.inside[changed]], -1.0, self.matrix)
-                self.inside = wanted
-                return self.matrix
-        side = self.operator.shape[1] + 1
-        self.matrix = np.zeros((side, side))
-        self._add(np.flatnonzero(wanted), 1.0, self.matrix)
-        self.inside = wanted
+    def at(self, rows: Array) -> Array:
+        """Return the matrix for `rows`; form it anew where that is less work."""
+        entered = rows[self.inside[rows] == 0]
+        self.inside[rows] = 2
+        left = self.rows[self.inside[self.rows] == 1]
+        if len(entered) + len(left) < len(rows):
+            self._add(entered, 1.0)
+            self._add(left, -1.0)
+        else:
+            self.matrix[:] = 0.0
+            self._add(rows, 1.0)
+        self.inside[left] = 0
+        self.inside[rows] = 1
+        self.rows = rows
         return self.matrix
 
-    def _add(self, rows: Array, sign: float, matrix: Array) -> None:
-        self.operator.add_gram(rows, sign, matrix, self.penalty[rows])
+    def _add(self, rows: Array, sign: float) -> None:
+        if len(rows):
+            self.operator.add_gram(rows, sign, self.matrix, self.penalty[rows])
 
 
 def _column_squares(part: Operator, weights: Array) -> Array:
@@ -224,4 +239,7 @@ def _solve_positive(H: Array, rhs: Array) -> Array:
         if solution is not None:
             unscaled: Array = (scale * solution.T).T
             return unscaled
-    raise np.linalg.LinAlgError("The Newton system is not finite.")
+    raise np.linalg.LinAlgError(
+        "The Newton system overflows: the values of X are too large. Scale the features, for "
+        "example with sklearn.preprocessing.StandardScaler or MaxAbsScaler."
+    )

@@ -1,7 +1,17 @@
 """Single-view estimators."""
 
-from htsvm.svm.cv import HTSVCCV
+from typing import Any
+
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import HTPath, ht_path
 
 __all__ = ["HTSVC", "HTSVCCV", "HTPath", "ht_path"]
+
+
+def __getattr__(name: str) -> Any:
+    # Cross-validation pulls in much of scikit-learn; `import htsvm` should not wait for it.
+    if name == "HTSVCCV":
+        from htsvm.svm.cv import HTSVCCV
+
+        return HTSVCCV
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
