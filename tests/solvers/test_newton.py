@@ -108,9 +108,6 @@ def test_hinge_agrees_with_an_interior_point(name, C):
         np.testing.assert_allclose(result.coef, exact.coef, atol=2e-3)
 
 
-@pytest.mark.xfail(
-    reason="q is only updated, never computed anew: the objective drifts", strict=False
-)
 @pytest.mark.parametrize("name", ["singular diagonal", "singular matrix"])
 def test_the_objective_is_true_for_singular_R_too(name):
     X, y = noisy(60, 5)
@@ -308,7 +305,6 @@ def test_the_three_forms_give_the_same_solution(shape, R, fit_intercept, sparse,
         np.testing.assert_allclose(other.coef, solutions["primal"].coef, atol=1e-2)
 
 
-@pytest.mark.xfail(reason="conjugate gradients divide by the zeros of R", strict=False)
 def test_conjugate_gradients_with_a_singular_R(monkeypatch):
     X, y = noisy(60, 5)
     options = {"loss": Hinge(), "R": np.array([1.0, 0.0, 2.0, 0.0, 1.0])}
@@ -566,6 +562,7 @@ def test_the_convex_start_uses_a_sample_of_many_rows(monkeypatch):
         return original(self, rows)
 
     monkeypatch.setattr(Problem, "take", spy)
+    monkeypatch.setattr(newton, "SAMPLE_FROM", 0)
     a, b, c = (Newton(random_state=s).solve(make_problem(X, y)) for s in (1, 1, 2))
     assert taken[0] == (9000, newton.SAMPLE_ROWS)
     np.testing.assert_array_equal(a.coef, b.coef)
@@ -577,7 +574,6 @@ def test_the_convex_start_uses_a_sample_of_many_rows(monkeypatch):
     assert a.objective == pytest.approx(whole.objective, rel=1e-2)
 
 
-@pytest.mark.xfail(reason="the descent collapses and its best iterate is lost", strict=False)
 def test_a_sample_of_one_class_only_does_no_harm():
     X, y = noisy(9000, 2, seed=8)
     y[:] = -1

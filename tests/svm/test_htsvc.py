@@ -433,16 +433,7 @@ def test_ignored_samples_of_a_multi_class_fit():
     np.testing.assert_array_equal(marked[clear], (own <= 0.0)[clear])
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [
-        "newton",
-        pytest.param(
-            "admm",
-            marks=pytest.mark.xfail(reason="the last row repeats its iteration", strict=False),
-        ),
-    ],
-)
+@pytest.mark.parametrize("solver", ["newton", "admm"])
 def test_history_is_a_table(solver):
     X, y = two_classes()
     clf = HTSVC(solver=solver).fit(X, y)

@@ -176,6 +176,7 @@ class Run:
         state.q = state.violations
         splitting = Splitting(self.problem.loss, self.problem.C, True, True)
         self._prepare(state, splitting)
+        self.n_iter += 1
         self._record(state, splitting, "finish")
 
     def _certified(self, state: State, sparse: bool) -> bool:

@@ -31,7 +31,7 @@ STEPS_PER_ROUND = 10
 # The penalty xi, in units of C, starts at one and doubles while the multipliers lag, up to this.
 LARGEST_PENALTY = 1e3
 # The convex start may use a sample of the rows: at least so many, and so many per feature.
-SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE, SAMPLE_SHARE = 2000, 50, 0.05
+SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE, SAMPLE_SHARE, MOST_SAMPLE_ROWS = 2000, 50, 0.05, 10_000
 # Below this many stored values a sample would save nothing.
 SAMPLE_FROM = 100_000
 
@@ -191,10 +191,11 @@ class _Run:
         """Solve the convex problem on a sample of the rows first, where there are many."""
         problem, it = self.problem, self.it
         m, n = problem.operator.shape
-        size = int(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n, SAMPLE_SHARE * m))
+        share = min(SAMPLE_SHARE * m, MOST_SAMPLE_ROWS)
+        size = int(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n, share))
         if m < 4 * size or problem.operator.stored < SAMPLE_FROM:
             return
-        rows = np.sort(self.rng.choice(m, size=size, replace=False))
+        rows = np.sort(self.rng.integers(m, size=size))
         labels = problem.y[rows]
         if np.all(labels == labels[0]):
             return
@@ -207,7 +208,7 @@ class _Run:
         problem.violations(it.w, it.b, out=it.q)
         self.xi = run.xi
         self._guess_multipliers(max(run.last.active / size, 2.0 * n / m))
-        self.reach = 1e3 * REACH
+        self.reach = math.inf
 
     def go_convex(self) -> Iterate:
         """Solve only the convex start, roughly."""
@@ -219,8 +220,8 @@ class _Run:
     def _guess_multipliers(self, share: float) -> None:
         """Set alpha from q alone: a ramp as wide as the given share of all samples."""
         it, problem = self.it, self.problem
-        rank = min(int(share * len(it.q)), len(it.q) - 1)
-        width = float(np.partition(np.abs(it.q), rank)[rank]) + 1e-12
+        some = it.q[:: max(len(it.q) // MOST_SAMPLE_ROWS, 1)]
+        width = float(np.quantile(np.abs(some), min(share, 1.0))) + 1e-12
         top = float(problem.loss.profile_slope(0.0))
         np.clip(0.5 + (0.5 / width) * it.q, 0.0, 1.0, out=it.alpha)
         it.alpha *= problem.penalty
@@ -289,7 +290,12 @@ class _Run:
             max_steps=STEPS_PER_ROUND,
             reach=self.reach,
         )
-        self.reach = 2.0 * self.reach if self.last.crossed else max(0.5 * self.reach, REACH)
+        if math.isinf(self.reach):
+            self.reach = REACH
+        elif self.last.crossed:
+            self.reach *= 2.0
+        else:
+            self.reach = max(0.5 * self.reach, REACH)
         curvature = 0.0
         if loss is not None:
             loss.slopes(it.q, problem.penalty, it.weights)

@@ -206,7 +206,10 @@ def _preconditioned_cg(
         if np.linalg.norm(r) <= target:
             break
         Ap = apply(p)
-        length = rz / float(p @ Ap)
+        curvature = float(p @ Ap)
+        if not curvature > 0.0:
+            break
+        length = rz / curvature
         x += length * p
         r -= length * Ap
         z = r / scale

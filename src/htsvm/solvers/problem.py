@@ -79,8 +79,9 @@ class Problem:
         """
         if not self.fit_intercept:
             return self.loss.total(np.ones(self.n_samples), self.penalty), 0.0
-        positive = float(self.penalty[self.y > 0].sum())
-        negative = float(self.penalty.sum()) - positive
+        total = float(self.penalty.sum())
+        positive = 0.5 * (total + float(np.dot(self.penalty, self.y)))
+        negative = total - positive
         at_two = float(self.loss.value(2.0))
         return (negative * at_two, 1.0) if negative <= positive else (positive * at_two, -1.0)
 
