@@ -207,8 +207,9 @@ def _preconditioned_cg(
             break
         Ap = apply(p)
         curvature = float(p @ Ap)
-        if not curvature > 0.0:
-            break
+        if not curvature > 1e-12 * float(p @ (scale * p)):
+            # Flat: a direction of descent is all that is asked for.
+            return x if np.any(x) else p
         length = rz / curvature
         x += length * p
         r -= length * Ap
