@@ -146,6 +146,7 @@ class _Run:
         self.history: dict[str, list[Any]] = {}
         self.convex_objective = math.nan
         self.residual = math.inf
+        self.best: tuple[float, Array, float] = (math.inf, np.zeros(0), 0.0)
         self.reach = REACH
         self.xi = 1.0
 
@@ -183,7 +184,7 @@ class _Run:
             if self._out_of_rounds():
                 return False
             self._round(stretched, ROUGH)
-        return self._last_stage()
+        return self._last_stage() and self._back_to_best()
 
     # ------------------------------------------------------------------------------- starts
 
@@ -269,6 +270,17 @@ class _Run:
             previous = objective
         return False
 
+    def _back_to_best(self) -> bool:
+        """Go back to the lowest point seen if the run did not end there, and settle near it."""
+        objective, w, b = self.best
+        if self.history["objective"][-1] <= (1.0 + self.options.tol) * objective:
+            return True
+        self.it.w, self.it.b = w, b
+        self.problem.violations(w, b, out=self.it.q)
+        self._guess_multipliers(2.0 * self.problem.n_features / self.problem.n_samples)
+        self.reach, self.xi = math.inf, 1.0
+        return self._last_stage()
+
     def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
         """Double the penalty when the multipliers still move much; return the lag."""
         if self.last.finished and lag > 0.5 * previous and lag > 0.3 * goal:
@@ -330,6 +342,8 @@ class _Run:
         }
         for name, value in row.items():
             self.history.setdefault(name, []).append(value)
+        if row["objective"] < self.best[0]:
+            self.best = (row["objective"], it.w.copy(), it.b)
         if self.options.callback is not None:
             self.options.callback(row)
 
