@@ -474,9 +474,9 @@ cdef void _hybrid_total_block(const double* s, const double* penalty, double kne
     # On [0, 1] the loss is its first straight line less a parabola that starts at the knee.
     cdef Py_ssize_t i, missing = 0
     cdef double u, past, result = 0.0
-    cdef double slope = 2.0 / (1.0 + knee), curve = 1.0 / (1.0 - knee * knee)
+    cdef double slope = 2.0 / (1.0 + knee), curve = 1.0 / (1.0 - knee * knee), scale = 1.0 / cap
     for i in range(low, high):
-        u = _clip(s[i] / cap, 1.0)
+        u = _clip(s[i] * scale, 1.0)
         past = u - knee
         past = past if past > 0.0 else 0.0
         result += penalty[i] * (slope * u - curve * past * past)

@@ -41,6 +41,9 @@ REACH = 0.5
 # The penalty of a warm start, whose multipliers are nearly right.
 WARM_PENALTY = 8.0
 
+# Return to the lowest point seen if the end lies this share above it; what the rough rounds on the
+# way report is not exact to less.
+WORTH_RETURNING = 0.005
 # The note on a result that is a constant classifier.
 CONSTANT = "constant"
 
@@ -273,7 +276,7 @@ class _Run:
     def _back_to_best(self) -> bool:
         """Go back to the lowest point seen if the run did not end there, and settle near it."""
         objective, w, b = self.best
-        if self.history["objective"][-1] <= (1.0 + self.options.tol) * objective:
+        if self.history["objective"][-1] <= (1.0 + WORTH_RETURNING) * objective:
             return True
         self.it.w, self.it.b = w, b
         self.problem.violations(w, b, out=self.it.q)
