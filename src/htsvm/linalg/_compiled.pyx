@@ -163,7 +163,8 @@ def csr_add_gram(const index[::1] indptr, const index[::1] indices, const real[:
     cdef double per_row = data.shape[0] / <double>(indptr.shape[0] - 1) + 1.0
     cdef double work = count * per_row * per_row
     cdef int blocks = _blocks(work), t
-    if blocks * <double>side * side > work:
+    # Each block needs a matrix of its own, to be cleared and added up.
+    if 8.0 * blocks * side * side > work:
         blocks = 1
     cdef const index* p_ind = &indices[0] if indices.shape[0] else NULL
     cdef const real* p_data = &data[0] if data.shape[0] else NULL
