@@ -13,6 +13,9 @@ import scipy.sparse as sp
 from htsvm._typing import Array
 from htsvm.linalg import kernels
 
+# BLAS multiplies dense arrays with this many columns, and where this share of rows is read.
+BLAS_COLUMNS, BLAS_SHARE = 32, 0.3
+
 
 class Operator(ABC):
     """The rows of X, with their labels in {-1, +1} folded in where that saves a pass.
@@ -71,12 +74,17 @@ class Operator(ABC):
 
 
 class DenseOperator(Operator):
-    """A C-contiguous float32 or float64 array."""
+    """A C-contiguous float32 or float64 array.
+
+    Wide float64 arrays are left to BLAS, except for products that read few rows; the kernels serve
+    narrow ones, where BLAS is slow, and float32, which they sum up in double precision.
+    """
 
     def __init__(self, X: Array) -> None:
         super().__init__()
         self.X = np.ascontiguousarray(X)
         self.shape = self.X.shape
+        self.by_blas = self.X.dtype == np.float64 and self.shape[1] >= BLAS_COLUMNS
 
     @property
     def stored(self) -> int:
@@ -91,12 +99,20 @@ class DenseOperator(Operator):
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""
         self.passes += 1.0
-        kernels.active.dense_signed_dot(self.X, y, w, b, out)
+        if self.by_blas:
+            np.dot(self.X, w, out=out)
+            out += b
+            out *= y
+        else:
+            kernels.active.dense_signed_dot(self.X, y, w, b, out)
         return out
 
     def signed_tdot(self, y: Array, v: Array, share: float = 1.0) -> tuple[Array, float]:
         """Return ``X.T @ (y * v)`` and ``y @ v``."""
         self.passes += share
+        if self.by_blas and share > BLAS_SHARE:
+            signed = y * v
+            return signed @ self.X, float(signed.sum())
         out = np.empty(self.shape[1])
         total = kernels.active.dense_signed_tdot(self.X, y, v, out)
         return out, total

@@ -159,9 +159,10 @@ class _Run:
             self.it = Iterate(np.zeros(n), 0.0, np.ones(m), np.zeros(m), np.empty(m))
             if restart:
                 self._start_from_random_weights()
+                converged = self._truncate(gently=bool(self.rng.random() < 0.5))
             else:
                 self._start_from_sample()
-            converged = self._descend(restart)
+                converged = self._descend()
         else:
             w, b, psi = start
             w = np.array(w, dtype=np.float64)
@@ -174,20 +175,23 @@ class _Run:
             converged = self._last_stage()
         return self._result(converged)
 
-    def _descend(self, restart: bool) -> bool:
-        loss = self.problem.loss
-        if math.isinf(loss.cap):
+    def _descend(self) -> bool:
+        """Solve the convex problem, then truncate; a convex loss has only the first part."""
+        if math.isinf(self.problem.loss.cap):
             return self._last_stage()
         if not self._convex_stage():
             return False
-        if not restart:
-            self.convex_objective = self.problem.objective(self.it.w, self.it.q)
-        for stretched in _stretched(self.problem, self.it.q):
+        self.convex_objective = self.problem.objective(self.it.w, self.it.q)
+        return self._truncate(gently=True) and self._back_to_best()
+
+    def _truncate(self, gently: bool) -> bool:
+        """Go from the convex solution to the loss itself, step by step if `gently`."""
+        for stretched in _stretched(self.problem, self.it.q) if gently else ():
             stretched.slopes(self.it.q, self.problem.penalty, self.it.weights)
             if self._out_of_rounds():
                 return False
             self._round(stretched, ROUGH)
-        return self._last_stage() and self._back_to_best()
+        return self._last_stage()
 
     # ------------------------------------------------------------------------------- starts
 
@@ -205,7 +209,7 @@ class _Run:
             return
         part = problem.take(rows)
         part = replace(part, penalty=part.penalty * (m / size), C=part.C * (m / size))
-        run = _Run(part, replace(self.options, tol=ROUGH), self.rng)
+        run = _Run(part, replace(self.options, callback=None), self.rng)
         small = run.go_convex()
         problem.operator.passes += (part.operator.passes + 1.0) * size / m
         it.w, it.b = small.w, small.b
@@ -236,8 +240,10 @@ class _Run:
         problem = self.problem
         noise = self.rng.exponential(size=problem.n_samples)
         varied = replace(problem, penalty=problem.penalty * noise)
-        run = _Run(varied, replace(self.options, tol=ROUGH), self.rng)
+        run = _Run(varied, replace(self.options, callback=None), self.rng)
         self.it = run.go_convex()
+        top = float(problem.loss.profile_slope(0.0))
+        np.minimum(self.it.alpha, top * problem.penalty, out=self.it.alpha)
 
     # ------------------------------------------------------------------------------- stages
 
