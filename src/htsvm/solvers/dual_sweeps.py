@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 
@@ -46,11 +47,7 @@ class DualSweeps:
         self.clock = Clock()
         self.X = problem.operator.X  # type: ignore[attr-defined]
         self.scale = 1.0 / float(problem.regularizer.values)
-        data = self.X.data.astype(np.float64)
-        rows = np.repeat(np.arange(problem.n_samples), np.diff(self.X.indptr))
-        self.squares = self.scale * np.bincount(
-            rows, weights=data * data, minlength=problem.n_samples
-        )
+        self.squares = self.scale * _row_squares(self.X)
         used = self.squares[problem.penalty > 0.0]
         self.stiffness = (float(used.mean()) or 1.0) if problem.fit_intercept else 0.0
 
@@ -119,3 +116,12 @@ class DualSweeps:
         report.balance = abs(balance) / unit if self.problem.fit_intercept else 0.0
         change = kernels.active.scaled_distance(it.alpha, before, penalty)
         report.multiplier_change = math.sqrt(change)
+
+
+def _row_squares(X: Any) -> Array:
+    """Return the squared length of each row, some rows at a time."""
+    squares = np.empty(X.shape[0])
+    for low in range(0, X.shape[0], 4096):
+        part = X[low : low + 4096].astype(np.float64)
+        squares[low : low + 4096] = np.asarray(part.multiply(part).sum(axis=1)).ravel()
+    return squares
