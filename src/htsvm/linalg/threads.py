@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
+import scipy.linalg  # noqa: F401
 from threadpoolctl import ThreadpoolController
 
 from htsvm.linalg.operators import DenseOperator, Operator
@@ -19,10 +19,9 @@ _lock = threading.Lock()
 _inside = 0
 _limit: Any = None
 
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+# Looks for the BLAS libraries in memory, which takes a while: better now than in the first fit.
+# SciPy's is there for certain once scipy.linalg has been imported.
+_controller = ThreadpoolController()
 
 
 @contextmanager
@@ -40,7 +39,7 @@ def single_threaded_blas(operator: Operator) -> Iterator[None]:
         return
     with _lock:
         if _inside == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
+            _limit = _controller.limit(limits=1, user_api="blas")
         _inside += 1
     try:
         yield
