@@ -64,16 +64,19 @@ def kernels():
     except ImportError:
         print("htsvm: Cython is missing, installing without compiled kernels", file=sys.stderr)
         return []
-    return cythonize(
+    extensions = cythonize(
         [
             Extension(
                 "htsvm.linalg._compiled",
                 ["src/htsvm/linalg/_compiled.pyx"],
                 include_dirs=["src/htsvm/linalg"],
-                optional=True,
             )
         ],
     )
+    for extension in extensions:
+        # To be set here: cythonize does not hand it on.
+        extension.optional = True
+    return extensions
 
 
 setup(ext_modules=kernels(), cmdclass={"build_ext": BuildKernels})
