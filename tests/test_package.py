@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -93,3 +95,22 @@ def test_readme_opens_with_the_two_commands():
 def test_changelog_and_citation_know_the_version():
     assert f"[{htsvm.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"version: {htsvm.__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_broken_compiler_does_not_stop_the_installation(tmp_path):
+    source = tmp_path / "source"
+    ignored = shutil.ignore_patterns(".*", "*.so", "*.c", "build", "*.egg-info", "tests")
+    shutil.copytree(ROOT, source, ignore=ignored)
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", str(tmp_path), str(source)],
+        env={**os.environ, "CC": "false"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    (wheel,) = tmp_path.glob("htsvm-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "htsvm/linalg/_numpy.py" in names
+    assert not [name for name in names if name.endswith((".so", ".pyd"))]
