@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info
 from htsvm.linalg import Quadratic, _numpy, as_operator, kernels
 from htsvm.losses import Hinge, HybridTruncated, Loss
 from htsvm.optimality import certify
-from htsvm.solvers import Newton, Problem, newton, solve_certified
+from htsvm.solvers import Newton, Problem, newton, newton_inner, solve_certified
 from htsvm.solvers.newton_system import NewtonSystem
 from tests import oracles
 from tests.optimality.points import KNOWN
@@ -273,10 +273,17 @@ def test_branch_and_bound_against_a_grid():
 # -------------------------------------------------------------------------- the Newton system
 
 
+@pytest.fixture
+def step_by_step(monkeypatch):
+    """Take Newton steps one by one, not in a compiled call."""
+    monkeypatch.setattr(newton_inner.Inner, "_suits_kernel", lambda self: False)
+
+
 @pytest.mark.parametrize("shape", [(80, 6), (30, 60)])
 @pytest.mark.parametrize("R", [None, "diagonal"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.usefixtures("step_by_step")
 def test_the_three_forms_give_the_same_solution(shape, R, fit_intercept, sparse, monkeypatch):
     X, y = noisy(*shape, seed=3, scale=1.0 / np.sqrt(shape[1] / 5))
     X = sp.csr_matrix(X) if sparse else X
@@ -305,6 +312,7 @@ def test_the_three_forms_give_the_same_solution(shape, R, fit_intercept, sparse,
         np.testing.assert_allclose(other.coef, solutions["primal"].coef, atol=1e-2)
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_conjugate_gradients_with_a_singular_R(monkeypatch):
     X, y = noisy(60, 5)
     options = {"loss": Hinge(), "R": np.array([1.0, 0.0, 2.0, 0.0, 1.0])}
@@ -329,6 +337,7 @@ def forms_used(problem, monkeypatch):
     return seen, result
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_few_features_use_the_primal_form(monkeypatch):
     assert "primal" in forms_used(make_problem(*noisy(400, 5)), monkeypatch)[0]
 

@@ -14,14 +14,6 @@ cdef extern from "_threads.h" nogil:
     int htsvm_max_threads()
     int htsvm_has_openmp()
 
-ctypedef fused real:
-    float
-    double
-
-ctypedef fused index:
-    int
-    long long
-
 # Below this many elementary operations the start of a parallel region costs more than it saves.
 DEF PARALLEL_FROM = 150000
 
@@ -36,7 +28,7 @@ def has_openmp():
     return bool(htsvm_has_openmp())
 
 
-cdef inline int _blocks(double work) noexcept nogil:
+cdef int _blocks(double work) noexcept nogil:
     cdef int threads = htsvm_max_threads()
     if work < PARALLEL_FROM:
         return 1
@@ -96,7 +88,7 @@ cdef void _csr_tdot_block(const index* indptr, const index* indices, const real*
         while k < stop:
             out[indices[k]] += scale * data[k]
             k += 1
-    total[0] = signed_sum
+    total[0] += signed_sum
 
 
 def csr_signed_tdot(const index[::1] indptr, const index[::1] indices, const real[::1] data,
@@ -225,7 +217,7 @@ cdef void _dense_tdot_block(const real* X, Py_ssize_t n, const signed char* y, c
         row = X + i * n
         for j in range(n):
             out[j] += scale * row[j]
-    total[0] = signed_sum
+    total[0] += signed_sum
 
 
 def dense_signed_tdot(const real[:, ::1] X, const signed char[::1] y, const double[::1] v,
@@ -264,7 +256,7 @@ cdef void _clip_step_block(const double* q, const double* alpha, const double* c
                            const double* penalty, double xi, double* out, unsigned char* active,
                            double* counts, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
     cdef Py_ssize_t i, interior = 0, nonzero = 0
-    cdef double value, weight = 0.0
+    cdef double value, weight = 0.0, total = 0.0
     cdef int inside, above
     for i in range(low, high):
         value = alpha[i] + xi * penalty[i] * q[i]
@@ -275,9 +267,11 @@ cdef void _clip_step_block(const double* q, const double* alpha, const double* c
         interior += inside
         nonzero += above
         weight += above * penalty[i]
-    counts[0] = interior
-    counts[1] = nonzero
-    counts[2] = weight
+        total += out[i]
+    counts[0] += interior
+    counts[1] += nonzero
+    counts[2] += weight
+    counts[3] += total
 
 
 def clip_step(const double[::1] q, const double[::1] alpha, const double[::1] c,
@@ -309,8 +303,8 @@ cdef void _line_terms_block(const double* q, const double* alpha, const double* 
         inside = inside if value < c[i] else 0.0
         first += _clip(value, c[i]) * delta[i]
         second += inside * penalty[i] * delta[i] * delta[i]
-    sums[0] = first
-    sums[1] = second
+    sums[0] += first
+    sums[1] += second
 
 
 def line_terms(const double[::1] q, const double[::1] alpha, const double[::1] c,

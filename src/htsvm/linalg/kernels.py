@@ -38,6 +38,10 @@ active: Any = _load()
 
 COMPILED: bool = active is not _numpy
 
+# Whole rounds in one or two calls, and the rows as they want them; None where nothing was
+# compiled. `solvers/newton_inner.py` and `newton_state.py` do the same step by step.
+newton: Any = import_module("htsvm.linalg._newton") if COMPILED else None
+
 
 def backend() -> str:
     """Return ``"compiled"`` or ``"numpy"``."""

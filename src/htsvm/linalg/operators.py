@@ -49,6 +49,9 @@ class Operator(ABC):
         """The root mean square length of a row."""
         return math.sqrt(self.square_sum / max(self.shape[0], 1))
 
+    # The rows as the compiled rounds want them; None where they cannot be had.
+    compiled_rows: Any = None
+
     @abstractmethod
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""
@@ -95,6 +98,11 @@ class DenseOperator(Operator):
     def square_sum(self) -> float:
         """The sum of the squares of all entries."""
         return _squares(self.X)
+
+    @cached_property
+    def compiled_rows(self) -> Any:
+        """The rows as the compiled rounds want them."""
+        return kernels.newton and kernels.newton.Rows.dense(self.X)
 
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""
@@ -168,6 +176,11 @@ class CSROperator(Operator):
     def square_sum(self) -> float:
         """The sum of the squares of all entries."""
         return _squares(self.X.data)
+
+    @cached_property
+    def compiled_rows(self) -> Any:
+        """The rows as the compiled rounds want them."""
+        return kernels.newton and kernels.newton.Rows.csr(self.X)
 
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""

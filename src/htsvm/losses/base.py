@@ -83,6 +83,14 @@ class Loss(ABC):
         np.multiply(penalty, self.profile_slope(np.maximum(s, 0.0)), out=out)
 
     @property
+    def slope_line(self) -> tuple[float, float, float] | None:
+        """(top, start, fall) if ``g'(h) = clip(start - fall * h, 0, top)``, else None.
+
+        That is all the compiled kernels need to know of such a loss.
+        """
+        return None
+
+    @property
     def cap(self) -> float:
         """The violation from which on a sample no longer pulls; infinite for a convex loss."""
         return float("inf")

@@ -23,6 +23,11 @@ class Hinge(Loss):
         """Zero: the loss is convex."""
         return 0.0
 
+    @property
+    def slope_line(self) -> tuple[float, float, float]:
+        """The slope is one everywhere."""
+        return 1.0, 1.0, 0.0
+
     def value(self, s: Any) -> Array:
         """Return the loss at `s`."""
         return np.maximum(as_floats(s), 0.0)

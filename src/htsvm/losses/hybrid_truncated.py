@@ -114,16 +114,17 @@ class HybridTruncated(Loss):
     def profile_slope(self, h: Any) -> Array:
         """Return g' at ``h >= 0``."""
         h = as_floats(h)
-        top, start, fall = self._slope_line()
+        top, start, fall = self.slope_line
         slope: Array = np.clip(start - fall * h, 0.0, top)
         return slope
 
     def slopes(self, s: Array, penalty: Array, out: Array) -> None:
         """Set ``out = penalty * profile_slope(max(s, 0))``."""
-        kernels.active.capped_slope(s, penalty, *self._slope_line(), out)
+        kernels.active.capped_slope(s, penalty, *self.slope_line, out)
 
-    def _slope_line(self) -> tuple[float, float, float]:
-        """Return (top, start, fall) of g'(h) = clip(start - fall * h, 0, top)."""
+    @property
+    def slope_line(self) -> tuple[float, float, float]:
+        """(top, start, fall) of ``g'(h) = clip(start - fall * h, 0, top)``."""
         if math.isinf(self.cap):
             return self.slope, self.slope, 0.0
         return self.slope, self.weak_convexity * self.cap, self.weak_convexity

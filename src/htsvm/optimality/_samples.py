@@ -35,10 +35,13 @@ class Samples:
 
     def __init__(self, point: Point, q: Array, nu: float, snap: float) -> None:
         self.point, self.q, self.snap = point, q, snap
-        kept = point.penalty > 0.0
+        self.dropped = np.flatnonzero(point.penalty == 0.0)
         self.norm = float(np.sqrt(np.dot(point.penalty * q, q) / point.C))
+        kept = np.ones(len(q), dtype=bool)
         if "profile" in point.loss.abilities:
-            kept &= (q >= -snap) | (point.psi != 0.0)
+            kept = q >= -snap
+            kept |= point.psi != 0.0
+        kept[self.dropped] = False
         self.rows = np.flatnonzero(kept)
         self.near_q = q[self.rows]
         self.penalty = point.penalty[self.rows]
@@ -80,15 +83,14 @@ class Samples:
         """Return the `SampleStatus` of all samples."""
         status = np.zeros(len(self.q), dtype=np.int8)
         status[self.rows] = sample_status(self.q_hat, self.point.loss, 0.0)
-        dropped = self.point.penalty == 0.0
-        if dropped.any():
-            status[dropped] = sample_status(self.q[dropped], self.point.loss, self.snap)
+        status[self.dropped] = sample_status(self.q[self.dropped], self.point.loss, self.snap)
         return status
 
     def counts(self, status: Array) -> dict[str, int]:
         """Return how many samples of positive weight have each status, by its name."""
-        weighed = status[self.point.penalty > 0.0]
-        numbers = np.bincount(weighed, minlength=len(SampleStatus))
+        numbers = np.bincount(status[self.rows], minlength=len(SampleStatus))
+        others = len(self.q) - len(self.dropped) - len(self.rows)
+        numbers[SampleStatus.SAFE] += others
         return {kind.name.lower(): int(numbers[kind]) for kind in SampleStatus}
 
     def verdict(self, max_dimension: int) -> Verdict:

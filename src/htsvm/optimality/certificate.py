@@ -235,16 +235,16 @@ def _certify(
     max_dimension: int,
 ) -> Certificate:
     q = _violations(point)
-    gradient, signed_sum = _gradient(point)
+    support = np.flatnonzero(point.psi)
+    gradient, signed_sum = _gradient(point, len(support))
     reference = _default_nu(point)
     samples = Samples(point, q, reference, on_margin)
-    n_support = int(np.count_nonzero(point.psi))
     scale = 1.0 + samples.norm
     stationarity = float(np.linalg.norm(gradient)) / (1.0 + float(np.linalg.norm(point.w)))
-    mass = float(np.dot(point.psi != 0.0, point.penalty)) / point.C
+    mass = float(point.penalty[support].sum()) / point.C
     balance = abs(signed_sum) / (1.0 + mass) if point.fit_intercept else 0.0
     prox_residual = samples.size(samples.errors) / scale
-    floor = _rounding_floor(point, n_support, scale)
+    floor = _rounding_floor(point, support, scale)
     stationary = max(stationarity, balance, prox_residual) <= max(tol, floor)
     if nu is not None and nu != reference:
         prox_residual = samples.size(samples.prox_errors(nu)) / scale
@@ -260,7 +260,7 @@ def _certify(
         nu_max=samples.largest_nu() if stationary else 0.0,
         objective=point.regularizer.energy(point.w) + point.loss.total(q, point.penalty),
         trivial_objective=_trivial_objective(point),
-        n_support=n_support,
+        n_support=len(support),
         tol=tol,
         rounding_floor=floor,
         on_margin=samples.margin_width(),
@@ -282,8 +282,8 @@ def _violations(point: Point) -> Array:
     return q
 
 
-def _gradient(point: Point) -> tuple[Array, float]:
-    share = np.count_nonzero(point.psi) / len(point.psi)
+def _gradient(point: Point, n_support: int) -> tuple[Array, float]:
+    share = n_support / len(point.psi)
     transposed, signed_sum = point.operator.signed_tdot(point.y, point.psi, share)
     return point.regularizer.dot(point.w) + transposed, signed_sum
 
@@ -297,12 +297,12 @@ def _trivial_objective(point: Point) -> float:
     """Return the objective of the best constant classifier: w = 0, b = 1 or -1 (0 if fixed)."""
     if not point.fit_intercept:
         return float(point.loss.value(1.0)) * float(point.penalty.sum())
-    positive = float(point.penalty[point.y > 0].sum())
-    negative = float(point.penalty.sum()) - positive
+    total, difference = float(point.penalty.sum()), float(np.dot(point.penalty, point.y))
+    positive, negative = 0.5 * (total + difference), 0.5 * (total - difference)
     return min(positive, negative) * float(point.loss.value(2.0))
 
 
-def _rounding_floor(point: Point, n_support: int, scale: float) -> float:
+def _rounding_floor(point: Point, support: Array, scale: float) -> float:
     """Estimate the residual that rounding alone causes, from the lengths of a few rows.
 
     Of a sum of k terms about (8 + sqrt(k)) eps times the sum of their sizes is not known: that
@@ -310,10 +310,10 @@ def _rounding_floor(point: Point, n_support: int, scale: float) -> float:
     """
     eps = float(np.finfo(np.float64).eps)
     size = float(np.linalg.norm(point.w))
-    pulled = float(np.abs(point.psi).sum())
-    if n_support > 0:
-        pulled *= _typical_length(point.operator, _spread(np.flatnonzero(point.psi)))
-    gradient = (8.0 + math.sqrt(n_support)) * eps * pulled / (1.0 + size)
+    pulled = float(np.abs(point.psi[support]).sum())
+    if len(support) > 0:
+        pulled *= _typical_length(point.operator, _spread(support))
+    gradient = (8.0 + math.sqrt(len(support))) * eps * pulled / (1.0 + size)
     everywhere = np.linspace(0, len(point.y) - 1, SAMPLED_ROWS).astype(np.intp)
     products = _typical_length(point.operator, everywhere) * size + abs(point.b)
     violations = 8.0 * eps * products * math.sqrt(len(point.y)) / scale

@@ -18,7 +18,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import CSROperator, kernels
-from htsvm.solvers.newton_round import Clock, Iterate, RoundReport
+from htsvm.solvers.newton_state import Clock, Iterate, RoundReport
 from htsvm.solvers.problem import Problem
 
 # From this many features on sweeps are quicker than Newton steps.

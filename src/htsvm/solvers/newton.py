@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import kernels
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss, require
 from htsvm.solvers.dual_sweeps import DualSweeps, prefers_sweeps
-from htsvm.solvers.newton_round import Iterate, Rounds
+from htsvm.solvers.newton_round import Rounds
+from htsvm.solvers.newton_state import Iterate, close_round
 from htsvm.solvers.problem import Problem, SolverResult, Start
 
 # The loss is truncated step by step: first not at all, then at these multiples of its cap.
@@ -32,8 +32,11 @@ STEPS_PER_ROUND = 10
 LARGEST_PENALTY = 1e3
 # The convex start may use a sample of the rows: at least so many, and so many per feature.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE, SAMPLE_SHARE, MOST_SAMPLE_ROWS = 2000, 50, 0.05, 10_000
-# Below this many stored values a sample would save nothing.
-SAMPLE_FROM = 100_000
+# Below this many stored values a sample would save nothing, or if it were more than this share.
+SAMPLE_FROM, LARGEST_SAMPLE = 100_000, 0.25
+# A sample also takes the first of the cap steps, where all samples still agree on the way; one with
+# so many rows per feature takes all of them and solves the loss itself to this tolerance.
+SAMPLED_CAPS, AMPLE_ROWS_PER_FEATURE, SAMPLE_TOL = 2, 500, 1e-2
 
 # How far on the safe side of the margin samples are still looked at within a round; more when
 # samples further off turn out violated.
@@ -58,9 +61,9 @@ class Newton:
     touches it at the current violations h_i. Each round takes a few Newton steps on that weighted
     hinge problem, updates the multipliers, and weighs anew; samples beyond the cap get weight zero
     and leave. The truncation is not switched on at once: the convex problem (no cap) comes first,
-    on a sample of the rows if there are many, then the loss stretched to 8, 4, ... times its
-    cap, one round each, then the loss itself until it is stationary. That path leads to lower
-    objectives than truncating at once, for the price of a few cheap rounds.
+    then the loss stretched to 8, 4, ... times its cap, one round each, then the loss itself until
+    it is stationary. That path leads to lower objectives than truncating at once, for the price of
+    a few cheap rounds. Where there are many rows, a sample of them goes the first part of the way.
 
     Parameters
     ----------
@@ -159,9 +162,8 @@ class _Run:
             self.it = Iterate(np.zeros(n), 0.0, np.ones(m), np.zeros(m), np.empty(m))
             if restart:
                 self._start_from_random_weights()
-                converged = self._truncate(gently=bool(self.rng.random() < 0.5))
+                converged = self._truncate(CAP_FACTORS if self.rng.random() < 0.5 else ())
             else:
-                self._start_from_sample()
                 converged = self._descend()
         else:
             w, b, psi = start
@@ -177,46 +179,62 @@ class _Run:
 
     def _descend(self) -> bool:
         """Solve the convex problem, then truncate; a convex loss has only the first part."""
+        sampled = self._start_from_sample()
         if math.isinf(self.problem.loss.cap):
             return self._last_stage()
-        if not self._convex_stage():
-            return False
-        self.convex_objective = self.problem.objective(self.it.w, self.it.q)
-        return self._truncate(gently=True) and self._back_to_best()
+        if sampled == 0:
+            if not self._convex_stage():
+                return False
+            self.convex_objective = self.problem.objective(self.it.w, self.it.q)
+        return self._truncate(CAP_FACTORS[sampled:]) and self._back_to_best()
 
-    def _truncate(self, gently: bool) -> bool:
-        """Go from the convex solution to the loss itself, step by step if `gently`."""
-        for stretched in _stretched(self.problem, self.it.q) if gently else ():
+    def _truncate(self, factors: tuple[float, ...]) -> bool:
+        """Go to the loss itself, by way of the loss stretched by `factors`."""
+        return self._lead(factors) and self._last_stage()
+
+    def _lead(self, factors: tuple[float, ...]) -> bool:
+        """Take one round with each of the stretched losses; False if rounds ran out."""
+        for stretched in _stretched(self.problem, self.it.q, factors):
             stretched.slopes(self.it.q, self.problem.penalty, self.it.weights)
             if self._out_of_rounds():
                 return False
             self._round(stretched, ROUGH)
-        return self._last_stage()
+        return True
 
     # ------------------------------------------------------------------------------- starts
 
-    def _start_from_sample(self) -> None:
-        """Solve the convex problem on a sample of the rows first, where there are many."""
+    def _start_from_sample(self) -> int:
+        """Start on a sample of the rows, where there are many; return the cap steps it took."""
         problem, it = self.problem, self.it
         m, n = problem.operator.shape
         share = min(SAMPLE_SHARE * m, MOST_SAMPLE_ROWS)
         size = int(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n, share))
-        if m < 4 * size or problem.operator.stored < SAMPLE_FROM:
-            return
+        if size > LARGEST_SAMPLE * m or problem.operator.stored < SAMPLE_FROM:
+            return 0
         rows = np.sort(self.rng.integers(m, size=size))
         labels = problem.y[rows]
         if np.all(labels == labels[0]):
-            return
+            return 0
         part = problem.take(rows)
         part = replace(part, penalty=part.penalty * (m / size), C=part.C * (m / size))
-        run = _Run(part, replace(self.options, callback=None), self.rng)
-        small = run.go_convex()
+        rough = replace(self.options, callback=None, tol=max(SAMPLE_TOL, self.options.tol))
+        run = _Run(part, rough, self.rng)
+        run.go_convex()
+        caps = 0
+        if not math.isinf(problem.loss.cap):
+            problem.violations(run.it.w, run.it.b, out=it.q)
+            self.convex_objective = problem.objective(run.it.w, it.q)
+            ample = size >= AMPLE_ROWS_PER_FEATURE * n
+            caps = len(CAP_FACTORS) if ample else SAMPLED_CAPS
+            if run._lead(CAP_FACTORS[:caps]) and ample:
+                run._last_stage()
         problem.operator.passes += (part.operator.passes + 1.0) * size / m
-        it.w, it.b = small.w, small.b
+        it.w, it.b = run.it.w, run.it.b
         problem.violations(it.w, it.b, out=it.q)
         self.xi = run.xi
         self._guess_multipliers(max(run.last.active / size, 2.0 * n / m))
         self.reach = math.inf
+        return caps
 
     def go_convex(self) -> Iterate:
         """Solve only the convex start, roughly."""
@@ -311,32 +329,36 @@ class _Run:
             max_steps=STEPS_PER_ROUND,
             reach=self.reach,
         )
+        curvature = 0.0 if loss is None else loss.weak_convexity
+        nu = 0.5 / curvature if curvature > 0.0 else 1.0
+        began = time.perf_counter()
+        closing = close_round(problem, it, loss, nu, self.last.stale)
+        if self.last.stale:
+            self.rounds.clock.passes += time.perf_counter() - began
+        self._adapt_reach(closing.violated)
+        unit = math.sqrt(problem.C) + math.sqrt(closing.size)
+        # In the curved part of the loss the prox doubles an error of the multiplier.
+        complementarity = (2.0 if curvature > 0.0 else 1.0) * math.sqrt(closing.gap) / unit
+        lag = self.last.multiplier_change / self.xi / unit
+        self.residual = max(self.last.stationarity, self.last.balance, complementarity)
+        self._record(loss, complementarity, closing.loss)
+        return lag
+
+    def _adapt_reach(self, violated: int) -> None:
+        """Look further next time if rows that were left out turned out violated."""
         if math.isinf(self.reach):
             self.reach = REACH
-        elif self.last.crossed:
+        elif self.last.violated not in (-1, violated):
             self.reach *= 2.0
         else:
             self.reach = max(0.5 * self.reach, REACH)
-        curvature = 0.0
-        if loss is not None:
-            loss.slopes(it.q, problem.penalty, it.weights)
-            curvature = loss.weak_convexity
-        nu = 0.5 / curvature if curvature > 0.0 else 1.0
-        gap, size = kernels.active.natural_residual(it.q, it.alpha, it.weights, problem.penalty, nu)
-        unit = math.sqrt(problem.C) + math.sqrt(size)
-        # In the curved part of the loss the prox doubles an error of the multiplier.
-        complementarity = (2.0 if curvature > 0.0 else 1.0) * math.sqrt(gap) / unit
-        lag = self.last.multiplier_change / self.xi / unit
-        self.residual = max(self.last.stationarity, self.last.balance, complementarity)
-        self._record(loss, complementarity)
-        return lag
 
-    def _record(self, loss: Loss | None, complementarity: float) -> None:
+    def _record(self, loss: Loss | None, complementarity: float, total: float) -> None:
         problem, it, last = self.problem, self.it, self.last
         row = {
             "iteration": len(self.history.get("iteration", ())) + 1,
             "cap": math.inf if loss is None else loss.cap,
-            "objective": problem.objective(it.w, it.q),
+            "objective": problem.regularizer.energy(it.w) + total,
             "residual": self.residual,
             "stationarity": last.stationarity,
             "balance": last.balance,
@@ -380,10 +402,10 @@ class _Run:
         )
 
 
-def _stretched(problem: Problem, q: Array) -> Iterator[Loss]:
+def _stretched(problem: Problem, q: Array, factors: tuple[float, ...]) -> Iterator[Loss]:
     """Yield the loss with its cap stretched, leaving out stretches that no sample would feel."""
     largest = float(q.max(initial=0.0, where=problem.penalty > 0.0))
-    for factor in CAP_FACTORS:
+    for factor in factors:
         stretched = problem.loss.stretched(factor)
         if stretched is not None and stretched.curved_interval[0] < largest:
             yield stretched

@@ -178,6 +178,24 @@ class Gram:
         self.rows = rows
         return self.matrix
 
+    def lend(self, rows: Array | None) -> Array:
+        """Leave out what is not among `rows`; return marks of those of `rows` that are inside."""
+        if rows is None:
+            return self.inside
+        self.inside[rows] += 2
+        left = self.rows[self.inside[self.rows] == 1]
+        self.inside[rows] -= 2
+        self._add(left, -1.0)
+        self.inside[left] = 0
+        return self.inside[rows]
+
+    def take_back(self, rows: Array | None, marks: Array) -> None:
+        """Note which samples are inside after someone else has changed the matrix."""
+        places = np.flatnonzero(marks)
+        self.rows = places if rows is None else rows[places]
+        if rows is not None:
+            self.inside[rows] = marks
+
     def _add(self, rows: Array, sign: float) -> None:
         if len(rows):
             self.operator.add_gram(rows, sign, self.matrix, self.penalty[rows])

@@ -1,0 +1,569 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, nonecheck=False
+"""The Newton steps of one round in a single call.
+
+Between two multiplier updates the default solver takes a few Newton steps (see
+`solvers/newton_inner.py`, whose NumPy version is the reference). With few features a step is a
+matter of microseconds, and so it pays to stay in compiled code for all of them.
+
+Vectors are worked through in chunks that stay in the cache, one contiguous share of the chunks per
+thread; partial sums are added in the order of the threads.
+"""
+
+import numpy as np
+from scipy.linalg import cython_lapack
+
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
+from cython.parallel cimport prange
+from libc.math cimport INFINITY, NAN, fabs, fmax, fmin, isfinite, isinf, sqrt
+from libc.string cimport memset
+
+cdef extern from "_threads.h" nogil:
+    double htsvm_seconds()
+
+from htsvm.linalg._compiled cimport (
+    _axpy_block, _blocks, _clip_step_block, _csr_dot_block, _csr_gram_block, _csr_tdot_block,
+    _dense_dot_block, _dense_tdot_block, _line_terms_block,
+)
+
+DEF CHUNK = 2048
+DEF MAX_THREADS = 64
+DEF SUMS = 8
+DEF EPS = 2.220446049250313e-16
+# A line search ends when the slope has shrunk by this factor, or after so many trials.
+DEF SLOPE_REDUCTION = 0.1
+DEF MOST_TRIALS = 40
+
+# How a call ended.
+FINISHED, OUT_OF_STEPS, NO_DESCENT, SINGULAR = range(4)
+cdef enum:
+    _FINISHED = 0
+    _OUT_OF_STEPS = 1
+    _NO_DESCENT = 2
+    _SINGULAR = 3
+
+# LAPACK as SciPy carries it, without a second copy and without SciPy at build time.
+ctypedef void (*dpotrf_t)(char*, int*, double*, int*, int*) noexcept nogil
+ctypedef void (*dpotrs_t)(char*, int*, int*, double*, int*, double*, int*, int*) noexcept nogil
+
+
+cdef void* _lapack(str name) except NULL:
+    capsule = cython_lapack.__pyx_capi__[name]
+    return PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+
+
+cdef dpotrf_t dpotrf = <dpotrf_t>_lapack("dpotrf")
+cdef dpotrs_t dpotrs = <dpotrs_t>_lapack("dpotrs")
+
+
+# --------------------------------------------------------------------------------- the rows
+
+cdef class Rows:
+    """The rows of a dense array or a CSR matrix, whatever the types of their entries."""
+
+    cdef const void* data
+    cdef const void* indices
+    cdef const void* indptr
+    cdef bint sparse, single, wide
+    cdef readonly Py_ssize_t m, n, stored
+    cdef object keep
+
+    @staticmethod
+    def dense(X):
+        """Wrap a C-contiguous float32 or float64 array."""
+        cdef Rows rows = Rows()
+        rows.m, rows.n = X.shape
+        rows.stored = X.size
+        rows.single = X.dtype == np.float32
+        rows.data = <const void*><Py_ssize_t>X.ctypes.data
+        rows.keep = X
+        return rows
+
+    @staticmethod
+    def csr(X):
+        """Wrap a CSR matrix with indices and indptr of one type."""
+        cdef Rows rows = Rows()
+        rows.m, rows.n = X.shape
+        rows.stored = X.nnz
+        rows.sparse = True
+        rows.single = X.data.dtype == np.float32
+        rows.wide = X.indices.dtype.itemsize == 8
+        rows.data = <const void*><Py_ssize_t>X.data.ctypes.data
+        rows.indices = <const void*><Py_ssize_t>X.indices.ctypes.data
+        rows.indptr = <const void*><Py_ssize_t>X.indptr.ctypes.data
+        rows.keep = (X.data, X.indices, X.indptr)
+        return rows
+
+    cdef void dot(self, const signed char* y, const double* w, double b, double* out,
+                  Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+        if not self.sparse:
+            if self.single:
+                _dense_dot_block(<const float*>self.data, self.n, y, w, b, out, low, high)
+            else:
+                _dense_dot_block(<const double*>self.data, self.n, y, w, b, out, low, high)
+        elif self.wide:
+            if self.single:
+                _csr_dot_block(<const long long*>self.indptr, <const long long*>self.indices,
+                               <const float*>self.data, y, w, b, out, low, high)
+            else:
+                _csr_dot_block(<const long long*>self.indptr, <const long long*>self.indices,
+                               <const double*>self.data, y, w, b, out, low, high)
+        elif self.single:
+            _csr_dot_block(<const int*>self.indptr, <const int*>self.indices,
+                           <const float*>self.data, y, w, b, out, low, high)
+        else:
+            _csr_dot_block(<const int*>self.indptr, <const int*>self.indices,
+                           <const double*>self.data, y, w, b, out, low, high)
+
+    cdef void add_tdot(self, const signed char* y, const double* v, double* out, double* total,
+                       Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+        if not self.sparse:
+            if self.single:
+                _dense_tdot_block(<const float*>self.data, self.n, y, v, out, total, low, high)
+            else:
+                _dense_tdot_block(<const double*>self.data, self.n, y, v, out, total, low, high)
+        elif self.wide:
+            if self.single:
+                _csr_tdot_block(<const long long*>self.indptr, <const long long*>self.indices,
+                                <const float*>self.data, y, v, out, total, low, high)
+            else:
+                _csr_tdot_block(<const long long*>self.indptr, <const long long*>self.indices,
+                                <const double*>self.data, y, v, out, total, low, high)
+        elif self.single:
+            _csr_tdot_block(<const int*>self.indptr, <const int*>self.indices,
+                            <const float*>self.data, y, v, out, total, low, high)
+        else:
+            _csr_tdot_block(<const int*>self.indptr, <const int*>self.indices,
+                            <const double*>self.data, y, v, out, total, low, high)
+
+    cdef void add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil:
+        """Add ``weight * (x_i, 1)(x_i, 1)'`` to the lower triangle of `out`."""
+        if not self.sparse:
+            if self.single:
+                _dense_gram_row(<const float*>self.data + i * self.n, self.n, weight, out)
+            else:
+                _dense_gram_row(<const double*>self.data + i * self.n, self.n, weight, out)
+        elif self.wide:
+            if self.single:
+                _csr_gram_block(<const long long*>self.indptr, <const long long*>self.indices,
+                                <const float*>self.data, &i, &weight, self.n, out, 0, 1)
+            else:
+                _csr_gram_block(<const long long*>self.indptr, <const long long*>self.indices,
+                                <const double*>self.data, &i, &weight, self.n, out, 0, 1)
+        elif self.single:
+            _csr_gram_block(<const int*>self.indptr, <const int*>self.indices,
+                            <const float*>self.data, &i, &weight, self.n, out, 0, 1)
+        else:
+            _csr_gram_block(<const int*>self.indptr, <const int*>self.indices,
+                            <const double*>self.data, &i, &weight, self.n, out, 0, 1)
+
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef void _dense_gram_row(const real* x, Py_ssize_t n, double weight, double* out) noexcept nogil:
+    cdef Py_ssize_t a, b, side = n + 1
+    cdef double value
+    cdef double* target
+    for a in range(n):
+        value = weight * x[a]
+        target = out + a * side
+        for b in range(a + 1):
+            target[b] += value * x[b]
+    target = out + n * side
+    for b in range(n):
+        target[b] += weight * x[b]
+    target[n] += weight
+
+
+# -------------------------------------------------------------------------------- the steps
+
+cdef class NewtonSteps:
+    """Newton's method on the inner function of a round, for few features.
+
+    The arguments are what `solvers/newton_inner.py` calls them: violations `q`, multipliers
+    `alpha`, weights `c`, penalties, the classifier `w` and `b`. `gram` is the weighted Gram matrix
+    (lower triangle, intercept last) of the samples marked in `inside`, and is kept up to date.
+    `tilt` is a constant part of the gradient, intercept last.
+    """
+
+    cdef Rows rows
+    cdef const signed char[::1] y
+    cdef double[::1] q, s, delta, w, direction, gradient, own
+    cdef const double[::1] alpha, c, penalty, diagonal, tilt
+    cdef const double[:, ::1] matrix
+    cdef unsigned char[::1] active, inside
+    cdef double[:, ::1] gram, factor, partial
+    cdef double xi, C, row_length, unit_penalty
+    cdef bint fit_intercept, full
+    cdef Py_ssize_t m, n
+    cdef int blocks
+    cdef readonly double b, stationarity, balance, support_penalty
+    cdef readonly Py_ssize_t interior, support
+    cdef readonly int steps
+    cdef readonly double passes, seconds_in_passes, seconds_in_systems, seconds_in_searches
+
+    def __init__(self, Rows rows, y, q, alpha, c, penalty, w, double b, diagonal, matrix, tilt,
+                 gram, inside, *, double xi, double C, double row_length, double unit_penalty,
+                 bint fit_intercept):
+        self.rows = rows
+        self.y, self.q, self.alpha, self.c, self.penalty = y, q, alpha, c, penalty
+        self.w, self.b = w, b
+        self.m, self.n = rows.m, rows.n
+        self.full = matrix is not None
+        self.diagonal = diagonal
+        self.matrix = matrix if self.full else np.zeros((0, 0))
+        self.tilt = tilt
+        self.gram, self.inside = gram, inside
+        self.xi, self.C, self.row_length = xi, C, row_length
+        self.unit_penalty = unit_penalty
+        self.fit_intercept = fit_intercept
+        self.s = np.empty(self.m)
+        self.delta = np.empty(self.m)
+        self.active = np.empty(self.m, dtype=np.uint8)
+        self.direction = np.empty(self.n + 1)
+        self.gradient = np.empty(self.n + 1)
+        self.own = np.empty(self.n)
+        self.factor = np.empty((self.n + 1, self.n + 1))
+        self.blocks = _blocks(rows.stored + 8.0 * self.m)
+        if self.blocks > MAX_THREADS:
+            self.blocks = MAX_THREADS
+        if self.blocks * (self.n + 1) > self.m:
+            self.blocks = 1
+        self.partial = np.empty((self.blocks, self.n + SUMS))
+
+    @property
+    def multipliers(self):
+        """The next multipliers."""
+        return np.asarray(self.s)
+
+    def run(self, double tol, int max_steps):
+        """Take steps until both gradient residuals are below `tol`; return how it ended."""
+        cdef int status
+        if self.m == 0:
+            return _NO_DESCENT
+        with nogil:
+            status = self._run(tol, max_steps)
+        return status
+
+    cdef int _run(self, double tol, int max_steps) noexcept nogil:
+        cdef double slope, began, differentiated, t = 0.0
+        self.steps = 0
+        self.passes = 0.0
+        self.seconds_in_passes = self.seconds_in_systems = self.seconds_in_searches = 0.0
+        while True:
+            began = htsvm_seconds()
+            self._move_and_differentiate(t)
+            differentiated = htsvm_seconds()
+            self.seconds_in_passes += differentiated - began
+            self.passes += <double>self.support / self.m
+            if fmax(self.stationarity, self.balance) <= tol:
+                return _FINISHED
+            if self.steps >= max_steps:
+                return _OUT_OF_STEPS
+            self._update_gram()
+            if not self._solve():
+                return _SINGULAR
+            self.seconds_in_systems += htsvm_seconds() - differentiated
+            slope = self._dot(&self.gradient[0], &self.direction[0], self.n + 1)
+            if not slope < 0.0:
+                return _NO_DESCENT
+            t = self._line_search(slope)
+            self.steps += 1
+
+    # -- gradient
+
+    cdef void _move_and_differentiate(self, double t) noexcept nogil:
+        """Move by `t` along the direction; compute multipliers, gradient and residuals there."""
+        cdef Py_ssize_t j, n = self.n
+        cdef double norm = 0.0, length = 0.0, own = 0.0, pull, pulled = 0.0, rounding, unit, value
+        cdef double* total = &self.partial[0, 0]
+        cdef int k
+        if t != 0.0:
+            for j in range(n):
+                self.w[j] += t * self.direction[j]
+            self.b += t * self.direction[n]
+        memset(total, 0, self.blocks * (n + SUMS) * sizeof(double))
+        if self.blocks == 1:
+            self._gradient_block(t, 0, 0, self.m)
+        else:
+            for k in prange(self.blocks, num_threads=self.blocks, schedule="static", chunksize=1):
+                self._gradient_block(t, k, self.m * k // self.blocks,
+                                     self.m * (k + 1) // self.blocks)
+            for k in range(1, self.blocks):
+                for j in range(n + SUMS):
+                    total[j] += self.partial[k, j]
+        self.interior = <Py_ssize_t>total[n + 1]
+        self.support = <Py_ssize_t>total[n + 2]
+        self.support_penalty = total[n + 3]
+        rounding = 4.0 * EPS * total[n + 4]
+        self._regularize(&self.w[0], &self.own[0])
+        for j in range(n):
+            pull = total[j] - self.tilt[j]
+            value = self.own[j] - pull
+            self.gradient[j] = value
+            norm += value * value
+            length += self.w[j] * self.w[j]
+            own += self.own[j] * self.own[j]
+            pulled += pull * pull
+        self.gradient[n] = self.tilt[n] - total[n] if self.fit_intercept else 0.0
+        norm = fmax(sqrt(norm) - rounding * self.row_length, 0.0)
+        length = sqrt(length)
+        unit = length
+        if length > 1.0:
+            unit += 1.0
+        else:
+            unit += fmin(1.0, fmax(sqrt(own) + sqrt(pulled), 1e-3 * self.C * self.row_length))
+        self.stationarity = norm / unit if unit > 0.0 else 0.0
+        unit = fmin(1.0, self.C) * (1.0 + self.support_penalty / self.C)
+        self.balance = fmax(fabs(self.gradient[n]) - rounding, 0.0) / unit
+
+    cdef void _gradient_block(self, double t, int k, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+        cdef Py_ssize_t start = low, stop, n = self.n
+        cdef double* sums = &self.partial[k, 0]
+        while start < high:
+            stop = start + CHUNK if start + CHUNK < high else high
+            if t != 0.0:
+                _axpy_block(&self.q[0], &self.delta[0], -t, start, stop)
+            _clip_step_block(&self.q[0], &self.alpha[0], &self.c[0], &self.penalty[0], self.xi,
+                             &self.s[0], &self.active[0], sums + n + 1, start, stop)
+            self.rows.add_tdot(&self.y[0], &self.s[0], sums, sums + n, start, stop)
+            start = stop
+
+    cdef void _regularize(self, const double* v, double* out) noexcept nogil:
+        cdef Py_ssize_t j
+        if not self.full:
+            for j in range(self.n):
+                out[j] = self.diagonal[j] * v[j]
+            return
+        for j in range(self.n):
+            out[j] = self._dot(&self.matrix[j, 0], v, self.n)
+
+    cdef double _dot(self, const double* a, const double* b, Py_ssize_t n) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef double total = 0.0
+        for j in range(n):
+            total += a[j] * b[j]
+        return total
+
+    # -- direction
+
+    cdef void _update_gram(self) noexcept nogil:
+        """Correct the Gram matrix by the samples that entered or left; or form it anew."""
+        cdef Py_ssize_t i, changed = 0
+        cdef double* gram = &self.gram[0, 0]
+        for i in range(self.m):
+            changed += self.active[i] != self.inside[i]
+        self.passes += <double>min(changed, self.interior) / self.m
+        if changed >= self.interior:
+            memset(gram, 0, (self.n + 1) * (self.n + 1) * sizeof(double))
+            for i in range(self.m):
+                if self.active[i]:
+                    self.rows.add_gram(i, self.penalty[i], gram)
+                self.inside[i] = self.active[i]
+        elif changed > 0:
+            for i in range(self.m):
+                if self.active[i] != self.inside[i]:
+                    self.rows.add_gram(i, self.penalty[i] if self.active[i] else -self.penalty[i],
+                                       gram)
+                    self.inside[i] = self.active[i]
+
+    cdef bint _solve(self) noexcept nogil:
+        """Set the direction to minus the solution of the Newton system; False if it fails."""
+        cdef Py_ssize_t a, b, n = self.n
+        cdef int side = <int>(n + 1), order = <int>(n + 1 if self.fit_intercept else n)
+        cdef int one = 1, info = 0
+        cdef char upper = b"U"
+        cdef double mass
+        for a in range(order):
+            for b in range(a + 1):
+                self.factor[a, b] = self.xi * self.gram[a, b]
+        for a in range(n):
+            if self.full:
+                for b in range(a + 1):
+                    self.factor[a, b] += self.matrix[a, b]
+            else:
+                self.factor[a, a] += self.diagonal[a]
+        if self.fit_intercept:
+            mass = self.factor[n, n]
+            self.factor[n, n] += 1e-10 * mass if mass > 0.0 else self.xi * self.unit_penalty
+        for a in range(n + 1):
+            self.direction[a] = -self.gradient[a]
+        # The lower triangle by rows is the upper one by columns.
+        dpotrf(&upper, &order, &self.factor[0, 0], &side, &info)
+        if info != 0:
+            return False
+        dpotrs(&upper, &order, &one, &self.factor[0, 0], &side, &self.direction[0], &side, &info)
+        for a in range(order):
+            if not isfinite(self.direction[a]):
+                return False
+        if not self.fit_intercept:
+            self.direction[n] = 0.0
+        return info == 0
+
+    # -- step length
+
+    cdef double _line_search(self, double slope) noexcept nogil:
+        """Find a step where the derivative along the direction has all but vanished.
+
+        The derivative is non-decreasing and piecewise linear in the step: a Newton iteration on
+        it, kept inside a bracket.
+        """
+        cdef double linear, square, low = 0.0, high = INFINITY, slope_low = slope, slope_high = NAN
+        cdef double t = 1.0, derivative, curvature, trial, margin, began
+        cdef double* total = &self.partial[0, 0]
+        cdef int number
+        # `own` holds R w from the gradient.
+        linear = self._dot(&self.own[0], &self.direction[0], self.n)
+        linear += self._dot(&self.tilt[0], &self.direction[0], self.n + 1)
+        self._regularize(&self.direction[0], &self.own[0])
+        square = self._dot(&self.own[0], &self.direction[0], self.n)
+        for number in range(MOST_TRIALS):
+            began = htsvm_seconds()
+            self._line_terms(t, number == 0)
+            if number == 0:
+                self.passes += 1.0
+                self.seconds_in_passes += htsvm_seconds() - began
+            else:
+                self.seconds_in_searches += htsvm_seconds() - began
+            derivative = linear + t * square - total[0]
+            if fabs(derivative) <= SLOPE_REDUCTION * fabs(slope):
+                break
+            # Halving the other end's slope keeps false position from creeping up on one side.
+            if derivative < 0.0:
+                if low > 0.0:
+                    slope_high *= 0.5
+                low = t
+                slope_low = derivative
+            else:
+                if not isinf(high):
+                    slope_low *= 0.5
+                high = t
+                slope_high = derivative
+            curvature = square + self.xi * total[1]
+            trial = t - derivative / curvature if curvature > 0.0 else INFINITY
+            if isinf(high):
+                t = fmin(trial, 10.0 * t)
+            elif low < trial and trial < high:
+                margin = 0.01 * (high - low)
+                t = fmin(fmax(trial, low + margin), high - margin)
+            else:
+                t = low - slope_low * (high - low) / (slope_high - slope_low)
+            if not (low < t and t < high):
+                t = low if low > 0.0 else 0.5 * (low + fmin(high, 1.0))
+                break
+        return t
+
+    cdef void _line_terms(self, double t, bint first) noexcept nogil:
+        cdef double* total = &self.partial[0, 0]
+        cdef int k
+        for k in range(self.blocks):
+            self.partial[k, 0] = 0.0
+            self.partial[k, 1] = 0.0
+        if self.blocks == 1:
+            self._line_block(t, first, 0, 0, self.m)
+            return
+        for k in prange(self.blocks, num_threads=self.blocks, schedule="static", chunksize=1):
+            self._line_block(t, first, k, self.m * k // self.blocks,
+                             self.m * (k + 1) // self.blocks)
+        for k in range(1, self.blocks):
+            total[0] += self.partial[k, 0]
+            total[1] += self.partial[k, 1]
+
+    cdef void _line_block(self, double t, bint first, int k, Py_ssize_t low,
+                          Py_ssize_t high) noexcept nogil:
+        cdef Py_ssize_t start = low, stop
+        while start < high:
+            stop = start + CHUNK if start + CHUNK < high else high
+            if first:
+                self.rows.dot(&self.y[0], &self.direction[0], self.direction[self.n],
+                              &self.delta[0], start, stop)
+            _line_terms_block(&self.q[0], &self.alpha[0], &self.c[0], &self.penalty[0],
+                              &self.delta[0], self.xi, t, &self.partial[k, 0], start, stop)
+            start = stop
+
+
+# ---------------------------------------------------------------------- the end of a round
+
+cdef struct Line:
+    # A loss whose profile has the slope clip(start - fall * h, 0, top).
+    double top, start, fall, knee, cap
+
+
+cdef Line _line(tuple line):
+    cdef Line result
+    result.top, result.start, result.fall = line
+    result.knee = (result.start - result.top) / result.fall if result.fall > 0.0 else INFINITY
+    result.cap = result.start / result.fall if result.fall > 0.0 else INFINITY
+    return result
+
+
+cdef void _close_block(Py_ssize_t low, Py_ssize_t high, bint refresh, double* q,
+                       const double* alpha, double* weights, const double* penalty, Line stage,
+                       Line own, double nu, double* sums) noexcept nogil:
+    cdef Py_ssize_t i, violated = 0
+    cdef double h, past, slope, gap, divisor, value
+    cdef double squares = 0.0, size = 0.0, total = 0.0
+    for i in range(low, high):
+        if refresh:
+            q[i] = 1.0 - q[i]
+        violated += (q[i] > 0.0) & (weights[i] > 0.0)
+        slope = stage.start - stage.fall * q[i]
+        slope = 0.0 if slope < 0.0 else slope
+        slope = stage.top if slope > stage.top else slope
+        weights[i] = penalty[i] * slope
+        value = alpha[i] + penalty[i] * q[i] / nu
+        value = 0.0 if value < 0.0 else value
+        value = weights[i] if value > weights[i] else value
+        gap = nu * (value - alpha[i])
+        divisor = penalty[i] if penalty[i] > 0.0 else 1.0
+        gap = gap if penalty[i] > 0.0 else 0.0
+        squares += gap * gap / divisor
+        size += penalty[i] * q[i] * q[i]
+        h = 0.0 if q[i] < 0.0 else q[i]
+        h = own.cap if h > own.cap else h
+        past = h - own.knee
+        past = past if past > 0.0 else 0.0
+        total += penalty[i] * (own.top * h - 0.5 * own.fall * past * past)
+    sums[0] += violated
+    sums[1] += squares
+    sums[2] += size
+    sums[3] += total
+
+
+cdef void _close_range(Rows rows, const signed char* y, const double* w, double b, bint refresh,
+                       double* q, const double* alpha, double* weights, const double* penalty,
+                       Line stage, Line own, double nu, double* sums, Py_ssize_t low,
+                       Py_ssize_t high) noexcept nogil:
+    cdef Py_ssize_t start = low, stop
+    while start < high:
+        stop = start + CHUNK if start + CHUNK < high else high
+        if refresh:
+            rows.dot(y, w, b, q, start, stop)
+        _close_block(start, stop, refresh, q, alpha, weights, penalty, stage, own, nu, sums)
+        start = stop
+
+
+def close_round(Rows rows, const signed char[::1] y, const double[::1] w, double b, bint refresh,
+                double[::1] q, const double[::1] alpha, double[::1] weights,
+                const double[::1] penalty, tuple stage, tuple own, double nu):
+    """Do in one sweep what `solvers/newton_state.py` says of the end of a round.
+
+    With `refresh`, set ``q = 1 - y * (X w + b)``. Then set the weights to the slopes of the
+    `stage` times the penalty. Both it and `own`, the loss itself, are given by three numbers (see
+    `Loss.slope_line`). Returns how many samples with an old weight are violated, the two sums of
+    `natural_residual` at the new weights, and the total of the loss itself.
+    """
+    cdef Py_ssize_t m = q.shape[0]
+    cdef int blocks = _blocks((rows.stored if refresh else 0) + 8.0 * m), k
+    cdef Line first = _line(stage), second = _line(own)
+    cdef double[:, ::1] sums = np.zeros((blocks, 8))
+    if m == 0:
+        return 0, 0.0, 0.0, 0.0
+    for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
+        _close_range(rows, &y[0], &w[0], b, refresh, &q[0], &alpha[0], &weights[0], &penalty[0],
+                     first, second, nu, &sums[k, 0], m * k // blocks, m * (k + 1) // blocks)
+    total = np.asarray(sums).sum(axis=0)
+    return int(total[0]), float(total[1]), float(total[2]), float(total[3])
