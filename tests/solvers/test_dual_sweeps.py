@@ -78,7 +78,7 @@ def test_same_convex_solution_as_newton(monkeypatch, fit_intercept, R):
     kind = {"loss": Hinge(), "fit_intercept": fit_intercept, "R": R, "weight": weight}
     assert dual_sweeps.prefers_sweeps(problem(X, y, **kind))
     swept = Newton(tol=1e-7, max_iter=5000).solve(problem(X, y, **kind))
-    monkeypatch.setattr("htsvm.solvers.newton.prefers_sweeps", lambda _: False)
+    monkeypatch.setattr("htsvm.solvers.newton_rows.prefers_sweeps", lambda _: False)
     stepped = Newton(tol=1e-7).solve(problem(X, y, **kind))
     assert swept.converged
     assert swept.objective == pytest.approx(stepped.objective, rel=1e-6)

@@ -36,7 +36,7 @@ class Samples:
     def __init__(self, point: Point, q: Array, nu: float, snap: float) -> None:
         self.point, self.q, self.snap = point, q, snap
         self.dropped = np.flatnonzero(point.penalty == 0.0)
-        self.norm = float(np.sqrt(np.dot(point.penalty * q, q) / point.C))
+        self.square_norm = float(np.dot(point.penalty * q, q) / point.C)
         kept = np.ones(len(q), dtype=bool)
         if "profile" in point.loss.abilities:
             kept = q >= -snap
@@ -66,9 +66,9 @@ class Samples:
         z = self.near_q - nu * self.psi / self.weight
         return self.point.loss.prox_distance(self.near_q, z, nu * self.point.C)
 
-    def size(self, errors: Array) -> float:
-        """Return the length of a vector over `rows`, a sample of weight k counting k times."""
-        return float(np.sqrt(np.dot(self.weight * errors, errors)))
+    def square(self, errors: Array) -> float:
+        """Return the square of a vector over `rows`, a sample of weight k counting k times."""
+        return float(np.dot(self.weight * errors, errors))
 
     def largest_nu(self) -> float:
         """Return the largest nu for which every sample satisfies its prox condition."""
@@ -86,12 +86,12 @@ class Samples:
         status[self.dropped] = sample_status(self.q[self.dropped], self.point.loss, self.snap)
         return status
 
-    def counts(self, status: Array) -> dict[str, int]:
-        """Return how many samples of positive weight have each status, by its name."""
-        numbers = np.bincount(status[self.rows], minlength=len(SampleStatus))
+    def counts(self, status: Array) -> Array:
+        """Return how many samples of positive weight have each status."""
+        numbers: Array = np.bincount(status[self.rows], minlength=len(SampleStatus))
         others = len(self.q) - len(self.dropped) - len(self.rows)
         numbers[SampleStatus.SAFE] += others
-        return {kind.name.lower(): int(numbers[kind]) for kind in SampleStatus}
+        return numbers
 
     def verdict(self, max_dimension: int) -> Verdict:
         """Return the second-order verdict."""
@@ -101,13 +101,13 @@ class Samples:
         with single_threaded_blas(point.operator):
             return second_order_verdict(
                 point.operator,
-                self._critical(),
+                self.critical(),
                 point.regularizer,
                 fit_intercept=point.fit_intercept,
                 max_dimension=max_dimension,
             )
 
-    def _critical(self) -> CriticalSamples:
+    def critical(self) -> CriticalSamples:
         """Return the samples that matter to second order.
 
         What is not the same for q and q-hat is taken to be at the end of the curved part.

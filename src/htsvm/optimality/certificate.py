@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,8 @@ from htsvm._typing import Array
 from htsvm.linalg import Operator
 from htsvm.losses import Loss
 from htsvm.optimality._inputs import Point, check_point
-from htsvm.optimality._samples import Samples
+from htsvm.optimality._summary import Summary, default_nu, summarise
+from htsvm.optimality.partition import SampleStatus
 from htsvm.optimality.second_order import Verdict
 
 # How many rows are looked at to estimate the size of rounding errors.
@@ -234,89 +236,88 @@ def _certify(
     on_margin: float,
     max_dimension: int,
 ) -> Certificate:
-    q = _violations(point)
-    support = np.flatnonzero(point.psi)
-    gradient, signed_sum = _gradient(point, len(support))
-    reference = _default_nu(point)
-    samples = Samples(point, q, reference, on_margin)
-    scale = 1.0 + samples.norm
+    summary, samples, status = summarise(point, nu, on_margin)
+    return conclude(
+        point,
+        summary,
+        lambda: samples.verdict(max_dimension) if second_order else Verdict("undecided"),
+        nu=nu,
+        tol=tol,
+        sample_status=status,
+    )
+
+
+def conclude(
+    point: Point,
+    summary: Summary,
+    verdict_of: Callable[[], Verdict],
+    *,
+    nu: float | None = None,
+    tol: float = 1e-3,
+    sample_status: Array | None = None,
+) -> Certificate:
+    """Return the certificate of a point from the summary of its samples.
+
+    Of `point` only what is common to all samples is looked at, and a few rows of its operator.
+    `verdict_of` is asked for the second order if the point is stationary.
+    """
+    gradient = point.regularizer.dot(point.w) + summary.pull
+    scale = 1.0 + math.sqrt(summary.square_norm)
     stationarity = float(np.linalg.norm(gradient)) / (1.0 + float(np.linalg.norm(point.w)))
-    mass = float(point.penalty[support].sum()) / point.C
-    balance = abs(signed_sum) / (1.0 + mass) if point.fit_intercept else 0.0
-    prox_residual = samples.size(samples.errors) / scale
-    floor = _rounding_floor(point, support, scale)
-    stationary = max(stationarity, balance, prox_residual) <= max(tol, floor)
-    if nu is not None and nu != reference:
-        prox_residual = samples.size(samples.prox_errors(nu)) / scale
+    mass = summary.support_mass / point.C
+    balance = abs(summary.signed_sum) / (1.0 + mass) if point.fit_intercept else 0.0
+    at_default = math.sqrt(summary.square_errors) / scale
+    floor = _rounding_floor(point, summary, scale)
+    stationary = max(stationarity, balance, at_default) <= max(tol, floor)
     verdict = Verdict("undecided", note="" if stationary else "the point is not stationary")
-    if stationary and second_order:
-        verdict = samples.verdict(max_dimension)
-    status = samples.status()
+    if stationary:
+        verdict = verdict_of()
     return Certificate(
         stationarity=stationarity,
         balance=balance,
-        prox_residual=prox_residual,
-        nu=reference if nu is None else float(nu),
-        nu_max=samples.largest_nu() if stationary else 0.0,
-        objective=point.regularizer.energy(point.w) + point.loss.total(q, point.penalty),
-        trivial_objective=_trivial_objective(point),
-        n_support=len(support),
+        prox_residual=math.sqrt(summary.square_errors_at_nu) / scale,
+        nu=default_nu(point) if nu is None else float(nu),
+        nu_max=summary.largest_nu if stationary else 0.0,
+        objective=point.regularizer.energy(point.w) + summary.loss,
+        trivial_objective=_trivial_objective(point, summary),
+        n_support=len(summary.support),
         tol=tol,
         rounding_floor=floor,
-        on_margin=samples.margin_width(),
+        on_margin=summary.margin_width,
         local_minimizer=verdict.local_minimizer,
         curvature=verdict.curvature,
         escape_direction=verdict.direction,
-        sample_status=status,
-        counts=samples.counts(status),
+        sample_status=sample_status,
+        counts={kind.name.lower(): int(summary.counts[kind]) for kind in SampleStatus},
         notes=(verdict.note,) if verdict.note else (),
     )
 
 
-def _violations(point: Point) -> Array:
-    q = np.empty(len(point.y))
-    point.operator.signed_dot(point.y, point.w, point.b, q)
-    np.subtract(1.0, q, out=q)
-    if not np.isfinite(q.sum()):
-        raise ValueError("X holds NaN or infinity, or is too large for coef.")
-    return q
-
-
-def _gradient(point: Point, n_support: int) -> tuple[Array, float]:
-    share = n_support / len(point.psi)
-    transposed, signed_sum = point.operator.signed_tdot(point.y, point.psi, share)
-    return point.regularizer.dot(point.w) + transposed, signed_sum
-
-
-def _default_nu(point: Point) -> float:
-    rho = point.loss.weak_convexity
-    return (0.5 / rho if rho > 0.0 else 1.0) / point.C
-
-
-def _trivial_objective(point: Point) -> float:
+def _trivial_objective(point: Point, summary: Summary) -> float:
     """Return the objective of the best constant classifier: w = 0, b = 1 or -1 (0 if fixed)."""
     if not point.fit_intercept:
-        return float(point.loss.value(1.0)) * float(point.penalty.sum())
-    total, difference = float(point.penalty.sum()), float(np.dot(point.penalty, point.y))
+        return float(point.loss.value(1.0)) * summary.penalty
+    total, difference = summary.penalty, summary.signed_penalty
     positive, negative = 0.5 * (total + difference), 0.5 * (total - difference)
     return min(positive, negative) * float(point.loss.value(2.0))
 
 
-def _rounding_floor(point: Point, support: Array, scale: float) -> float:
+def _rounding_floor(point: Point, summary: Summary, scale: float) -> float:
     """Estimate the residual that rounding alone causes, from the lengths of a few rows.
 
     Of a sum of k terms about (8 + sqrt(k)) eps times the sum of their sizes is not known: that
     is applied to N' psi, and to the violations of which the prox residual is made.
     """
     eps = float(np.finfo(np.float64).eps)
+    m, support = point.operator.shape[0], summary.support
     size = float(np.linalg.norm(point.w))
-    pulled = float(np.abs(point.psi[support]).sum())
+    pulled = summary.multiplier_sum
     if len(support) > 0:
         pulled *= _typical_length(point.operator, _spread(support))
     gradient = (8.0 + math.sqrt(len(support))) * eps * pulled / (1.0 + size)
-    everywhere = np.linspace(0, len(point.y) - 1, SAMPLED_ROWS).astype(np.intp)
+    everywhere = np.linspace(0, m - 1, SAMPLED_ROWS).astype(np.intp)
     products = _typical_length(point.operator, everywhere) * size + abs(point.b)
-    violations = 8.0 * eps * products * math.sqrt(len(point.y)) / scale
+    violations = 8.0 * eps * products * math.sqrt(m) / scale
     return max(gradient, violations)
 
 

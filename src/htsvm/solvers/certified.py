@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.optimality import Certificate, certify
+from htsvm.optimality import Certificate
 from htsvm.solvers.problem import Problem, SolverResult, Start
 
 # How often a stationary point that is no minimiser is left along a direction of descent.
@@ -72,21 +72,8 @@ def solve_certified(
 
 
 def _certify(problem: Problem, result: SolverResult, tol: float) -> Certificate:
-    uniform = bool(np.all(problem.penalty == problem.C))
     before = problem.operator.passes
-    certificate = certify(
-        problem.operator,
-        problem.y,
-        result.coef,
-        result.intercept,
-        result.multipliers,
-        C=problem.C,
-        loss=problem.loss,
-        sample_weight=None if uniform else problem.penalty / problem.C,
-        regularizer=problem.regularizer,
-        fit_intercept=problem.fit_intercept,
-        tol=tol,
-    )
+    certificate = problem.certify(result.coef, result.intercept, result.multipliers, tol)
     result.passes += problem.operator.passes - before
     return certificate
 
@@ -97,19 +84,18 @@ def _lower_point(
     """Search both ways along `direction` for the lowest objective; None if there is none lower."""
     n = problem.n_features
     dw, db = np.ascontiguousarray(direction[:n]), float(direction[n])
-    q = problem.violations(result.coef, result.intercept)
-    delta = np.empty_like(q)
-    problem.operator.signed_dot(problem.y, dw, db, delta)
-    reach = float(np.abs(delta).max(initial=0.0)) or 1.0
-    best, best_step = result.objective, 0.0
-    for size in 2.0 ** np.arange(-8.0, 4.0):
-        for step in (size / reach, -size / reach):
-            value = problem.objective(result.coef + step * dw, q - step * delta)
-            if value < best:
-                best, best_step = value, step
-    if best_step == 0.0:
+    sizes = 2.0 ** np.arange(-8.0, 4.0)
+    steps, values = problem.objectives_along(
+        result.coef, result.intercept, dw, db, np.column_stack([sizes, -sizes]).ravel()
+    )
+    best = int(values.argmin())
+    if not values[best] < result.objective:
         return None
-    return result.coef + best_step * dw, result.intercept + best_step * db, result.multipliers
+    return (
+        result.coef + steps[best] * dw,
+        result.intercept + float(steps[best]) * db,
+        result.multipliers,
+    )
 
 
 def _continued(first: SolverResult, second: SolverResult) -> SolverResult:

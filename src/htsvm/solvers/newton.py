@@ -13,9 +13,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss, require
-from htsvm.solvers.dual_sweeps import DualSweeps, prefers_sweeps
-from htsvm.solvers.newton_round import Rounds
-from htsvm.solvers.newton_state import Iterate, close_round
+from htsvm.solvers.newton_rows import LocalRows
 from htsvm.solvers.problem import Problem, SolverResult, Start
 
 # The loss is truncated step by step: first not at all, then at these multiples of its cap.
@@ -131,7 +129,7 @@ class Newton:
             result,
             coef=zero,
             intercept=b,
-            multipliers=np.zeros(problem.n_samples),
+            multipliers=0.0 * result.multipliers,
             objective=trivial,
             notes=[*result.notes, CONSTANT],
         )
@@ -140,13 +138,17 @@ class Newton:
 class _Run:
     """One descent from one start."""
 
-    def __init__(self, problem: Problem, options: Newton, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        options: Newton,
+        rng: np.random.Generator,
+        rows: LocalRows | None = None,
+    ) -> None:
         self.problem = problem
         self.options = options
         self.rng = rng
-        self.rounds: Rounds | DualSweeps = (
-            DualSweeps(problem, rng) if prefers_sweeps(problem) else Rounds(problem)
-        )
+        self.rows = rows or (problem.rows or LocalRows)(problem, rng)
         self.began = time.perf_counter()
         self.passes_before = problem.operator.passes
         self.history: dict[str, list[Any]] = {}
@@ -159,19 +161,16 @@ class _Run:
     def go(self, start: Start | None, restart: bool = False) -> SolverResult:
         m, n = self.problem.operator.shape
         if start is None:
-            self.it = Iterate(np.zeros(n), 0.0, np.ones(m), np.zeros(m), np.empty(m))
+            self.rows.start_at_zero()
             if restart:
                 self._start_from_random_weights()
                 converged = self._truncate(CAP_FACTORS if self.rng.random() < 0.5 else ())
             else:
                 converged = self._descend()
         else:
-            w, b, psi = start
-            w = np.array(w, dtype=np.float64)
-            alpha = np.zeros(m) if psi is None else np.negative(psi)
-            self.it = Iterate(w, float(b), self.problem.violations(w, b), alpha, np.empty(m))
-            if psi is None:
-                self._guess_multipliers(2.0 * n / m)
+            self.rows.start_at(*start)
+            if start[2] is None:
+                self.rows.guess_multipliers(2.0 * n / m)
             else:
                 self.xi = WARM_PENALTY
             converged = self._last_stage()
@@ -185,7 +184,7 @@ class _Run:
         if sampled == 0:
             if not self._convex_stage():
                 return False
-            self.convex_objective = self.problem.objective(self.it.w, self.it.q)
+            self.convex_objective = self.rows.objective()
         return self._truncate(CAP_FACTORS[sampled:]) and self._back_to_best()
 
     def _truncate(self, factors: tuple[float, ...]) -> bool:
@@ -194,8 +193,8 @@ class _Run:
 
     def _lead(self, factors: tuple[float, ...]) -> bool:
         """Take one round with each of the stretched losses; False if rounds ran out."""
-        for stretched in _stretched(self.problem, self.it.q, factors):
-            stretched.slopes(self.it.q, self.problem.penalty, self.it.weights)
+        for stretched in _stretched(self.problem.loss, self.rows.largest_violation(), factors):
+            self.rows.weigh(stretched)
             if self._out_of_rounds():
                 return False
             self._round(stretched, ROUGH)
@@ -205,70 +204,52 @@ class _Run:
 
     def _start_from_sample(self) -> int:
         """Start on a sample of the rows, where there are many; return the cap steps it took."""
-        problem, it = self.problem, self.it
+        problem = self.problem
         m, n = problem.operator.shape
         share = min(SAMPLE_SHARE * m, MOST_SAMPLE_ROWS)
         size = int(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n, share))
         if size > LARGEST_SAMPLE * m or problem.operator.stored < SAMPLE_FROM:
             return 0
         rows = np.sort(self.rng.integers(m, size=size))
-        labels = problem.y[rows]
-        if np.all(labels == labels[0]):
+        part = self.rows.take(rows)
+        if np.all(part.y == part.y[0]):
             return 0
-        part = problem.take(rows)
         part = replace(part, penalty=part.penalty * (m / size), C=part.C * (m / size))
         rough = replace(self.options, callback=None, tol=max(SAMPLE_TOL, self.options.tol))
         run = _Run(part, rough, self.rng)
         run.go_convex()
         caps = 0
         if not math.isinf(problem.loss.cap):
-            problem.violations(run.it.w, run.it.b, out=it.q)
-            self.convex_objective = problem.objective(run.it.w, it.q)
+            self.rows.move(run.rows.w, run.rows.b)
+            self.convex_objective = self.rows.objective()
             ample = size >= AMPLE_ROWS_PER_FEATURE * n
             caps = len(CAP_FACTORS) if ample else SAMPLED_CAPS
             if run._lead(CAP_FACTORS[:caps]) and ample:
                 run._last_stage()
         problem.operator.passes += (part.operator.passes + 1.0) * size / m
-        it.w, it.b = run.it.w, run.it.b
-        problem.violations(it.w, it.b, out=it.q)
+        self.rows.move(run.rows.w, run.rows.b)
         self.xi = run.xi
-        self._guess_multipliers(max(run.last.active / size, 2.0 * n / m))
+        self.rows.guess_multipliers(max(run.last.active / size, 2.0 * n / m))
         self.reach = math.inf
         return caps
 
-    def go_convex(self) -> Iterate:
+    def go_convex(self) -> None:
         """Solve only the convex start, roughly."""
-        m, n = self.problem.operator.shape
-        self.it = Iterate(np.zeros(n), 0.0, np.ones(m), np.zeros(m), np.empty(m))
+        self.rows.start_at_zero()
         self._convex_stage()
-        return self.it
-
-    def _guess_multipliers(self, share: float) -> None:
-        """Set alpha from q alone: a ramp as wide as the given share of all samples."""
-        it, problem = self.it, self.problem
-        some = it.q[:: max(len(it.q) // MOST_SAMPLE_ROWS, 1)]
-        width = float(np.quantile(np.abs(some), min(share, 1.0))) + 1e-12
-        top = float(problem.loss.profile_slope(0.0))
-        np.clip(0.5 + (0.5 / width) * it.q, 0.0, 1.0, out=it.alpha)
-        it.alpha *= problem.penalty
-        it.alpha *= top
 
     def _start_from_random_weights(self) -> None:
         """Start from the convex solution of a problem with exponential random weights."""
-        problem = self.problem
-        noise = self.rng.exponential(size=problem.n_samples)
-        varied = replace(problem, penalty=problem.penalty * noise)
-        run = _Run(varied, replace(self.options, callback=None), self.rng)
-        self.it = run.go_convex()
-        top = float(problem.loss.profile_slope(0.0))
-        np.minimum(self.it.alpha, top * problem.penalty, out=self.it.alpha)
+        varied = self.rows.with_random_penalties()
+        options = replace(self.options, callback=None)
+        _Run(varied.problem, options, self.rng, varied).go_convex()
+        self.rows.adopt(varied)
 
     # ------------------------------------------------------------------------------- stages
 
     def _convex_stage(self) -> bool:
         """Minimise the hinge majorant of the loss at zero, roughly. False if rounds ran out."""
-        top = float(self.problem.loss.profile_slope(0.0))
-        np.multiply(self.problem.penalty, top, out=self.it.weights)
+        self.rows.weigh(None)
         previous = math.inf
         while not self._out_of_rounds():
             lag = self._round(None, ROUGH)
@@ -281,7 +262,7 @@ class _Run:
         """Weigh and solve with the loss itself until it is stationary."""
         tol = self.options.tol
         loss = self.problem.loss
-        loss.slopes(self.it.q, self.problem.penalty, self.it.weights)
+        self.rows.weigh(loss)
         previous_lag, previous = math.inf, math.inf
         stalled = 0
         while not self._out_of_rounds():
@@ -302,9 +283,8 @@ class _Run:
         objective, w, b = self.best
         if self.history["objective"][-1] <= (1.0 + WORTH_RETURNING) * objective:
             return True
-        self.it.w, self.it.b = w, b
-        self.problem.violations(w, b, out=self.it.q)
-        self._guess_multipliers(2.0 * self.problem.n_features / self.problem.n_samples)
+        self.rows.move(w, b)
+        self.rows.guess_multipliers(2.0 * self.problem.n_features / self.problem.n_samples)
         self.reach, self.xi = math.inf, 1.0
         return self._last_stage()
 
@@ -321,22 +301,17 @@ class _Run:
 
     def _round(self, loss: Loss | None, goal: float) -> float:
         """Run one round, weigh anew for `loss`, record; return how much the multipliers moved."""
-        it, problem = self.it, self.problem
-        self.last = self.rounds.run(
-            it,
-            self.xi,
-            tol=INNER_SHARE * goal,
-            max_steps=STEPS_PER_ROUND,
-            reach=self.reach,
+        self.last = self.rows.run(
+            self.xi, tol=INNER_SHARE * goal, max_steps=STEPS_PER_ROUND, reach=self.reach
         )
         curvature = 0.0 if loss is None else loss.weak_convexity
         nu = 0.5 / curvature if curvature > 0.0 else 1.0
         began = time.perf_counter()
-        closing = close_round(problem, it, loss, nu, self.last.stale)
+        closing = self.rows.close(loss, nu, self.last.stale)
         if self.last.stale:
-            self.rounds.clock.passes += time.perf_counter() - began
+            self.rows.clock.passes += time.perf_counter() - began
         self._adapt_reach(closing.violated)
-        unit = math.sqrt(problem.C) + math.sqrt(closing.size)
+        unit = math.sqrt(self.problem.C) + math.sqrt(closing.size)
         # In the curved part of the loss the prox doubles an error of the multiplier.
         complementarity = (2.0 if curvature > 0.0 else 1.0) * math.sqrt(closing.gap) / unit
         lag = self.last.multiplier_change / self.xi / unit
@@ -354,11 +329,11 @@ class _Run:
             self.reach = max(0.5 * self.reach, REACH)
 
     def _record(self, loss: Loss | None, complementarity: float, total: float) -> None:
-        problem, it, last = self.problem, self.it, self.last
+        problem, w, last = self.problem, self.rows.w, self.last
         row = {
             "iteration": len(self.history.get("iteration", ())) + 1,
             "cap": math.inf if loss is None else loss.cap,
-            "objective": problem.regularizer.energy(it.w) + total,
+            "objective": problem.regularizer.energy(w) + total,
             "residual": self.residual,
             "stationarity": last.stationarity,
             "balance": last.balance,
@@ -369,18 +344,18 @@ class _Run:
             "support": last.support,
             "penalty": self.xi,
             "passes": problem.operator.passes - self.passes_before,
+            **self.rows.traffic(),
             "seconds": time.perf_counter() - self.began,
         }
         for name, value in row.items():
             self.history.setdefault(name, []).append(value)
         if row["objective"] < self.best[0]:
-            self.best = (row["objective"], it.w.copy(), it.b)
+            self.best = (row["objective"], w.copy(), self.rows.b)
         if self.options.callback is not None:
             self.options.callback(row)
 
     def _result(self, converged: bool) -> SolverResult:
-        it, problem = self.it, self.problem
-        clock = self.rounds.clock
+        rows, clock = self.rows, self.rows.clock
         total = time.perf_counter() - self.began
         parts = {
             "passes": clock.passes,
@@ -388,24 +363,23 @@ class _Run:
             "line_searches": clock.searches,
         }
         return SolverResult(
-            coef=it.w,
-            intercept=it.b,
-            multipliers=-it.alpha,
-            objective=problem.objective(it.w, it.q),
+            coef=rows.w,
+            intercept=rows.b,
+            multipliers=rows.multipliers(),
+            objective=rows.objective(),
             convex_objective=self.convex_objective,
             converged=converged,
             residual=self.residual,
             n_iter=len(self.history.get("iteration", ())),
-            passes=problem.operator.passes - self.passes_before,
+            passes=self.problem.operator.passes - self.passes_before,
             history=self.history,
             seconds={**parts, "other": total - sum(parts.values()), "total": total},
         )
 
 
-def _stretched(problem: Problem, q: Array, factors: tuple[float, ...]) -> Iterator[Loss]:
+def _stretched(loss: Loss, largest: float, factors: tuple[float, ...]) -> Iterator[Loss]:
     """Yield the loss with its cap stretched, leaving out stretches that no sample would feel."""
-    largest = float(q.max(initial=0.0, where=problem.penalty > 0.0))
     for factor in factors:
-        stretched = problem.loss.stretched(factor)
+        stretched = loss.stretched(factor)
         if stretched is not None and stretched.curved_interval[0] < largest:
             yield stretched

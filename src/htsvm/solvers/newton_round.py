@@ -76,7 +76,7 @@ class Rounds:
                 problem.operator, problem.penalty, problem.regularizer, problem.fit_intercept,
                 gram=self._shared_gram(),
             )  # fmt: skip
-        return Inner(problem, it.q, it.alpha, it.weights, it.w, it.b, self._whole, self.clock)
+        return Inner(problem, it.w, it.b, self.clock, it.q, it.alpha, it.weights, self._whole)
 
     def _shared_gram(self) -> Gram | None:
         """Return a Gram matrix to keep from round to round, if it is small enough to be formed."""
@@ -95,5 +95,5 @@ class Rounds:
             gram=self._shared_gram(), rows=rows,
         )  # fmt: skip
         return Inner(
-            part, it.q[rows], it.alpha[rows], it.weights[rows], it.w, it.b, system, self.clock
+            part, it.w, it.b, self.clock, it.q[rows], it.alpha[rows], it.weights[rows], system
         )

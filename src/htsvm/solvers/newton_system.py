@@ -79,17 +79,12 @@ class NewtonSystem:
         return min(costs, key=lambda form: costs[form])
 
     def _primal(self, rows: Array, xi: float, grad_w: Array, grad_b: float) -> tuple[Array, float]:
-        n = self.side - 1
         if self.gram is None:
             self.gram = Gram(self.operator, self.penalty)
-        H = xi * self.gram.at(rows if self.rows is None else self.rows[rows])
-        self.regularizer.add_to(H)
-        side = self.side if self.fit_intercept else n
-        if self.fit_intercept:
-            mass = H[n, n]
-            H[n, n] += 1e-10 * mass if mass > 0.0 else xi * self._unit_penalty()
-        solution = _solve_positive(H[:side, :side], -np.append(grad_w, grad_b)[:side])
-        return solution[:n], float(solution[n]) if self.fit_intercept else 0.0
+        gram = self.gram.at(rows if self.rows is None else self.rows[rows])
+        return solve_primal(
+            gram, self.regularizer, self._unit_penalty(), xi, grad_w, grad_b, self.fit_intercept
+        )
 
     def _unit_penalty(self) -> float:
         return float(self.penalty.max(initial=0.0)) or 1.0
@@ -143,6 +138,30 @@ class NewtonSystem:
         share = count / max(self.operator.shape[0], 1)
         self.operator.passes += part.passes * share
         return direction[:n], float(direction[n]) if self.fit_intercept else 0.0
+
+
+def solve_primal(
+    gram: Array,
+    regularizer: Quadratic,
+    unit_penalty: float,
+    xi: float,
+    grad_w: Array,
+    grad_b: float,
+    fit_intercept: bool,
+) -> tuple[Array, float]:
+    """Return the Newton direction from the weighted Gram matrix of the active samples.
+
+    `unit_penalty` holds the intercept in place where no sample does.
+    """
+    n = len(grad_w)
+    H = xi * gram
+    regularizer.add_to(H)
+    side = n + 1 if fit_intercept else n
+    if fit_intercept:
+        mass = H[n, n]
+        H[n, n] += 1e-10 * mass if mass > 0.0 else xi * unit_penalty
+    solution = _solve_positive(H[:side, :side], -np.append(grad_w, grad_b)[:side])
+    return solution[:n], float(solution[n]) if fit_intercept else 0.0
 
 
 class Gram:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic
 from htsvm.losses import Loss
+from htsvm.optimality import Certificate, certify
 
 # A warm start (w, b, psi); where psi is None, a solver makes its own guess.
 Start = tuple[Array, float, Array | None]
@@ -46,6 +48,9 @@ class Problem:
     C: float = 1.0
     fit_intercept: bool = True
 
+    # What makes the row state of the default solver, where rows are not in this process.
+    rows: ClassVar[Callable[..., Any] | None] = None
+
     @property
     def n_samples(self) -> int:
         """The number of rows."""
@@ -62,6 +67,23 @@ class Problem:
             self, operator=self.operator.take(rows), y=self.y[rows], penalty=self.penalty[rows]
         )
 
+    def scaled(self, C: float) -> Problem:
+        """Return the problem with all penalties times `C`; this one is stated for C = 1."""
+        return replace(self, penalty=C * self.penalty, C=C)
+
+    def objectives_along(
+        self, w: Array, b: float, dw: Array, db: float, moves: Array
+    ) -> tuple[Array, Array]:
+        """Return steps along (dw, db), and the objective after each of them.
+
+        The steps are those that change the violation that changes most by the given `moves`.
+        """
+        q = self.violations(w, b)
+        delta = np.empty_like(q)
+        self.operator.signed_dot(self.y, dw, db, delta)
+        steps = moves / (float(np.abs(delta).max(initial=0.0)) or 1.0)
+        return steps, np.array([self.objective(w + t * dw, q - t * delta) for t in steps])
+
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
         """Return q = 1 - y * (X w + b)."""
         out = np.empty(self.n_samples) if out is None else out
@@ -71,6 +93,15 @@ class Problem:
     def objective(self, w: Array, q: Array) -> float:
         """Return the objective at w, given its violations q."""
         return self.regularizer.energy(w) + self.loss.total(q, self.penalty)
+
+    def certify(self, w: Array, b: float, psi: Array, tol: float) -> Certificate:
+        """Certify the point (w, b, psi)."""
+        uniform = bool(np.all(self.penalty == self.C))
+        return certify(
+            self.operator, self.y, w, b, psi,
+            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
+            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
+        )  # fmt: skip
 
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0.

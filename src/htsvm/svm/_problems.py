@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from htsvm._typing import Array
-from htsvm.linalg import Quadratic, as_operator
+from htsvm.linalg import Operator, Quadratic, as_operator
 from htsvm.losses import Loss
 from htsvm.solvers import Problem
 
@@ -49,10 +50,15 @@ def check_weights(sample_weight: Any, X: Any) -> Array | None:
 
 def weigh_classes(class_weight: Any, classes: Array, codes: Array, weights: Array | None) -> Array:
     """Return one factor per class from `class_weight` (None, "balanced" or a dict)."""
+    mass = np.bincount(codes, weights=weights, minlength=len(classes))
+    return class_factors(class_weight, classes, mass)
+
+
+def class_factors(class_weight: Any, classes: Array, mass: Array) -> Array:
+    """Return one factor per class from `class_weight` and the weight of each class."""
     if class_weight is None:
         return np.ones(len(classes))
     if class_weight == "balanced":
-        mass = np.bincount(codes, weights=weights, minlength=len(classes))
         factors = np.zeros(len(classes))
         np.divide(mass.sum() / len(classes), mass, out=factors, where=mass > 0.0)
         return factors
@@ -89,27 +95,70 @@ def binary_problems(
     classes are applied.
     """
     operator = as_operator(X)
-    regularizer = Quadratic(None, operator.shape[1])
-    weights_of_classes = _times(weights, factors, codes)
-    problems = []
-    for k in range(n_classes) if n_classes > 2 else (1,):
-        side = (codes == k).astype(np.intp)
-        total = weights_of_classes
-        if n_classes > 2:
-            balance = weigh_classes("balanced", np.arange(2), side, weights)
-            total = _times(total, balance, side)
-        problems.append(
-            Problem(
-                operator=copy.copy(operator),
-                y=np.where(side == 1, 1, -1).astype(np.int8),
-                penalty=np.full(len(side), C) if total is None else C * total,
-                loss=loss,
-                regularizer=regularizer,
-                C=C,
-                fit_intercept=fit_intercept,
-            )
+    mass = np.bincount(codes, weights=weights, minlength=n_classes)
+    tasks = binary_tasks(mass, factors, C=C, loss=loss, fit_intercept=fit_intercept)
+    return [binary_problem(copy.copy(operator), codes, weights, task) for task in tasks]
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryTask:
+    """What makes a binary problem of rows, class codes and sample weights.
+
+    Attributes
+    ----------
+    positive : int
+        The code of the class with the label +1.
+    factors : ndarray
+        Factors of the weights per class.
+    balance : ndarray of shape (2,)
+        Further factors for the labels -1 and +1.
+    C, loss, fit_intercept
+        As in `Problem`.
+    """
+
+    positive: int
+    factors: Array
+    balance: Array
+    C: float
+    loss: Loss
+    fit_intercept: bool
+
+
+def binary_tasks(
+    mass: Array, factors: Array, *, C: float, loss: Loss, fit_intercept: bool
+) -> list[BinaryTask]:
+    """Return the tasks of a fit, given the weight of each class: see `binary_problems`."""
+    if len(mass) == 2:
+        return [BinaryTask(1, factors, np.ones(2), C, loss, fit_intercept)]
+    total = mass.sum()
+    return [
+        BinaryTask(
+            k,
+            factors,
+            class_factors("balanced", np.arange(2), np.array([total - mass[k], mass[k]])),
+            C,
+            loss,
+            fit_intercept,
         )
-    return problems
+        for k in range(len(mass))
+    ]
+
+
+def binary_problem(
+    operator: Operator, codes: Array, weights: Array | None, task: BinaryTask
+) -> Problem:
+    """Return the binary problem of a task on some rows."""
+    side = (codes == task.positive).astype(np.intp)
+    total = _times(_times(weights, task.factors, codes), task.balance, side)
+    return Problem(
+        operator=operator,
+        y=np.where(side == 1, 1, -1).astype(np.int8),
+        penalty=np.full(len(side), task.C) if total is None else task.C * total,
+        loss=task.loss,
+        regularizer=Quadratic(None, operator.shape[1]),
+        C=task.C,
+        fit_intercept=task.fit_intercept,
+    )
 
 
 def _times(weights: Array | None, factors: Array, codes: Array) -> Array | None:

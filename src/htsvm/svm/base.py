@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from htsvm._typing import Array
+from htsvm.distributed import is_dask
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.losses import Loss
 from htsvm.optimality import Certificate, SampleStatus
@@ -79,6 +80,11 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
+        if is_dask(X):
+            from htsvm.distributed import estimate
+
+            estimate.fit(self, X, y, sample_weight)
+            return self
         X, _, classes, codes, weights = self._validated(X, y, sample_weight)
         self._fit_checked(X, classes, codes, weights)
         return self
@@ -115,7 +121,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._warn_unconverged(fitted)
         self._warn_ignored(fitted, codes, weights)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any) -> Any:
         """Return the signed scores ``X @ coef_.T + intercept_``.
 
         Parameters
@@ -129,11 +135,15 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             For two classes, positive scores mean ``classes_[1]``.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            from htsvm.distributed import estimate
+
+            return estimate.decision_function(self, X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         scores: Array = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """Return the predicted class of each sample.
 
         Parameters
@@ -146,10 +156,39 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             Class labels.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            from htsvm.distributed import estimate
+
+            return estimate.predict(self, X)
         scores = self.decision_function(X)
         codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[codes]
         return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of samples, by weight, whose predicted class is the given one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        if is_dask(X):
+            check_is_fitted(self)
+            from htsvm.distributed import estimate
+
+            return estimate.score(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -159,19 +198,21 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------------- before the fit
 
     def _check_classes(self, classes: Array, codes: Array, weights: Array | None) -> None:
+        mass = np.bincount(codes, weights=weights, minlength=len(classes))
+        self._check_mass(classes, mass)
+
+    def _check_mass(self, classes: Array, mass: Array) -> None:
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least two classes, but y holds only "
                 f"one class: {classes[0]!r}."
             )
-        if weights is not None:
-            mass = np.bincount(codes, weights=weights, minlength=len(classes))
-            empty = classes[mass == 0.0].tolist()
-            if len(classes) - len(empty) < 2:
-                raise ValueError(
-                    "sample_weight is zero for every sample of all but one class; the classes "
-                    f"without weight are {empty!r}."
-                )
+        empty = classes[mass == 0.0].tolist()
+        if len(classes) - len(empty) < 2:
+            raise ValueError(
+                "sample_weight is zero for every sample of all but one class; the classes "
+                f"without weight are {empty!r}."
+            )
 
     def _warm_starts(self, classes: Array, shape: tuple[int, int]) -> list[Any]:
         """Return the starts of the binary problems: the last solution, or None for cold ones."""
@@ -215,6 +256,11 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -------------------------------------------------------------------------- after the fit
 
     def _store(self, fitted: list[Fitted], problems: list[Problem], codes: Array) -> None:
+        self._store_results(fitted)
+        self._store_support([result for result, _ in fitted], problems, codes)
+        self._store_status(codes)
+
+    def _store_results(self, fitted: list[Fitted]) -> None:
         results = [result for result, _ in fitted]
         self.certificate_ = [certificate for _, certificate in fitted]
         self.coef_ = np.vstack([result.coef for result in results])
@@ -224,8 +270,6 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_passes_ = float(sum(result.passes for result in results))
         self.seconds_ = [result.seconds for result in results]
         self.history_ = _joined_history(results)
-        self._store_support(results, problems, codes)
-        self._store_status(codes)
 
     def _store_support(
         self, results: list[SolverResult], problems: list[Problem], codes: Array
@@ -279,7 +323,10 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ignored = self.ignored_ if weights is None else self.ignored_[weights[self.ignored_] > 0.0]
         size = np.bincount(counted, minlength=len(self.classes_))
         lost = np.bincount(codes[ignored], minlength=len(self.classes_))
-        share = lost / np.maximum(size, 1)
+        self._warn_shares(fitted, lost / np.maximum(size, 1))
+
+    def _warn_shares(self, fitted: list[Fitted], share: Array) -> None:
+        """Warn if more than half of a class is ignored."""
         if not np.any(share > 0.5):
             return
         k = int(share.argmax())
@@ -293,7 +340,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             text += ": the lowest objective found is that of a constant classifier (coef_ = 0)"
         advice = [] if self.class_weight == "balanced" else ["class_weight='balanced'"]
         advice += ["a larger C", "a larger cap"]
-        warnings.warn(f"{text}. Try {', '.join(advice)}.", IgnoredClassWarning, stacklevel=5)
+        warnings.warn(f"{text}. Try {', '.join(advice)}.", IgnoredClassWarning, stacklevel=6)
 
 
 class _Progress:

@@ -11,6 +11,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._typing import Array
+from htsvm.distributed import is_dask
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import Certificate
 from htsvm.solvers import Newton, Problem, Solver, SolverResult, solve_certified
@@ -95,21 +96,12 @@ def ht_path(
     leads into a trap: at small C it is cheap to ignore many samples, and a warm start never looks
     at them again.
     """
-    X, y = check_X_y(
-        X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
-        accept_large_sparse=True,
-    )  # fmt: skip
-    check_classification_targets(y)
     grid = check_grid(Cs)
-    weights = check_weights(sample_weight, X)
-    classes, codes = encode_labels(y)
-    if len(classes) < 2:
-        raise ValueError(f"ht_path needs at least two classes in y, got only {classes[0]!r}.")
-    problems = binary_problems(
-        X, len(classes), codes, weights, weigh_classes(class_weight, classes, codes, weights),
-        C=1.0, loss=HybridTruncated(knee=knee, cap=cap), fit_intercept=fit_intercept,
-    )  # fmt: skip
+    options = {
+        "C": 1.0, "loss": HybridTruncated(knee=knee, cap=cap), "fit_intercept": fit_intercept
+    }  # fmt: skip
     solver = Newton(tol=tol, max_iter=max_iter, random_state=random_state)
+    classes, problems = _problems(X, y, sample_weight, class_weight, options)
     columns = [solve_path(problem, grid, solver) for problem in problems]
     rows = list(zip(*columns, strict=True))
     return HTPath(
@@ -122,6 +114,32 @@ def ht_path(
         certificates=[[replace(c, sample_status=None) for _, c in row] for row in rows],
         classes=classes,
     )
+
+
+def _problems(
+    X: Any, y: Any, sample_weight: Any, class_weight: Any, options: dict[str, Any]
+) -> tuple[Array, Sequence[Problem]]:
+    """Return the classes and the binary problems of valid data."""
+    if is_dask(X):
+        from htsvm.distributed import estimate
+
+        return estimate.path_problems(X, y, sample_weight, class_weight, options)
+    X, y = check_X_y(
+        X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
+        accept_large_sparse=True,
+    )  # fmt: skip
+    check_classification_targets(y)
+    weights = check_weights(sample_weight, X)
+    classes, codes = encode_labels(y)
+    check_path_classes(classes)
+    factors = weigh_classes(class_weight, classes, codes, weights)
+    return classes, binary_problems(X, len(classes), codes, weights, factors, **options)
+
+
+def check_path_classes(classes: Array) -> None:
+    """Complain where there is nothing to tell apart."""
+    if len(classes) < 2:
+        raise ValueError(f"ht_path needs at least two classes in y, got only {classes[0]!r}.")
 
 
 def check_grid(Cs: Any) -> Array:
@@ -157,7 +175,7 @@ def solve_path(
     previous: tuple[Fitted, float] | None = None
     for i in np.argsort(-Cs, kind="stable"):
         C = float(Cs[i])
-        scaled = replace(problem, penalty=C * problem.penalty, C=C)
+        scaled = problem.scaled(C)
         if starts is not None:
             previous = (starts[i], C)
         fit = solve_certified(scaled, solver, start=_start(previous, C))
@@ -191,7 +209,7 @@ def _lend_solutions(problem: Problem, Cs: Array, solver: Solver, path: list[Fitt
         j = int(values.argmin())
         if values[j] >= (1.0 - solver.tol) * values[i]:
             continue
-        scaled = replace(problem, penalty=C * problem.penalty, C=C)
+        scaled = problem.scaled(C)
         again = solve_certified(scaled, solver, start=_start((path[j], float(Cs[j])), C))
         if again[0].objective < values[i]:
             path[i] = again

@@ -1,0 +1,26 @@
+"""The same fit on Dask collections, past the memory of one machine.
+
+Nothing here is needed to fit a Dask array or DataFrame: estimators notice them. Dask is imported
+only then (``pip install "htsvm[dask]"``).
+"""
+
+from typing import Any
+
+__all__ = ["WorkersLostError", "is_dask", "read_libsvm"]
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether `X` is a Dask collection, without importing Dask."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "read_libsvm":
+        from htsvm.distributed.libsvm import read_libsvm
+
+        return read_libsvm
+    if name == "WorkersLostError":
+        from htsvm.distributed.cluster import WorkersLostError
+
+        return WorkersLostError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,232 @@
+"""All blocks of a binary problem, as the driver sees them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from dask import delayed
+
+from htsvm._typing import Array
+from htsvm.distributed import slots
+from htsvm.distributed.cluster import Cluster
+from htsvm.distributed.slots import Call, Partial, Slot, Step
+from htsvm.svm._problems import BinaryTask
+
+# Answers that a node of the reduction tree takes.
+FAN_IN = 8
+# How often blocks may be lost within one pass.
+MOST_LOSSES = 20
+
+# Calls that read neither X nor a copy of its rows.
+WITHOUT_DATA = frozenset(
+    {
+        "count_relevant", "largest_penalty", "largest_violation", "line_terms", "loss_total",
+        "penalties", "restore_penalties", "sampled_violations", "set_ramp", "support", "weigh",
+    }
+)  # fmt: skip
+
+
+class Source:
+    """The data of a fit: a delayed `Data` per block, and what is known of all of them.
+
+    Attributes
+    ----------
+    raw, data : list of delayed
+        The blocks as they are read, and as passes take them: held in memory unless streamed.
+    offsets : ndarray of shape (blocks + 1,)
+        The first row of each block, and the number of all rows.
+    shape : (int, int)
+        Samples and features.
+    stored : int
+        Stored values.
+    square_sum : float
+        The sum of their squares.
+    streamed : bool
+        Whether the data is read anew for each pass.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        raw: Sequence[Any],
+        offsets: Array,
+        n_features: int,
+        stored: int,
+        square_sum: float,
+        streamed: bool,
+    ) -> None:
+        self.cluster, self.raw, self.offsets = cluster, list(raw), offsets
+        self.data = self.raw if streamed else cluster.persist(self.raw)
+        self.shape = (int(offsets[-1]), n_features)
+        self.stored, self.square_sum, self.streamed = stored, square_sum, streamed
+
+
+class Blocks:
+    """The blocks of one binary problem, the log that makes them again, and what went over the wire.
+
+    `log` leads to the state at the beginning of the present round; `tail` from there to now.
+    """
+
+    def __init__(self, source: Source, task: BinaryTask) -> None:
+        self.source, self.task = source, task
+        self.version = 0
+        self.log: list[tuple[str, tuple[Any, ...], list[Any] | None]] = []
+        self.tail: list[Step] = []
+        self.passes = 0
+        self.bytes = 0.0
+        self.copied = False
+        self._slots: list[Any] = []
+        self._folder = ""
+
+    def with_penalty(self, C: float) -> Blocks:
+        """Return blocks of the same data for a problem with all penalties times `C`."""
+        return Blocks(self.source, replace(self.task, C=C * self.task.C))
+
+    def close(self) -> None:
+        """Let go of everything on the workers and on disk."""
+        self._slots = []
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = ""
+
+    def ask(self, name: str, *args: Any, how: str = "sum", each: list[Any] | None = None) -> Any:
+        """Call a method of every block that leaves its state as it is; return the reduced answer.
+
+        `each` has one more argument for each block.
+        """
+        return self._pass(name, args, each, how, self.version)
+
+    def tell(self, name: str, *args: Any, how: str = "sum", each: list[Any] | None = None) -> Any:
+        """Call a method of every block that changes its state; return the reduced answer.
+
+        Whoever calls sees to it that the log leads to the new state.
+        """
+        return self._pass(name, args, each, how, self.version + 1)
+
+    def tell_and_log(self, name: str, *args: Any, each: list[Any] | None = None) -> None:
+        """Call a method that changes the state between rounds, and put it down in the log."""
+        self.tell(name, *args, each=each)
+        if name.startswith("start"):
+            self.log.clear()
+        self.log.append((name, args, each))
+
+    # ------------------------------------------------------------------------------- a pass
+
+    def _pass(
+        self, name: str, args: tuple[Any, ...], each: list[Any] | None, how: str, after: int
+    ) -> Any:
+        """Send a call to all blocks and reduce the answers, until none is missing."""
+        call = Call(name, args, self.version, after, how)
+        partial = self._send(call, each, how, range(len(self.source.data)))
+        for _ in range(MOST_LOSSES):
+            if not partial.missing:
+                break
+            again = self._send(call, each, how, partial.missing, replay=True)
+            partial = slots.combine([partial._replace(missing=()), again], how)
+        else:
+            raise RuntimeError(f"Blocks were lost {MOST_LOSSES} times within one pass of the fit.")
+        self.version = after
+        return [value for _, value in partial.value] if how == "list" else partial.value
+
+    def _send(
+        self,
+        call: Call,
+        each: list[Any] | None,
+        how: str,
+        indices: Sequence[int],
+        replay: bool = False,
+    ) -> Partial:
+        calls = [self._call_of(call, each, k, replay) for k in indices]
+        run = [self._run(k, one) for k, one in zip(indices, calls, strict=True)]
+        partial: Partial = self.source.cluster.compute(tree(run, how))[0]
+        self.passes += 1
+        self.bytes += partial.nbytes + sum(one.nbytes for one in calls[:1]) * len(calls)
+        return partial
+
+    def _call_of(self, call: Call, each: list[Any] | None, k: int, replay: bool) -> Call:
+        args = call.args if each is None else (*call.args, each[k])
+        log = None
+        if replay:
+            log = [(name, (*a,) if e is None else (*a, e[k])) for name, a, e in self.log]
+            log += self.tail
+        return Call(call.name, args, call.version, call.next_version, call.how, log)
+
+    def _run(self, k: int, call: Call) -> Any:
+        if not self.source.streamed:
+            return delayed(slots.answer, pure=False)(self._slot(k), call)
+        if not self._folder:
+            self._folder = tempfile.mkdtemp(prefix="htsvm-")
+        reads = call.log is not None or call.version == 0 or self._reads(call.name)
+        data = self.source.data[k] if reads else None
+        return delayed(slots.answer_from_disk, pure=False)(
+            self._folder, k, delayed(self.task, traverse=False), data, call
+        )
+
+    def _reads(self, name: str) -> bool:
+        """Return whether a call needs the data and not only the copy of rows that a round has."""
+        if name in slots.READ_COPY:
+            return not self.copied
+        return name not in WITHOUT_DATA
+
+    def _slot(self, k: int) -> Any:
+        if not self._slots:
+            task = delayed(self.task, traverse=False)
+            self._slots = self.source.cluster.persist(
+                [
+                    delayed(Slot, pure=False)(data, task, index)
+                    for index, data in enumerate(self.source.data)
+                ]
+            )
+        return self._slots[k]
+
+    # ------------------------------------------------------------------------------- rows
+
+    def slices(self, rows: Array) -> list[slice]:
+        """Return where the rows of each block are in the sorted `rows`."""
+        return slots.slices(rows, self.source.offsets)
+
+    def local(self, rows: Array) -> list[Array]:
+        """Return the sorted `rows` by block, counted from its first row."""
+        parts = zip(self.slices(rows), self.source.offsets[:-1], strict=True)
+        return [rows[part] - offset for part, offset in parts]
+
+    @cached_property
+    def largest_penalty(self) -> float:
+        """The largest penalty of a sample."""
+        return float(self.ask("largest_penalty", how="max"))
+
+    def take(self, rows: Array) -> tuple[Any, Array, Array]:
+        """Return copies of some rows, their labels and penalties."""
+        return stacked(self.ask("rows_at", how="list", each=self.local(rows)))
+
+
+def tree(parts: list[Any], how: str) -> Any:
+    """Return the delayed reduction of delayed answers, a few at a time."""
+    while True:
+        parts = [
+            delayed(slots.combine, pure=False)(parts[low : low + FAN_IN], how)
+            for low in range(0, len(parts), FAN_IN)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+
+
+def stacked(parts: list[tuple[Any, Array, Array]]) -> tuple[Any, Array, Array]:
+    """Put rows, labels and penalties of several blocks together."""
+    X = stack_rows([part[0] for part in parts])
+    return X, np.concatenate([p[1] for p in parts]), np.concatenate([p[2] for p in parts])
+
+
+def stack_rows(parts: list[Any]) -> Any:
+    """Put the rows of several blocks together."""
+    if hasattr(parts[0], "indptr"):
+        from scipy import sparse
+
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)

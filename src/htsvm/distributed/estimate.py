@@ -1,0 +1,254 @@
+"""Estimators on Dask collections: fit, decide, score, and the path of C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from dask import array, delayed
+from joblib import Parallel
+from joblib import delayed as job
+
+from htsvm._typing import Array
+from htsvm.distributed.block import ON_MARGIN, Data, fresh
+from htsvm.distributed.blocks import Blocks
+from htsvm.distributed.inputs import Dataset, lazy_rows, open_dataset
+from htsvm.distributed.problem import BlockProblem, Multipliers
+from htsvm.distributed.slots import slices
+from htsvm.optimality import Certificate, SampleStatus
+from htsvm.optimality._summary import summarise
+from htsvm.solvers import Newton, Solver, SolverResult, solve_certified
+from htsvm.svm._problems import BinaryTask, binary_tasks, class_factors
+
+Fitted = tuple[SolverResult, Certificate]
+
+
+def problems_of(
+    dataset: Dataset, class_weight: Any, *, C: float, loss: Any, fit_intercept: bool
+) -> list[BlockProblem]:
+    """Return the binary problems of a fit: one for two classes, else one per class."""
+    factors = class_factors(class_weight, dataset.classes, dataset.mass)
+    tasks = binary_tasks(dataset.mass, factors, C=C, loss=loss, fit_intercept=fit_intercept)
+    return [BlockProblem.of(Blocks(dataset.source, task)) for task in tasks]
+
+
+def path_problems(
+    X: Any, y: Any, sample_weight: Any, class_weight: Any, options: dict[str, Any]
+) -> tuple[Array, list[BlockProblem]]:
+    """Return the classes and the binary problems of `ht_path`."""
+    from htsvm.svm.path import check_path_classes
+
+    dataset = open_dataset(X, y, sample_weight)
+    check_path_classes(dataset.classes)
+    return dataset.classes, problems_of(dataset, class_weight, **options)
+
+
+def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit `estimator` on Dask collections."""
+    solver = estimator._solver()
+    if not isinstance(solver, Newton):
+        raise ValueError(
+            f"solver={estimator.solver!r} does not work on Dask collections; use solver='newton'."
+        )
+    remember_columns(estimator, X)
+    dataset = open_dataset(X, y, sample_weight)
+    estimator._check_mass(dataset.classes, dataset.mass)
+    estimator.n_features_in_ = dataset.source.shape[1]
+    problems = problems_of(
+        dataset, estimator.class_weight, C=estimator._penalty(), loss=estimator._loss(),
+        fit_intercept=bool(estimator.fit_intercept),
+    )  # fmt: skip
+    starts = _warm_starts(estimator, dataset)
+    done = Parallel(n_jobs=estimator.n_jobs, prefer="threads")(
+        job(_solve)(problem, solver, start) for problem, start in zip(problems, starts, strict=True)
+    )
+    estimator.classes_ = dataset.classes
+    fitted = [(result, certificate) for result, certificate, _ in done]
+    estimator._store_results(fitted)
+    _store_support(estimator, [result.multipliers for result, _ in fitted], dataset)
+    _store_status(estimator, fitted, [problem.blocks.task for problem in problems], dataset)
+    estimator._warn_unconverged(fitted)
+    estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done]))
+
+
+def _solve(problem: BlockProblem, solver: Solver, start: Any) -> tuple[Any, Certificate, Array]:
+    """Solve one binary problem, and leave nothing on the workers, whatever happens."""
+    try:
+        result, certificate = solve_certified(problem, solver, start=start)
+        each = result.multipliers.by_block(problem.blocks)  # type: ignore[attr-defined]
+        counts = problem.blocks.ask("ignored", result.coef, result.intercept, each=each)
+        return result, certificate, counts
+    finally:
+        problem.release()
+
+
+def _ignored_shares(counts: list[Array]) -> Array:
+    """Return the share of each class that is ignored, in the problem of that class."""
+    if len(counts) == 1:
+        return counts[0][2:] / np.maximum(counts[0][:2], 1)
+    return np.array([lost / max(size, 1) for _, size, _, lost in counts])
+
+
+def _warm_starts(estimator: Any, dataset: Dataset) -> list[Any]:
+    """Return the starts of the binary problems: the last solution, or None for cold ones."""
+    classes, (m, n) = dataset.classes, dataset.source.shape
+    cold: list[Any] = estimator._warm_starts(classes, (-1, n))
+    if cold[0] is None or len(estimator.sample_status_) != m:
+        return cold
+    starts = []
+    for k, (w, b, _) in enumerate(cold):
+        dual = estimator.dual_coef_[k]
+        psi = Multipliers(estimator.support_, -np.abs(dual), np.sign(dual).astype(np.int8))
+        starts.append((w, b, psi))
+    return starts
+
+
+# ----------------------------------------------------------------------------- after the fit
+
+
+def _store_support(estimator: Any, found: list[Multipliers], dataset: Dataset) -> None:
+    rows = np.unique(np.concatenate([psi.rows for psi in found]))
+    dual = np.zeros((len(found), len(rows)))
+    for k, psi in enumerate(found):
+        dual[k, np.searchsorted(rows, psi.rows)] = -psi.values * psi.y
+    estimator.support_, estimator.dual_coef_ = rows, dual
+    source, count = dataset.source, len(dataset.classes)
+    parts = [
+        delayed(count_classes, pure=False)(data, rows[part], count)
+        for data, part in zip(source.data, slices(rows, source.offsets), strict=True)
+    ]
+    estimator.n_support_ = np.sum(source.cluster.compute(*parts), axis=0)
+
+
+def count_classes(data: Data, rows: Array, count: int) -> Array:
+    """Return how many of `rows` belong to each class."""
+    return np.bincount(data.codes[rows - data.offset], minlength=count)
+
+
+def _store_status(
+    estimator: Any, fitted: list[Fitted], tasks: list[BinaryTask], dataset: Dataset
+) -> None:
+    """Store what became of each sample, as Dask arrays that are computed when asked for."""
+    source = dataset.source
+    points = [(r.coef, r.intercept, r.multipliers) for r, _ in fitted]
+    common = delayed((tasks, points), traverse=False)
+    sizes = np.diff(source.offsets)
+    columns = [
+        array.from_delayed(
+            delayed(status_of, pure=True)(data, common), (int(size), len(fitted)), dtype=np.int8
+        )
+        for data, size in zip(source.raw, sizes, strict=True)
+    ]
+    status = array.concatenate(columns)
+    own = [
+        array.from_delayed(delayed(own_status, pure=True)(block, data), (int(size),), dtype=np.int8)
+        for block, data, size in zip(status.to_delayed().ravel(), source.raw, sizes, strict=True)
+    ]
+    estimator.sample_status_ = status if len(fitted) > 1 else status[:, 0]
+    estimator.ignored_ = array.flatnonzero(array.concatenate(own) == SampleStatus.IGNORED)
+
+
+def status_of(data: Data, common: tuple[list[BinaryTask], list[Any]]) -> Array:
+    """Return the status of the samples of a block, one column per binary problem."""
+    columns = []
+    for task, (w, b, psi) in zip(*common, strict=True):
+        low, high = np.searchsorted(psi.rows, [data.offset, data.offset + len(data.codes)])
+        local = (psi.rows[low:high] - data.offset, psi.values[low:high])
+        columns.append(summarise(fresh(data, task).point(w, b, local), None, ON_MARGIN)[2])
+    return np.column_stack(columns)
+
+
+def own_status(status: Array, data: Data) -> Array:
+    """Return the status of each sample in the problem of its own class."""
+    own: Array = (
+        status[:, 0] if status.shape[1] == 1 else status[np.arange(len(status)), data.codes]
+    )
+    return own
+
+
+# ----------------------------------------------------------------------------- predictions
+
+
+def remember_columns(estimator: Any, X: Any, *, reset: bool = True) -> None:
+    """Note the names of the columns of a DataFrame, or compare them with those noted."""
+    from sklearn.utils.validation import _check_feature_names
+
+    _check_feature_names(estimator, X._meta if hasattr(X, "columns") else X, reset=reset)
+
+
+def decision_function(estimator: Any, X: Any) -> Any:
+    """Return the signed scores as a Dask array."""
+    remember_columns(estimator, X, reset=False)
+    rows = lazy_rows(X)
+    if rows.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {rows.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    local = _without_data(estimator)
+    if len(estimator.coef_) == 1:
+        return rows.map_blocks(
+            _scores, local, dtype=np.float64, drop_axis=1, meta=np.zeros(0, dtype=np.float64)
+        )
+    return rows.map_blocks(
+        _scores, local, dtype=np.float64, chunks=(rows.chunks[0], (len(estimator.coef_),)),
+        meta=np.zeros((0, 0), dtype=np.float64),
+    )  # fmt: skip
+
+
+def predict(estimator: Any, X: Any) -> Any:
+    """Return the predicted classes as a Dask array."""
+    scores = decision_function(estimator, X)
+    classes = estimator.classes_
+    return scores.map_blocks(
+        _labels, classes, dtype=classes.dtype, meta=np.zeros(0, dtype=classes.dtype),
+        **({} if scores.ndim == 1 else {"drop_axis": 1}),
+    )  # fmt: skip
+
+
+def score(estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    """Return the (weighted) accuracy."""
+    predicted = predict(estimator, X)
+    hits = _like(y, predicted, "y") == predicted
+    if sample_weight is None:
+        return float(hits.mean())
+    weights = _like(sample_weight, predicted, "sample_weight")
+    total, right = array.compute(weights.sum(), (weights * hits).sum())
+    return float(right / total)
+
+
+def _like(values: Any, model: Any, name: str) -> Any:
+    """Return a vector as a Dask array with the chunks of `model`."""
+    if hasattr(values, "to_dask_array"):
+        values = values.to_dask_array()
+    if not hasattr(values, "chunks"):
+        values = array.from_array(np.asarray(values))
+    unknown = [np.isnan(one.chunks[0]).any() for one in (values, model)]
+    if not any(unknown):
+        if sum(values.chunks[0]) != sum(model.chunks[0]):
+            raise ValueError(
+                f"{name} has {sum(values.chunks[0])} entries, X has {sum(model.chunks[0])} rows."
+            )
+        return values.rechunk(model.chunks)
+    if all(unknown) and values.numblocks == model.numblocks:
+        return values
+    return values.rechunk((tuple(model.map_blocks(_length).compute()),))
+
+
+def _length(block: Array) -> Array:
+    return np.array([len(block)])
+
+
+def _without_data(estimator: Any) -> dict[str, Any]:
+    return {"coef": estimator.coef_, "intercept": estimator.intercept_}
+
+
+def _scores(X: Any, model: dict[str, Any]) -> Array:
+    scores: Array = np.asarray(X @ model["coef"].T) + model["intercept"]
+    return scores.ravel() if scores.shape[1] == 1 else scores
+
+
+def _labels(scores: Array, classes: Array) -> Array:
+    codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+    labels: Array = classes[codes]
+    return labels

@@ -1,0 +1,229 @@
+"""From Dask collections to validated blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from dask import array, delayed
+from sklearn.utils.multiclass import check_classification_targets
+
+from htsvm._typing import Array
+from htsvm.distributed import is_dask
+from htsvm.distributed.block import Data
+from htsvm.distributed.blocks import Source
+from htsvm.distributed.cluster import Cluster
+from htsvm.linalg import as_operator
+
+
+@dataclass(eq=False)
+class Facts:
+    """What is learnt of a block when it is first looked at."""
+
+    rows: int
+    width: int = 0
+    stored: int = 0
+    square_sum: float = 0.0
+    nbytes: int = 0
+    classes: Array = field(default_factory=lambda: np.zeros(0))
+    mass: Array = field(default_factory=lambda: np.zeros(0))
+    fault: str = ""
+
+
+@dataclass(eq=False)
+class Dataset:
+    """A source with its classes: their labels, and the sums of the weights of their samples."""
+
+    source: Source
+    classes: Array
+    mass: Array
+
+
+def open_dataset(X: Any, y: Any, sample_weight: Any = None) -> Dataset:
+    """Look at all blocks once, complain about the first that is unfit, and return the data."""
+    cluster = Cluster()
+    raw = row_blocks(X)
+    lengths = _known_lengths(X)
+    labels = _vector_blocks("y", y, X, lengths, len(raw))
+    weights: list[Any] = [None] * len(raw)
+    if sample_weight is not None:
+        weights = _vector_blocks("sample_weight", sample_weight, X, lengths, len(raw))
+    looks = [
+        delayed(inspect, pure=False)(*block) for block in zip(raw, labels, weights, strict=True)
+    ]
+    facts: list[Facts] = list(cluster.compute(*looks))
+    offsets = np.concatenate([[0], np.cumsum([fact.rows for fact in facts])])
+    _complain(facts, offsets)
+    classes = np.unique(np.concatenate([fact.classes for fact in facts]))
+    check_classification_targets(classes)
+    streamed = cluster.streams(sum(fact.nbytes for fact in facts))
+    known = delayed(classes, traverse=False)
+    data = [
+        delayed(prepare, pure=False)(*block, known, int(offset))
+        for block, offset in zip(zip(raw, labels, weights, strict=True), offsets[:-1], strict=True)
+    ]
+    source = Source(
+        cluster, data, offsets, facts[0].width,
+        sum(f.stored for f in facts), sum(f.square_sum for f in facts), streamed,
+    )  # fmt: skip
+    mass = np.zeros(len(classes))
+    for fact in facts:
+        mass[np.searchsorted(classes, fact.classes)] += fact.mass
+    return Dataset(source, classes, mass)
+
+
+def row_blocks(X: Any) -> list[Any]:
+    """Return one delayed block of whole rows for each chunk or partition."""
+    if hasattr(X, "partitions") and hasattr(X, "columns"):
+        return list(X.to_delayed())
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {X.ndim}.")
+    if len(X.chunks[1]) > 1:
+        X = X.rechunk({1: -1})
+    return list(X.to_delayed().ravel())
+
+
+def _known_lengths(X: Any) -> tuple[int, ...] | None:
+    lengths = X.chunks[0] if hasattr(X, "chunks") else (np.nan,)
+    return None if np.isnan(lengths).any() else tuple(int(k) for k in lengths)
+
+
+def _vector_blocks(
+    name: str, values: Any, X: Any, lengths: tuple[int, ...] | None, count: int
+) -> list[Any]:
+    """Return `values` cut into blocks like the rows of X."""
+    if not is_dask(values):
+        values = np.asarray(values)
+        if lengths is None:
+            sizes = [delayed(len, pure=False)(block) for block in row_blocks(X)]
+            lengths = tuple(Cluster().compute(*sizes))
+        if values.ndim != 1 or len(values) != sum(lengths):
+            raise ValueError(
+                f"{name} must be a vector with one entry per row of X ({sum(lengths)}), "
+                f"got shape {values.shape}."
+            )
+        cuts = np.cumsum(lengths)[:-1]
+        return [delayed(part, traverse=False) for part in np.split(values, cuts)]
+    if hasattr(values, "columns"):
+        raise ValueError(f"{name} must be a vector (a Dask Series or array), got a DataFrame.")
+    if hasattr(values, "chunks"):
+        if values.ndim != 1:
+            raise ValueError(f"{name} must be a vector, got {values.ndim} dimensions.")
+        if lengths is not None and not np.isnan(values.chunks[0]).any():
+            if sum(values.chunks[0]) != sum(lengths):
+                raise ValueError(
+                    f"{name} has {sum(values.chunks[0])} entries, X has {sum(lengths)} rows."
+                )
+            values = values.rechunk((lengths,))
+    blocks = list(np.ravel(values.to_delayed()))
+    if len(blocks) != count:
+        raise ValueError(
+            f"{name} has {len(blocks)} blocks, X has {count}, and their lengths are not known. "
+            f"Repartition {name} like X, or call compute_chunk_sizes() on both."
+        )
+    return blocks
+
+
+# ------------------------------------------------------------------------------ on workers
+
+
+def as_rows(X: Any) -> Any:
+    """Return a block as a CSR matrix or a C-ordered array of float64 or float32."""
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    if sp.issparse(X):
+        X = sp.csr_matrix(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        return X
+    X = np.asarray(X)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    return np.ascontiguousarray(X)
+
+
+def _as_vector(values: Any) -> Array:
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    return np.asarray(values).ravel()
+
+
+def inspect(X: Any, y: Any, weights: Any) -> Facts:
+    """Look at a block: what is wrong with it, or else its size and its classes."""
+    try:
+        X = as_rows(X)
+    except (TypeError, ValueError) as error:
+        return Facts(0, fault=f"X cannot be read as numbers: {error}")
+    y = _as_vector(y)
+    rows = X.shape[0]
+    if len(y) != rows:
+        return Facts(rows, fault=f"X has {rows} rows, y has {len(y)}")
+    operator = as_operator(X)
+    if not np.all(np.isfinite(X.data if sp.issparse(X) else X)):
+        return Facts(rows, fault="X holds NaN or infinity")
+    if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+        return Facts(rows, fault="y holds NaN or infinity")
+    w = np.ones(rows)
+    if weights is not None:
+        w = _as_vector(weights).astype(np.float64)
+        if len(w) != rows:
+            return Facts(rows, fault=f"X has {rows} rows, sample_weight has {len(w)}")
+        if not np.all(np.isfinite(w)):
+            return Facts(rows, fault="sample_weight holds NaN or infinity")
+        if np.any(w < 0.0):
+            return Facts(rows, fault=f"sample_weight holds a negative value, {w.min()!r}")
+    classes, codes = np.unique(y, return_inverse=True)
+    return Facts(
+        rows,
+        X.shape[1],
+        operator.stored,
+        operator.square_sum,
+        Data(X, y, None, 0).__sizeof__(),
+        classes,
+        np.bincount(codes.reshape(-1), weights=w, minlength=len(classes)),
+    )
+
+
+def prepare(X: Any, y: Any, weights: Any, classes: Array, offset: int) -> Data:
+    """Return a block of data as fits use it."""
+    codes = np.searchsorted(classes, _as_vector(y)).astype(np.int32)
+    w = None if weights is None else np.ascontiguousarray(_as_vector(weights), dtype=np.float64)
+    X = as_rows(X)
+    return Data(X if not sp.issparse(X) else as_operator(X).X, codes, w, offset)  # type: ignore[attr-defined]
+
+
+def _complain(facts: list[Facts], offsets: Array) -> None:
+    for k, fact in enumerate(facts):
+        if fact.fault:
+            raise ValueError(
+                f"Block {k} of {len(facts)} (rows {offsets[k]} to {offsets[k + 1] - 1}): "
+                f"{fact.fault}."
+            )
+        if fact.width != facts[0].width:
+            raise ValueError(
+                f"Block {k} of X has {fact.width} columns, block 0 has {facts[0].width}."
+            )
+    if not offsets[-1]:
+        raise ValueError("X has no rows.")
+    if all(not np.any(fact.mass) for fact in facts):
+        raise ValueError(
+            "sample_weight is zero for every sample; give at least one sample of each class a "
+            "positive weight."
+        )
+
+
+def lazy_rows(X: Any) -> Any:
+    """Return a Dask array of X, whole rows to a block; of unknown length for a DataFrame."""
+    if hasattr(X, "chunks"):
+        if X.ndim != 2:
+            raise ValueError(f"X must have two dimensions, got {X.ndim}.")
+        return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+    parts = [
+        array.from_delayed(
+            delayed(as_rows, pure=True)(part), shape=(np.nan, len(X.columns)), dtype=np.float64
+        )
+        for part in X.to_delayed()
+    ]
+    return array.concatenate(parts, allow_unknown_chunksizes=True)

@@ -1,0 +1,142 @@
+"""LIBSVM text as Dask arrays of CSR blocks, however long the file."""
+
+from __future__ import annotations
+
+import io
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from dask import array, delayed
+from dask.utils import parse_bytes
+from sklearn.datasets import load_svmlight_file
+
+from htsvm._typing import Array
+from htsvm.distributed.cluster import Cluster
+
+
+def read_libsvm(
+    path: Any,
+    *,
+    blocksize: int | str = "32MB",
+    n_features: int | None = None,
+    zero_based: bool = False,
+    dtype: Any = np.float64,
+) -> tuple[Any, Any]:
+        r"""Return the rows and labels of a LIBSVM text file as Dask arrays.
+
+    The file is cut at line ends into blocks of about `blocksize` bytes, and each block is read
+    when it is needed. A first pass over the text counts the lines and, unless `n_features` is
+    given, looks for the largest index.
+
+    Parameters
+    ----------
+    path : str or path
+        The file: lines ``label index:value index:value ...``, with comments after ``#``.
+    blocksize : int or str, default="32MB"
+        Bytes of text per block, as a number or like "64MB".
+    n_features : int, optional
+        The number of columns; by default the largest index in the file.
+    zero_based : bool, default=False
+        Whether indices start at 0.
+    dtype : {float64, float32}, default=float64
+        The type of the values.
+
+    Returns
+    -------
+    X : dask.array.Array of shape (n_samples, n_features)
+        With `scipy.sparse.csr_matrix` blocks.
+    y : dask.array.Array of shape (n_samples,)
+        The labels, as floats.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "tiny.libsvm"
+    >>> _ = file.write_text("+1 1:0.5 3:2\n-1 2:1\n")
+    >>> X, y = read_libsvm(file)
+    >>> X.shape, y.compute().tolist()
+    ((2, 3), [1.0, -1.0])
+    """
+    name = str(path)
+    if not Path(name).is_file():
+        raise FileNotFoundError(f"path must be a LIBSVM text file, got {name!r}.")
+    size = parse_bytes(blocksize) if isinstance(blocksize, str) else int(blocksize)
+    if size < 1:
+        raise ValueError(f"blocksize must be positive, got {blocksize!r}.")
+    if n_features is not None and n_features < 1:
+        raise ValueError(f"n_features must be positive, got {n_features!r}.")
+    cuts = _cuts(name, size)
+    spans = list(pairwise(cuts))
+    look = n_features is None
+    looks = [delayed(_look, pure=True)(name, low, high, look) for low, high in spans]
+    found = Cluster().compute(*looks) if looks else ()
+    kept = [(span, lines) for span, (lines, _) in zip(spans, found, strict=True) if lines]
+    if not kept:
+        raise ValueError(f"{name!r} holds no samples.")
+    width = n_features or max(largest for _, largest in found) + int(zero_based)
+    parts = [
+        (delayed(_read, pure=True)(name, *span, max(width, 1), zero_based, np.dtype(dtype)), lines)
+        for span, lines in kept
+    ]
+    meta = sp.csr_matrix((0, 0), dtype=dtype)
+    X = array.concatenate(
+        [array.from_delayed(part[0], (lines, max(width, 1)), meta=meta) for part, lines in parts]
+    )
+    y = array.concatenate(
+        [array.from_delayed(part[1], (lines,), dtype=np.float64) for part, lines in parts]
+    )
+    return X, y
+
+
+def _cuts(name: str, size: int) -> list[int]:
+    """Return positions of line beginnings, about `size` bytes apart, and the end of the file."""
+    end = os.path.getsize(name)
+    cuts = [0]
+    with open(name, "rb") as file:
+        while cuts[-1] + size < end:
+            file.seek(cuts[-1] + size - 1)
+            file.readline()
+            cuts.append(file.tell())
+    if cuts[-1] < end:
+        cuts.append(end)
+    return cuts
+
+
+def _text(name: str, low: int, high: int) -> bytes:
+    with open(name, "rb") as file:
+        file.seek(low)
+        return file.read(high - low)
+
+
+def _look(name: str, low: int, high: int, for_width: bool) -> tuple[int, int]:
+    """Return the number of samples in a span of the file, and the largest index if asked for."""
+    lines, largest = 0, 0
+    for raw in io.BytesIO(_text(name, low, high)):
+        line = raw.partition(b"#")[0].strip()
+        if not line:
+            continue
+        lines += 1
+        if for_width:
+            # Indices ascend within a line, so the last one is the largest.
+            last = line.rpartition(b" ")[2].partition(b":")
+            if last[1] and last[0] != b"qid":
+                largest = max(largest, int(last[0]))
+    return lines, largest
+
+
+def _read(
+    name: str, low: int, high: int, width: int, zero_based: bool, dtype: Any
+) -> tuple[sp.csr_matrix, Array]:
+    """Return the rows and labels in a span of the file."""
+    try:
+        X, y = load_svmlight_file(
+            io.BytesIO(_text(name, low, high)), n_features=width, dtype=dtype,
+            zero_based=zero_based,
+        )  # fmt: skip
+    except ValueError as error:
+        raise ValueError(f"{name!r}, bytes {low} to {high}: {error}") from error
+    return sp.csr_matrix(X), y

@@ -1,0 +1,197 @@
+"""A binary problem whose rows are in the blocks of a Dask collection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.distributed.blocks import Blocks, stack_rows
+from htsvm.distributed.rows import BlockRows
+from htsvm.linalg import Operator, Quadratic, as_operator
+from htsvm.optimality import Certificate
+from htsvm.optimality._inputs import Point
+from htsvm.optimality.certificate import conclude
+from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
+from htsvm.solvers import Problem
+
+# The rows that decide the second order are gathered up to so many values.
+MOST_CRITICAL = 50_000_000
+MAX_DIMENSION = 2000
+
+
+class Multipliers:
+    """psi over all rows, of which only those that are not zero are kept.
+
+    Attributes
+    ----------
+    rows, values, y : ndarray
+        The rows, in order, their multipliers and labels.
+    """
+
+    def __init__(self, rows: Array, values: Array, y: Array) -> None:
+        kept = values != 0.0
+        self.rows, self.values, self.y = rows[kept], values[kept], y[kept]
+
+    def __mul__(self, factor: float) -> Multipliers:
+        return Multipliers(self.rows, factor * self.values, self.y)
+
+    __rmul__ = __mul__
+
+    def by_block(self, blocks: Blocks) -> list[tuple[Array, Array]]:
+        """Return rows of each block, counted from its first, and their multipliers."""
+        parts = blocks.slices(self.rows)
+        local = blocks.local(self.rows)
+        return [(rows, self.values[part]) for rows, part in zip(local, parts, strict=True)]
+
+
+class BlockOperator(Operator):
+    """The rows of all blocks: what can be known of them, and copies of a few."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        super().__init__()
+        self.blocks = blocks
+        self.shape = blocks.source.shape
+
+    @property
+    def stored(self) -> int:
+        """The number of stored values."""
+        return self.blocks.source.stored
+
+    @property
+    def square_sum(self) -> float:
+        """The sum of the squares of all entries."""
+        return self.blocks.source.square_sum
+
+    def take(self, rows: Array) -> Operator:
+        """Return an operator on a copy of some rows, in this process."""
+        return as_operator(self.blocks.take(rows)[0])
+
+    def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
+        """Not to be had: vectors over all rows stay on the workers."""
+        raise NotImplementedError("per-row results of a block operator stay on the workers")
+
+    def signed_tdot(self, y: Array, v: Array, share: float = 1.0) -> tuple[Array, float]:
+        """Not to be had: vectors over all rows stay on the workers."""
+        raise NotImplementedError("per-row results of a block operator stay on the workers")
+
+    def add_gram(self, rows: Array, sign: float, out: Array, weights: Array | None = None) -> None:
+        """Not to be had: vectors over all rows stay on the workers."""
+        raise NotImplementedError("per-row results of a block operator stay on the workers")
+
+    def kernel(self, scale: Array) -> Array:
+        """Not to be had: that matrix has as many rows as all blocks."""
+        raise NotImplementedError("a block operator has no kernel matrix")
+
+
+@dataclass(frozen=True, eq=False)
+class BlockProblem(Problem):
+    """A problem whose rows, labels and penalties are on the workers; `y` and `penalty` are empty.
+
+    Attributes
+    ----------
+    blocks : Blocks
+        They are there.
+    """
+
+    blocks: Any = None
+
+    rows = BlockRows
+
+    @classmethod
+    def of(cls, blocks: Blocks) -> BlockProblem:
+        """Return the problem of some blocks."""
+        task = blocks.task
+        return cls(
+            operator=BlockOperator(blocks),
+            y=np.zeros(0, dtype=np.int8),
+            penalty=np.zeros(0),
+            loss=task.loss,
+            regularizer=Quadratic(None, blocks.source.shape[1]),
+            C=task.C,
+            fit_intercept=task.fit_intercept,
+            blocks=blocks,
+        )
+
+    def take(self, rows: Array) -> Problem:
+        """Return the problem on a copy of some rows, in this process."""
+        X, y, penalty = self.blocks.take(rows)
+        known = {f.name: getattr(self, f.name) for f in fields(Problem)}
+        return Problem(**(known | {"operator": as_operator(X), "y": y, "penalty": penalty}))
+
+    def scaled(self, C: float) -> BlockProblem:
+        """Return the problem with all penalties times `C`."""
+        return BlockProblem.of(self.blocks.with_penalty(C))
+
+    def release(self) -> None:
+        """Let go of what is on the workers."""
+        self.blocks.close()
+
+    def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
+        """Not to be had: vectors over all rows stay on the workers."""
+        raise NotImplementedError("per-row results of a block problem stay on the workers")
+
+    def trivial(self) -> tuple[float, float]:
+        """Return the objective and the intercept of the best constant classifier, w = 0."""
+        total, signed = self.blocks.ask("penalties")
+        sides = np.array([0.5 * (total - signed), 0.5 * (total + signed)])
+        stand_in = replace(
+            self.on_no_rows(), penalty=sides, y=np.array([-1, 1], dtype=np.int8),
+            operator=as_operator(np.zeros((2, 1))),
+        )  # fmt: skip
+        return stand_in.trivial()
+
+    def on_no_rows(self) -> Problem:
+        """Return what the problem is apart from its rows."""
+        known = {f.name: getattr(self, f.name) for f in fields(Problem)}
+        return Problem(**known)
+
+    def objectives_along(
+        self, w: Array, b: float, dw: Array, db: float, moves: Array
+    ) -> tuple[Array, Array]:
+        """Return steps along (dw, db), and the objective after each of them."""
+        steps = moves / (self.blocks.ask("largest_change", dw, db, how="max") or 1.0)
+        losses = self.blocks.ask("losses_along", w, b, dw, db, steps)
+        self.operator.passes += 3.0
+        energies = [self.regularizer.energy(w + t * dw) for t in steps]
+        return steps, np.array(energies) + losses
+
+    # --------------------------------------------------------------------------- certificate
+
+    def certify(self, w: Array, b: float, psi: Any, tol: float) -> Certificate:
+        """Certify the point (w, b, psi): the residuals by a pass, the second order by another."""
+        each = psi.by_block(self.blocks)
+        summary = self.blocks.ask("summary", w, b, how="merge", each=each)
+        summary = replace(summary, support=np.sort(summary.support))
+        self.operator.passes += 2.0
+        point = Point(
+            self.operator, self.y, w, b, self.penalty, self.penalty, self.C, self.loss,
+            self.regularizer, self.fit_intercept,
+        )  # fmt: skip
+        return conclude(point, summary, lambda: self._verdict(w, b, each, summary.counts), tol=tol)
+
+    def _verdict(self, w: Array, b: float, each: list[Any], counts: Array) -> Verdict:
+        if self.loss.weak_convexity == 0.0:
+            return Verdict("yes", note="the problem is convex")
+        # Only those that are safe or ignored cannot be critical, and not all of those.
+        if int(counts[1:4].sum()) * self.n_features > MOST_CRITICAL:
+            return Verdict(
+                "undecided", note=f"second order needs more than {MOST_CRITICAL:.0e} values of X"
+            )
+        parts = self.blocks.ask("critical", w, b, how="list", each=each)
+        self.operator.passes += 2.0
+        samples = [found for _, found in parts]
+        joined = {
+            f.name: np.concatenate([getattr(found, f.name) for found in samples])
+            for f in fields(CriticalSamples)
+        }
+        joined["rows"] = np.arange(len(joined["rows"]))
+        return second_order_verdict(
+            as_operator(stack_rows([X for X, _ in parts])),
+            CriticalSamples(**joined),
+            self.regularizer,
+            fit_intercept=self.fit_intercept,
+            max_dimension=MAX_DIMENSION,
+        )

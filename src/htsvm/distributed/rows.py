@@ -1,0 +1,242 @@
+"""The default solver's rows and rounds, where the rows are in blocks on workers."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.distributed.block import SCALARS
+from htsvm.distributed.blocks import Blocks, stacked
+from htsvm.linalg import as_operator
+from htsvm.losses import Loss
+from htsvm.solvers.newton_inner import Steps
+from htsvm.solvers.newton_round import REFRESH, SUBSET_FROM, SUBSET_SHARE
+from htsvm.solvers.newton_rows import QUANTILE_ROWS, ramp_width
+from htsvm.solvers.newton_state import Clock, Closing, RoundReport
+from htsvm.solvers.newton_system import LARGEST_MATRIX, NewtonSystem, solve_primal
+
+if TYPE_CHECKING:
+    from htsvm.distributed.problem import BlockProblem, Multipliers
+    from htsvm.solvers import Problem
+
+
+class BlockRows:
+    """What `LocalRows` is, for rows on workers: here are w and b, there is all that has m entries.
+
+    Each round is put down in the log by where it ended, from which a block can repeat it.
+    """
+
+    def __init__(self, problem: BlockProblem, rng: np.random.Generator) -> None:
+        self.problem, self.rng = problem, rng
+        self.blocks: Blocks = problem.blocks
+        self.clock = Clock()
+        self._updates = 0
+
+    def traffic(self) -> dict[str, float]:
+        """Return the passes over the network so far, and the bytes they moved."""
+        return {"network_passes": self.blocks.passes, "network_bytes": self.blocks.bytes}
+
+    # -------------------------------------------------------------------------- where to be
+
+    def start_at_zero(self) -> None:
+        """Start from w = 0, b = 0 and no multipliers."""
+        self.w, self.b = np.zeros(self.problem.n_features), 0.0
+        self.blocks.tell_and_log("start_at_zero")
+
+    def start_at(self, w: Array, b: float, psi: Multipliers | None) -> None:
+        """Start from a point, with its multipliers if there are any."""
+        self.w, self.b = np.array(w, dtype=np.float64), float(b)
+        none: list[Any] = [None] * len(self.blocks.source.data)
+        each = none if psi is None else psi.by_block(self.blocks)
+        self.blocks.tell_and_log("start_at_multipliers", self.w, self.b, each=each)
+        self.problem.operator.passes += 1.0
+
+    def move(self, w: Array, b: float) -> None:
+        """Go to a point; the multipliers stay as they are."""
+        self.w, self.b = w, b
+        self.blocks.tell_and_log("move", w, b)
+        self.problem.operator.passes += 1.0
+
+    def guess_multipliers(self, share: float) -> None:
+        """Set the multipliers from q alone: a ramp as wide as the given share of all samples."""
+        stride = max(self.problem.n_samples // QUANTILE_ROWS, 1)
+        some = np.concatenate(self.blocks.ask("sampled_violations", stride, how="list"))
+        self.blocks.tell_and_log("set_ramp", ramp_width(some, share))
+
+    def take(self, rows: Array) -> Problem:
+        """Return the problem on a copy of some rows, in this process."""
+        return self.problem.take(rows)
+
+    # ------------------------------------------------------------------- with other penalties
+
+    def with_random_penalties(self) -> BlockRows:
+        """Multiply the penalties by the exponential random numbers that a local fit would draw.
+
+        A worker draws those of a block itself, from the state that the generator would have.
+        """
+        states = []
+        for rows in np.diff(self.blocks.source.offsets):
+            states.append(self.rng.bit_generator.state)
+            self.rng.exponential(size=rows)
+        return _VariedRows(self.problem, self.rng, states)
+
+    def adopt(self, varied: BlockRows) -> None:
+        """Go where these rows with other penalties have gone, within the bounds of the loss."""
+        self.w, self.b = varied.w, varied.b
+        self.blocks.tell_and_log("restore_penalties")
+
+    # -------------------------------------------------------------------------- what is there
+
+    def largest_violation(self) -> float:
+        """Return the largest violation of a sample that counts, at least zero."""
+        return float(self.blocks.ask("largest_violation", how="max"))
+
+    def objective(self) -> float:
+        """Return the objective."""
+        return self.problem.regularizer.energy(self.w) + float(self.blocks.ask("loss_total"))
+
+    def multipliers(self) -> Multipliers:
+        """Return psi."""
+        from htsvm.distributed.problem import Multipliers
+
+        parts = self.blocks.ask("support", how="list")
+        return Multipliers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    # -------------------------------------------------------------------------- what to do
+
+    def weigh(self, loss: Loss | None) -> None:
+        """Set the weights of the hinge majoriser of `loss`; None stands for its convex start."""
+        self.blocks.tell_and_log("weigh", loss)
+
+    def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> RoundReport:
+        """Minimise the inner function approximately; the multiplier step is taken by `close`."""
+        m = self.problem.n_samples
+        count = int(self.blocks.ask("count_relevant", reach))
+        subset = m >= SUBSET_FROM and count <= SUBSET_SHARE * m
+        inner = BlockSteps(self.problem, self.w, self.b, self.clock, reach, subset, count)
+        report = inner.minimise(xi, tol, max_steps)
+        self.w, self.b = inner.w, inner.b
+        self._ended = (reach, subset, xi)
+        if subset:
+            report.stale = True
+        else:
+            report.violated = -1
+            report.stale = self._lost_digits(report.steps)
+        return report
+
+    def _lost_digits(self, steps: int) -> bool:
+        self._updates += steps
+        if self._updates < REFRESH:
+            return False
+        self._updates = 0
+        return True
+
+    def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:
+        """Take the multiplier step, weigh the samples for `stage` and look at the result."""
+        where = (self.w.copy(), self.b)
+        sums = self.blocks.tell("end_round", *where, stage, nu, refresh)
+        self.problem.operator.passes += refresh
+        self.blocks.tail.clear()
+        self.blocks.log.append(("repeat_round", (*self._ended, *where, stage, nu), None))
+        violated, gap, size, loss = (float(value) for value in sums)
+        return Closing(int(violated), gap, size, loss)
+
+
+class _VariedRows(BlockRows):
+    """Rows with their penalties multiplied by random numbers."""
+
+    def __init__(self, problem: BlockProblem, rng: np.random.Generator, states: list[Any]) -> None:
+        super().__init__(problem, rng)
+        self._states = states
+
+    def start_at_zero(self) -> None:
+        """Start from w = 0, b = 0 and no multipliers; the penalties stay as they are."""
+        super().start_at_zero()
+        self.blocks.tell_and_log("vary_penalties", each=self._states)
+
+
+@dataclass
+class BlockSteps(Steps):
+    """Newton's method for the inner function, with its sums from the blocks."""
+
+    reach: float
+    subset: bool
+    count: int
+
+    def minimise(self, xi: float, tol: float, max_steps: int) -> RoundReport:
+        """Take Newton steps until both gradient residuals are below `tol`."""
+        self.w = self.w.copy()
+        self.blocks: Blocks = self.problem.blocks  # type: ignore[attr-defined]
+        self.blocks.copied = self.subset
+        self.share = (self.count if self.subset else self.problem.n_samples) / max(
+            self.problem.n_samples, 1
+        )
+        self.begun, self.pending = False, 0.0
+        self.with_gram = self.problem.n_features < LARGEST_MATRIX
+        report = RoundReport(rows=self.count)
+        self._minimise(xi, tol, max_steps, report)
+        return report
+
+    def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
+        began = time.perf_counter()
+        n = self.problem.n_features
+        if self.begun:
+            sums = self.blocks.tell("differentiate", xi, self.pending, self.with_gram)
+        else:
+            sums = self.blocks.tell(
+                "enter_and_differentiate", self.reach, self.subset, xi, self.with_gram
+            )
+            self.begun = True
+        self._note_where(xi)
+        total, size, interior, support, support_penalty, change, violated = sums[n : n + SCALARS]
+        report.active, report.support = int(interior), int(support)
+        report.support_penalty = float(support_penalty)
+        report.multiplier_change = math.sqrt(change)
+        report.violated = int(violated)
+        self.gram = sums[n + SCALARS :].reshape(n + 1, n + 1) if self.with_gram else None
+        self.problem.operator.passes += (support + interior) / max(self.problem.n_samples, 1)
+        self.clock.passes += time.perf_counter() - began
+        return sums[:n], float(total), float(size)
+
+    def _note_where(self, xi: float) -> None:
+        """Put down how a block that has lost its state gets to where the others are."""
+        self.blocks.tail[:] = [
+            ("enter", (self.reach, self.subset)),
+            ("place", (self.w.copy(), self.b)),
+            ("differentiate", (xi, 0.0, False)),
+        ]
+
+    def _direction(
+        self, xi: float, grad_w: Array, grad_b: float, count: int
+    ) -> tuple[Array, float]:
+        problem = self.problem
+        if self.gram is not None:
+            unit = self._unit_penalty()
+            return solve_primal(
+                self.gram, problem.regularizer, unit, xi, grad_w, grad_b, problem.fit_intercept
+            )
+        X, _, penalty = stacked(self.blocks.ask("active_rows", how="list"))
+        system = NewtonSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
+        everyone = np.ones(len(penalty), dtype=np.uint8)
+        return system.solve(everyone, count, xi, grad_w, grad_b)
+
+    def _unit_penalty(self) -> float:
+        return self.blocks.largest_penalty or 1.0
+
+    def _set_out(self, xi: float, dw: Array, db: float) -> None:
+        self.first_terms = self.blocks.tell("set_out", xi, dw, db)
+        self.blocks.tail.append(("set_out", (xi, dw, db)))
+        self.problem.operator.passes += self.share
+
+    def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
+        # A step of one is always the first to be tried, and was answered with the direction.
+        terms = self.first_terms if t == 1.0 else self.blocks.ask("line_terms", xi, t)
+        return float(terms[0]), float(terms[1])
+
+    def _move(self, t: float) -> None:
+        self.pending = t
