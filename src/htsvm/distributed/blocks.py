@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,10 @@ from dask import delayed
 
 from htsvm._typing import Array
 from htsvm.distributed import slots
-from htsvm.distributed.cluster import Cluster
+from htsvm.distributed.cluster import Cluster, groups
 from htsvm.distributed.slots import Call, Partial, Slot, Step
 from htsvm.svm._problems import BinaryTask
 
-# Answers that a node of the reduction tree takes.
-FAN_IN = 8
 # How often blocks may be lost within one pass.
 MOST_LOSSES = 20
 
@@ -143,8 +141,11 @@ class Blocks:
         replay: bool = False,
     ) -> Partial:
         calls = [self._call_of(call, each, k, replay) for k in indices]
-        run = [self._run(k, one) for k, one in zip(indices, calls, strict=True)]
-        partial: Partial = self.source.cluster.compute(tree(run, how))[0]
+        partial = (
+            self._streamed(calls, how, indices)
+            if self.source.streamed
+            else self._held(calls, how, indices)
+        )
         self.passes += 1
         self.bytes += partial.nbytes + sum(one.nbytes for one in calls[:1]) * len(calls)
         return partial
@@ -157,33 +158,48 @@ class Blocks:
             log += self.tail
         return Call(call.name, args, call.version, call.next_version, call.how, log)
 
-    def _run(self, k: int, call: Call) -> Any:
-        if not self.source.streamed:
-            return delayed(slots.answer, pure=False)(self._slot(k), call)
+    def _held(self, calls: list[Call], how: str, indices: Sequence[int]) -> Partial:
+        """Send calls to blocks in memory."""
+        cluster = self.source.cluster
+        if not self._slots:
+            task = delayed(self.task, traverse=False)
+            self._slots = cluster.hold(
+                [
+                    delayed(Slot, pure=False)(data, task, index)
+                    for index, data in enumerate(self.source.data)
+                ]
+            )
+        held = [self._slots[k] for k in indices]
+        partial: Partial = cluster.reduce(held, calls, slots.answer, partial_of(how))
+        return partial
+
+    def _streamed(self, calls: list[Call], how: str, indices: Sequence[int]) -> Partial:
+        """Send calls to blocks whose state is on disk; read the data of those that need it."""
         if not self._folder:
             self._folder = tempfile.mkdtemp(prefix="htsvm-")
-        reads = call.log is not None or call.version == 0 or self._reads(call.name)
-        data = self.source.data[k] if reads else None
-        return delayed(slots.answer_from_disk, pure=False)(
-            self._folder, k, delayed(self.task, traverse=False), data, call
-        )
+        cluster, states = self.source.cluster, [(self._folder, k, self.task) for k in indices]
+        reads = [
+            call.log is not None or call.version == 0 or self._reads(call.name) for call in calls
+        ]
+        if not any(reads):
+            held: Partial = cluster.reduce(
+                states, calls, slots.answer_without_data, partial_of(how)
+            )
+            return held
+        parts = [
+            delayed(slots.answer_from_disk, pure=False)(
+                delayed(state, traverse=False), self.source.data[k], call
+            )
+            for k, state, call in zip(indices, states, calls, strict=True)
+        ]
+        partial: Partial = cluster.compute(tree(parts, how))[0]
+        return partial
 
     def _reads(self, name: str) -> bool:
         """Return whether a call needs the data and not only the copy of rows that a round has."""
         if name in slots.READ_COPY:
             return not self.copied
         return name not in WITHOUT_DATA
-
-    def _slot(self, k: int) -> Any:
-        if not self._slots:
-            task = delayed(self.task, traverse=False)
-            self._slots = self.source.cluster.persist(
-                [
-                    delayed(Slot, pure=False)(data, task, index)
-                    for index, data in enumerate(self.source.data)
-                ]
-            )
-        return self._slots[k]
 
     # ------------------------------------------------------------------------------- rows
 
@@ -196,7 +212,7 @@ class Blocks:
         parts = zip(self.slices(rows), self.source.offsets[:-1], strict=True)
         return [rows[part] - offset for part, offset in parts]
 
-    @cached_property
+    @functools.cached_property
     def largest_penalty(self) -> float:
         """The largest penalty of a sample."""
         return float(self.ask("largest_penalty", how="max"))
@@ -206,13 +222,15 @@ class Blocks:
         return stacked(self.ask("rows_at", how="list", each=self.local(rows)))
 
 
+def partial_of(how: str) -> Any:
+    """Return what reduces a list of answers in a given way."""
+    return functools.partial(slots.combine, how=how)
+
+
 def tree(parts: list[Any], how: str) -> Any:
     """Return the delayed reduction of delayed answers, a few at a time."""
     while True:
-        parts = [
-            delayed(slots.combine, pure=False)(parts[low : low + FAN_IN], how)
-            for low in range(0, len(parts), FAN_IN)
-        ]
+        parts = [delayed(slots.combine, pure=False)(some, how) for some in groups(parts)]
         if len(parts) == 1:
             return parts[0]
 

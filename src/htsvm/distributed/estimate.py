@@ -52,23 +52,27 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         )
     remember_columns(estimator, X)
     dataset = open_dataset(X, y, sample_weight)
-    estimator._check_mass(dataset.classes, dataset.mass)
-    estimator.n_features_in_ = dataset.source.shape[1]
-    problems = problems_of(
-        dataset, estimator.class_weight, C=estimator._penalty(), loss=estimator._loss(),
-        fit_intercept=bool(estimator.fit_intercept),
-    )  # fmt: skip
-    starts = _warm_starts(estimator, dataset)
-    done = Parallel(n_jobs=estimator.n_jobs, prefer="threads")(
-        job(_solve)(problem, solver, start) for problem, start in zip(problems, starts, strict=True)
-    )
-    estimator.classes_ = dataset.classes
-    fitted = [(result, certificate) for result, certificate, _ in done]
-    estimator._store_results(fitted)
-    _store_support(estimator, [result.multipliers for result, _ in fitted], dataset)
-    _store_status(estimator, fitted, [problem.blocks.task for problem in problems], dataset)
-    estimator._warn_unconverged(fitted)
-    estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done]))
+    try:
+        estimator._check_mass(dataset.classes, dataset.mass)
+        estimator.n_features_in_ = dataset.source.shape[1]
+        problems = problems_of(
+            dataset, estimator.class_weight, C=estimator._penalty(), loss=estimator._loss(),
+            fit_intercept=bool(estimator.fit_intercept),
+        )  # fmt: skip
+        starts = _warm_starts(estimator, dataset)
+        done = Parallel(n_jobs=estimator.n_jobs, prefer="threads")(
+            job(_solve)(problem, solver, start)
+            for problem, start in zip(problems, starts, strict=True)
+        )
+        estimator.classes_ = dataset.classes
+        fitted = [(result, certificate) for result, certificate, _ in done]
+        estimator._store_results(fitted)
+        _store_support(estimator, [result.multipliers for result, _ in fitted], dataset)
+        _store_status(estimator, fitted, [problem.blocks.task for problem in problems], dataset)
+        estimator._warn_unconverged(fitted)
+        estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done]))
+    finally:
+        dataset.source.cluster.close()
 
 
 def _solve(problem: BlockProblem, solver: Solver, start: Any) -> tuple[Any, Certificate, Array]:

@@ -76,7 +76,7 @@ def open_dataset(X: Any, y: Any, sample_weight: Any = None) -> Dataset:
 
 def row_blocks(X: Any) -> list[Any]:
     """Return one delayed block of whole rows for each chunk or partition."""
-    if hasattr(X, "partitions") and hasattr(X, "columns"):
+    if not hasattr(X, "chunks"):
         return list(X.to_delayed())
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}.")
@@ -106,11 +106,11 @@ def _vector_blocks(
             )
         cuts = np.cumsum(lengths)[:-1]
         return [delayed(part, traverse=False) for part in np.split(values, cuts)]
-    if hasattr(values, "columns"):
-        raise ValueError(f"{name} must be a vector (a Dask Series or array), got a DataFrame.")
-    if hasattr(values, "chunks"):
-        if values.ndim != 1:
-            raise ValueError(f"{name} must be a vector, got {values.ndim} dimensions.")
+    if values.ndim != 1:
+        raise ValueError(
+            f"{name} must be a vector (a Dask array or Series), got {values.ndim} dimensions."
+        )
+    if hasattr(values, "chunks"):  # noqa: SIM102
         if lengths is not None and not np.isnan(values.chunks[0]).any():
             if sum(values.chunks[0]) != sum(lengths):
                 raise ValueError(

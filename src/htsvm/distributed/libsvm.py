@@ -26,7 +26,7 @@ def read_libsvm(
     zero_based: bool = False,
     dtype: Any = np.float64,
 ) -> tuple[Any, Any]:
-        r"""Return the rows and labels of a LIBSVM text file as Dask arrays.
+    r"""Return the rows and labels of a LIBSVM text file as Dask arrays.
 
     The file is cut at line ends into blocks of about `blocksize` bytes, and each block is read
     when it is needed. A first pass over the text counts the lines and, unless `n_features` is

@@ -102,14 +102,18 @@ def answer(slot: Slot, call: Call) -> Partial:
     return slot.answer(call)
 
 
-def answer_from_disk(
-    folder: str, index: int, task: BinaryTask, data: Data | None, call: Call
-) -> Partial:
+def answer_without_data(state: tuple[str, int, BinaryTask], call: Call) -> Partial:
+    """Make a call that reads no data to a block whose state is kept in a folder."""
+    return answer_from_disk(state, None, call)
+
+
+def answer_from_disk(state: tuple[str, int, BinaryTask], data: Data | None, call: Call) -> Partial:
     """Make a call to a block whose state is kept in a folder and whose data, if any, was just read.
 
     The state is written anew after each call that changes it; the copy of rows that a round looks
     at is in a file of its own, which is written once.
     """
+    folder, index, task = state
     path, copy = Path(folder) / f"state-{index}", Path(folder) / f"rows-{index}"
     block = _load(path, call.version)
     if block is None:

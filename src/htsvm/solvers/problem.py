@@ -71,6 +71,9 @@ class Problem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
         return replace(self, penalty=C * self.penalty, C=C)
 
+    def release(self) -> None:
+        """Let go of what a fit keeps in other places; of a problem in this process, nothing."""
+
     def objectives_along(
         self, w: Array, b: float, dw: Array, db: float, moves: Array
     ) -> tuple[Array, Array]:

@@ -175,15 +175,25 @@ def solve_path(
     previous: tuple[Fitted, float] | None = None
     for i in np.argsort(-Cs, kind="stable"):
         C = float(Cs[i])
-        scaled = problem.scaled(C)
         if starts is not None:
             previous = (starts[i], C)
-        fit = solve_certified(scaled, solver, start=_start(previous, C))
+        fit = _solve_at(problem, C, solver, previous)
         fits[i] = fit
         previous = (fit, C)
     path = [fit for fit in fits if fit is not None]
     _lend_solutions(problem, Cs, solver, path)
     return path
+
+
+def _solve_at(
+    problem: Problem, C: float, solver: Solver, previous: tuple[Fitted, float] | None
+) -> Fitted:
+    """Solve `problem` for one C, from the solution for another if there is one."""
+    scaled = problem.scaled(C)
+    try:
+        return solve_certified(scaled, solver, start=_start(previous, C))
+    finally:
+        scaled.release()
 
 
 def _start(previous: tuple[Fitted, float] | None, C: float) -> Any:
@@ -209,8 +219,7 @@ def _lend_solutions(problem: Problem, Cs: Array, solver: Solver, path: list[Fitt
         j = int(values.argmin())
         if values[j] >= (1.0 - solver.tol) * values[i]:
             continue
-        scaled = problem.scaled(C)
-        again = solve_certified(scaled, solver, start=_start((path[j], float(Cs[j])), C))
+        again = _solve_at(problem, C, solver, (path[j], float(Cs[j])))
         if again[0].objective < values[i]:
             path[i] = again
             energy[i] = problem.regularizer.energy(again[0].coef)

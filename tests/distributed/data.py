@@ -1,0 +1,43 @@
+"""Data that several of these tests share."""
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def noisy(m, n, classes=2, seed=0, flipped=0.15):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n))
+    y = (X @ rng.normal(size=(n, classes))).argmax(axis=1)
+    wrong = rng.random(m) < flipped
+    y[wrong] = rng.integers(classes, size=wrong.sum())
+    return X, y
+
+
+def thinned(X, seed=0):
+    return sp.csr_matrix(X * (np.random.default_rng(seed).random(X.shape) < 0.3))
+
+
+def cut(sizes, m):
+    """Return chunk sizes that repeat `sizes` until they add up to m."""
+    chunks = []
+    while sum(chunks) < m:
+        chunks.append(min(sizes[len(chunks) % len(sizes)], m - sum(chunks)))
+    return tuple(chunks)
+
+
+def assert_same_fit(blocks, local, tol=1e-8):
+    """The same objective, certificate and samples, up to rounding."""
+    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=tol)
+    np.testing.assert_allclose(blocks.coef_, local.coef_, rtol=tol, atol=tol)
+    np.testing.assert_allclose(blocks.intercept_, local.intercept_, rtol=tol, atol=tol)
+    np.testing.assert_array_equal(blocks.support_, local.support_)
+    np.testing.assert_allclose(blocks.dual_coef_, local.dual_coef_, rtol=tol, atol=tol)
+    np.testing.assert_array_equal(blocks.n_support_, local.n_support_)
+    for ours, theirs in zip(blocks.certificate_, local.certificate_, strict=True):
+        for name in ("stationarity", "balance", "prox_residual", "on_margin"):
+            assert abs(getattr(ours, name) - getattr(theirs, name)) <= tol, name
+        for name in ("objective", "trivial_objective", "convex_objective", "nu", "nu_max"):
+            np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=tol)
+        assert ours.local_minimizer == theirs.local_minimizer
+        assert ours.counts == theirs.counts
+        assert ours.certified == theirs.certified

@@ -1,0 +1,158 @@
+"""Fits on a real cluster of processes, and what happens when parts of it die."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from htsvm import HTSVC
+from htsvm.distributed import WorkersLostError
+from htsvm.solvers import Newton
+from tests.distributed.data import assert_same_fit, noisy
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+M, N = 3_000, 5
+
+
+def start(workers):
+    cluster = distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+    return cluster, distributed.Client(cluster)
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster, client = start(2)
+    yield client
+    client.close()
+    cluster.close()
+
+
+@pytest.fixture(scope="module")
+def data():
+    return noisy(M, N, seed=21)
+
+
+def lazy(X, y, chunk=1_000):
+    # Three blocks.
+    return da.from_array(X, chunks=(chunk, -1)), da.from_array(y, chunks=chunk)
+
+
+def killing(client, *, at, everyone=False):
+    """Return a callback that kills worker processes in the middle of a fit, and whom it killed."""
+    killed = []
+
+    def kill(row):
+        if row["iteration"] in at:
+            alive = list(client.run(os.getpid).values())
+            for pid in alive if everyone else alive[:1]:
+                killed.append(pid)
+                os.kill(pid, signal.SIGKILL)
+
+    return Newton(callback=kill), killed
+
+
+def test_same_fit(client, data):
+    X, y = data
+    model, local = HTSVC().fit(*lazy(X, y)), HTSVC().fit(X, y)
+    assert_same_fit(model, local)
+    passes, sent = model.history_["network_passes"][-1], model.history_["network_bytes"][-1]
+    # What is sent grows with n x n and the number of blocks, not with the number of rows.
+    assert sent / passes < 3 * (20 * (N + 1) ** 2 + 2_000)
+    np.testing.assert_array_equal(model.predict(lazy(X, y)[0]).compute(), local.predict(X))
+
+
+def test_killed_workers_change_nothing(client, data):
+    X, y = data
+    solver, killed = killing(client, at=(2, 6))
+    model = HTSVC(solver=solver).fit(*lazy(X, y))
+    assert len(killed) == 2
+    assert_same_fit(model, HTSVC().fit(X, y))
+
+
+def test_all_workers_killed_and_started_again(client, data):
+    """Nannies start new workers; the data and all state are made anew."""
+    X, y = data
+    client.wait_for_workers(1, timeout=30)
+    solver, killed = killing(client, at=(3,), everyone=True)
+    model = HTSVC(solver=solver, cap=np.inf).fit(*lazy(X, y))
+    assert killed
+    assert_same_fit(model, HTSVC(cap=np.inf).fit(X, y))
+
+
+def test_an_interrupted_fit_leaves_nothing_running(client, data):
+    X, y = data
+
+    def stop(row):
+        if row["iteration"] == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        HTSVC(solver=Newton(callback=stop)).fit(*lazy(X, y))
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        held = sum(len(keys) for keys in client.has_what().values())
+        busy = sum(len(keys) for keys in client.processing().values())
+        if held == busy == 0:
+            break
+        time.sleep(0.1)
+    assert (held, busy) == (0, 0)
+
+
+def test_interrupted_while_waiting(client, data):
+    X, y = data
+    slow = lazy(X, y)[0].map_blocks(_slowly, dtype=float)
+    timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        HTSVC().fit(slow, lazy(X, y)[1])
+    timer.join()
+    deadline = time.monotonic() + 20
+    while any(client.processing().values()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(client.processing().values())
+
+
+def _slowly(block):
+    if len(block):
+        time.sleep(2.0)
+    return block
+
+
+def test_a_fault_names_its_block(client, data):
+    X, y = data
+    X = X.copy()
+    X[1_321, 3] = np.inf
+    with pytest.raises(ValueError, match=r"Block 1 of 3 \(rows 1000 to 1999\): X holds NaN"):
+        HTSVC().fit(*lazy(X, y))
+
+
+def test_streaming_is_not_for_clusters(client, data):
+    with dask.config.set({"htsvm.stream": True}), pytest.raises(ValueError, match="cluster holds"):
+        HTSVC().fit(*lazy(*data))
+
+
+def test_no_worker_left_is_an_error(data):
+    """On a cluster of its own: nobody starts its workers again."""
+    cluster, own = start(1)
+    try:
+
+        def lose(row):
+            if row["iteration"] == 2:
+                cluster.scale(0)
+
+        with (
+            dask.config.set({"htsvm.worker-timeout": 1.0}),
+            pytest.raises(WorkersLostError, match="no worker for 1 seconds"),
+        ):
+            HTSVC(solver=Newton(callback=lose)).fit(*lazy(*data))
+    finally:
+        own.close()
+        cluster.close()

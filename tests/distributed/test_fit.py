@@ -1,0 +1,256 @@
+"""A fit on Dask collections is the fit on the same rows in memory."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from htsvm import HTSVC, IgnoredClassWarning, ht_path
+from htsvm.solvers import ADMM
+from tests.distributed.data import assert_same_fit, cut, noisy, thinned
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+
+def as_dask(X, y, sizes=(170, 40, 333)):
+    chunks = cut(sizes, X.shape[0])
+    if not sp.issparse(X):
+        return da.from_array(X, chunks=(chunks, -1)), da.from_array(y, chunks=(chunks,))
+    edges = np.concatenate([[0], np.cumsum(chunks)])
+    blocks = [
+        da.from_delayed(
+            dask.delayed(X[low:high]), (high - low, X.shape[1]), meta=sp.csr_matrix((0, 0))
+        )
+        for low, high in pairwise(edges)
+    ]
+    return da.concatenate(blocks), da.from_array(y, chunks=(chunks,))
+
+
+def fit_both(X, y, sizes=(170, 40, 333), weight=None, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IgnoredClassWarning)
+        local = HTSVC(**options).fit(X, y, sample_weight=weight)
+        blocks = HTSVC(**options).fit(*as_dask(X, y, sizes), sample_weight=weight)
+    return blocks, local
+
+
+@pytest.mark.parametrize("sizes", [(700,), (1, 1, 197), (350, 350)])
+def test_any_chunking(sizes):
+    X, y = noisy(700, 6)
+    assert_same_fit(*fit_both(X, y, sizes))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"C": 0.05},
+        {"C": 8.0, "n_restarts": 2},
+        {"cap": np.inf},
+        {"cap": 2.0, "knee": 0.4},
+        {"class_weight": "balanced", "fit_intercept": False},
+        {"class_weight": {1: 3.0}, "tol": 1e-6},
+    ],
+    ids=str,
+)
+def test_options(options):
+    X, y = noisy(900, 8, seed=1)
+    assert_same_fit(*fit_both(X, y, **options))
+
+
+def test_a_start_on_a_sample_takes_the_same_rows():
+    X, y = noisy(24_000, 9, seed=2)
+    blocks, local = fit_both(X, y, (5_000, 1_111))
+    assert_same_fit(blocks, local)
+    assert blocks.n_iter_ == local.n_iter_
+
+
+def test_sparse_blocks_and_sample_weight():
+    X, y = noisy(3_000, 12, seed=3)
+    weight = np.random.default_rng(0).integers(0, 4, size=3_000).astype(float)
+    assert_same_fit(*fit_both(thinned(X), y, (700,), weight=weight))
+
+
+def test_weight_k_is_k_repetitions():
+    X, y = noisy(400, 5, seed=4)
+    k = np.random.default_rng(1).integers(1, 4, size=400)
+    weighted = HTSVC(tol=1e-7).fit(*as_dask(X, y), sample_weight=da.from_array(k, chunks=100))
+    repeated = HTSVC(tol=1e-7).fit(*as_dask(np.repeat(X, k, axis=0), np.repeat(y, k)))
+    np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-8)
+
+
+def test_three_classes_with_names():
+    X, y = noisy(900, 6, classes=3, seed=5)
+    names = np.array(["ash", "beech", "cedar"])[y]
+    blocks, local = fit_both(X, names, n_jobs=2)
+    assert_same_fit(blocks, local)
+    np.testing.assert_array_equal(blocks.classes_, local.classes_)
+    np.testing.assert_array_equal(blocks.sample_status_.compute(), local.sample_status_)
+    np.testing.assert_array_equal(blocks.ignored_.compute(), local.ignored_)
+    assert set(np.unique(blocks.history_["problem"])) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("cap", [1.0, np.inf])
+def test_many_features_without_a_matrix(monkeypatch, cap):
+    """Where n x n is too large, the active rows are gathered; the answer is the same."""
+    X, y = noisy(300, 40, seed=6)
+    local = HTSVC(cap=cap).fit(X, y)
+    monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
+    assert_same_fit(HTSVC(cap=cap).fit(*as_dask(X, y)), local)
+
+
+def test_many_features_by_conjugate_gradients(monkeypatch):
+    X, y = noisy(300, 40, seed=6)
+    local = HTSVC(tol=1e-6, cap=np.inf).fit(X, y)
+    monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
+    monkeypatch.setattr("htsvm.solvers.newton_system.LARGEST_MATRIX", 10)
+    blocks = HTSVC(tol=1e-6, cap=np.inf).fit(*as_dask(X, y))
+    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=1e-6)
+
+
+def test_warm_start_and_history():
+    X, y = noisy(800, 6, seed=7)
+    local, blocks = HTSVC(warm_start=True).fit(X, y), HTSVC(warm_start=True).fit(*as_dask(X, y))
+    cold = blocks.history_["network_passes"][-1]
+    local.set_params(C=0.9).fit(X, y)
+    blocks.set_params(C=0.9).fit(*as_dask(X, y))
+    assert_same_fit(blocks, local)
+    assert blocks.history_["network_passes"][-1] < cold
+    assert np.all(np.diff(blocks.history_["network_bytes"]) > 0)
+    assert "network_passes" not in local.history_
+
+
+def test_predictions_are_lazy_and_the_same():
+    X, y = noisy(600, 5, classes=3, seed=8)
+    dX, dy = as_dask(X, y)
+    model = HTSVC().fit(X, y)
+    for name in ("predict", "decision_function"):
+        lazy = getattr(model, name)(dX)
+        assert isinstance(lazy, da.Array)
+        np.testing.assert_allclose(lazy.compute(), getattr(model, name)(X))
+        assert lazy.shape == getattr(model, name)(X).shape
+    weight = np.arange(600.0)
+    assert model.score(dX, dy) == pytest.approx(model.score(X, y))
+    assert model.score(dX, y, weight) == pytest.approx(model.score(X, y, weight))
+    sparse = sp.csr_matrix(X)
+    np.testing.assert_allclose(
+        model.decision_function(as_dask(sparse, y)[0]).compute(), model.decision_function(X)
+    )
+
+
+def test_data_frames():
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = noisy(500, 4, seed=9)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["label"] = y
+    lazy = dd.from_pandas(frame, npartitions=3)
+    blocks = HTSVC().fit(lazy[list("abcd")], lazy["label"])
+    local = HTSVC().fit(frame[list("abcd")], y)
+    assert_same_fit(blocks, local)
+    assert list(blocks.feature_names_in_) == list("abcd")
+    np.testing.assert_array_equal(
+        blocks.predict(lazy[list("abcd")]).compute(), local.predict(frame[list("abcd")])
+    )
+    score = blocks.score(lazy[list("abcd")], lazy["label"])
+    assert score == pytest.approx(local.score(frame[list("abcd")], y))
+    assert_same_fit(HTSVC().fit(lazy[list("abcd")], y), local)
+    with pytest.raises(ValueError, match="feature names"):
+        blocks.predict(lazy[list("dcba")])
+
+
+def test_path():
+    X, y = noisy(600, 5, seed=10)
+    local, blocks = ht_path(X, y, Cs=4), ht_path(*as_dask(X, y), Cs=4)
+    np.testing.assert_allclose(blocks.objective, local.objective, rtol=1e-8)
+    np.testing.assert_allclose(blocks.coef, local.coef, rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(blocks.n_support, local.n_support)
+
+
+def test_saddle_point_is_left_as_in_memory():
+    """Two samples on which the trivial point is stationary but no minimiser."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] + 1.5 * rng.normal(size=60) > 0).astype(int)
+    for C in (0.02, 0.3, 0.6):
+        assert_same_fit(*fit_both(X, y, (25,), C=C))
+
+
+# --------------------------------------------------------------------------------- schedulers
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "stream"), [("threads", False), ("threads", True), ("synchronous", False)]
+)
+def test_schedulers_without_a_cluster(scheduler, stream):
+    X, y = noisy(300, 4, seed=11)
+    with dask.config.set({"scheduler": scheduler, "htsvm.stream": stream}):
+        assert_same_fit(*fit_both(X, y, n_restarts=1))
+
+
+def test_processes():
+    X, y = noisy(200, 3, seed=12)
+    with dask.config.set({"scheduler": "processes", "num_workers": 2}):
+        blocks = HTSVC(cap=np.inf).fit(*as_dask(X, y, (100,)))
+        with dask.config.set({"htsvm.stream": False}), pytest.raises(ValueError, match="threads"):
+            HTSVC().fit(*as_dask(X, y))
+    assert_same_fit(blocks, HTSVC(cap=np.inf).fit(X, y))
+
+
+def test_streaming_leaves_no_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    X, y = noisy(300, 4, seed=13)
+    seen = []
+
+    def stop(row):
+        seen.extend(tmp_path.iterdir())
+        raise KeyboardInterrupt
+
+    from htsvm.solvers import Newton
+
+    with dask.config.set({"htsvm.stream": True}), pytest.raises(KeyboardInterrupt):
+        HTSVC(solver=Newton(callback=stop)).fit(*as_dask(X, y))
+    assert seen
+    assert not list(tmp_path.iterdir())
+
+
+# --------------------------------------------------------------------------------- bad input
+
+
+def test_a_fault_names_its_block():
+    X, y = noisy(300, 4, seed=14)
+    X[217, 2] = np.nan
+    with pytest.raises(ValueError, match=r"Block 2 of 3 \(rows 200 to 299\): X holds NaN"):
+        HTSVC().fit(*as_dask(X, y, (100,)))
+    X[217, 2] = 0.0
+    weight = np.ones(300)
+    weight[120] = -1.0
+    with pytest.raises(ValueError, match=r"Block 1 of 3 .*sample_weight holds a negative"):
+        HTSVC().fit(*as_dask(X, y, (100,)), sample_weight=weight)
+
+
+def test_other_bad_input():
+    X, y = noisy(300, 4, seed=15)
+    dX, dy = as_dask(X, y, (100,))
+    with pytest.raises(ValueError, match="only one class"):
+        HTSVC().fit(dX, da.zeros(300, chunks=100))
+    with pytest.raises(ValueError, match="continuous"):
+        HTSVC().fit(dX, dX[:, 0])
+    with pytest.raises(ValueError, match="y has 200 entries, X has 300"):
+        HTSVC().fit(dX, dy[:200])
+    with pytest.raises(ValueError, match="zero for every sample"):
+        HTSVC().fit(dX, dy, sample_weight=np.zeros(300))
+    with pytest.raises(ValueError, match="solver='newton'"):
+        HTSVC(solver=ADMM()).fit(dX, dy)
+    with pytest.raises(ValueError, match="4 features"):
+        HTSVC().fit(dX, dy).predict(dX[:, :3])
+
+
+def test_column_chunks_are_put_together():
+    X, y = noisy(300, 4, seed=16)
+    assert_same_fit(
+        HTSVC().fit(da.from_array(X, chunks=(100, 2)), da.from_array(y, chunks=77)),
+        HTSVC().fit(X, y),
+    )
