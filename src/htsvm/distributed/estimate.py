@@ -12,7 +12,7 @@ from joblib import delayed as job
 from htsvm._typing import Array
 from htsvm.distributed.block import ON_MARGIN, Data, fresh
 from htsvm.distributed.blocks import Blocks
-from htsvm.distributed.inputs import Dataset, lazy_rows, open_dataset
+from htsvm.distributed.inputs import Dataset, lazy_rows, open_dataset, partitions
 from htsvm.distributed.problem import BlockProblem, Multipliers
 from htsvm.distributed.slots import slices
 from htsvm.optimality import Certificate, SampleStatus
@@ -224,7 +224,11 @@ def score(estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
 def _like(values: Any, model: Any, name: str) -> Any:
     """Return a vector as a Dask array with the chunks of `model`."""
     if hasattr(values, "to_dask_array"):
-        values = values.to_dask_array()
+        parts = [
+            array.from_delayed(delayed(np.asarray, pure=True)(part), (np.nan,), values.dtype)
+            for part in partitions(values)
+        ]
+        values = array.concatenate(parts, allow_unknown_chunksizes=True)
     if not hasattr(values, "chunks"):
         values = array.from_array(np.asarray(values))
     unknown = [np.isnan(one.chunks[0]).any() for one in (values, model)]

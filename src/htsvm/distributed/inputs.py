@@ -77,12 +77,20 @@ def open_dataset(X: Any, y: Any, sample_weight: Any = None) -> Dataset:
 def row_blocks(X: Any) -> list[Any]:
     """Return one delayed block of whole rows for each chunk or partition."""
     if not hasattr(X, "chunks"):
-        return list(X.to_delayed())
+        return partitions(X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}.")
     if len(X.chunks[1]) > 1:
         X = X.rechunk({1: -1})
     return list(X.to_delayed().ravel())
+
+
+def partitions(frame: Any) -> list[Any]:
+    """Return the delayed partitions of a DataFrame or Series as it has them.
+
+    Dask's optimiser may put some together, not the same ones for X and y.
+    """
+    return list(frame.to_delayed(optimize_graph=False))
 
 
 def _known_lengths(X: Any) -> tuple[int, ...] | None:
@@ -110,14 +118,16 @@ def _vector_blocks(
         raise ValueError(
             f"{name} must be a vector (a Dask array or Series), got {values.ndim} dimensions."
         )
-    if hasattr(values, "chunks"):  # noqa: SIM102
+    if not hasattr(values, "chunks"):
+        blocks = partitions(values)
+    else:
         if lengths is not None and not np.isnan(values.chunks[0]).any():
             if sum(values.chunks[0]) != sum(lengths):
                 raise ValueError(
                     f"{name} has {sum(values.chunks[0])} entries, X has {sum(lengths)} rows."
                 )
             values = values.rechunk((lengths,))
-    blocks = list(np.ravel(values.to_delayed()))
+        blocks = list(values.to_delayed().ravel())
     if len(blocks) != count:
         raise ValueError(
             f"{name} has {len(blocks)} blocks, X has {count}, and their lengths are not known. "
@@ -224,6 +234,6 @@ def lazy_rows(X: Any) -> Any:
         array.from_delayed(
             delayed(as_rows, pure=True)(part), shape=(np.nan, len(X.columns)), dtype=np.float64
         )
-        for part in X.to_delayed()
+        for part in partitions(X)
     ]
     return array.concatenate(parts, allow_unknown_chunksizes=True)
