@@ -1,0 +1,229 @@
+"""Fits on a Dask cluster of one machine, and out of core, beside incremental SGD."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import SGDClassifier
+
+from benchmarks.bars import Bar, Row, at_most
+from benchmarks.memory import slope
+from benchmarks.plan import Plan
+from benchmarks.report import markdown_table, number
+from benchmarks.stored import fresh_python
+from htsvm import HTSVC
+
+# Rows and features; the largest are 1.6 and 2.4 GB.
+SIZES = ((1_000_000, 20), (3_000_000, 20), (10_000_000, 20), (1_000_000, 100), (3_000_000, 100))
+QUICK_SIZES = ((100_000, 20), (300_000, 20))
+WORKERS = (1, 2)
+BLOCK_VALUES = 10_000_000
+TEST_ROWS, FLIPPED, EPOCHS = 100_000, 0.1, 5
+STREAMED = (500_000, 2_000_000)
+QUICK_STREAMED = (100_000, 200_000)
+GROWTH_LIMIT, STREAM_LIMIT = 1.2, 1.2
+OURS, SGD = "HTSVC", "SGDClassifier"
+
+
+def make_block(number_: int, rows: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return block `number_` of the data: a noisy plane, a tenth of the labels flipped."""
+    rng = np.random.default_rng([7, number_ + 1])
+    X = rng.normal(size=(rows, n))
+    score = X @ np.random.default_rng(n).normal(size=n) / math.sqrt(n)
+    y = np.where(score + 0.3 * rng.normal(size=rows) > 0.0, 1, -1)
+    wrong = rng.random(rows) < FLIPPED
+    return X, np.where(wrong, -y, y) if number_ >= 0 else y
+
+
+def lazy_data(m: int, n: int) -> tuple[Any, Any]:
+    """Return the data as Dask arrays whose blocks workers make themselves."""
+    from dask import array, delayed
+
+    rows = BLOCK_VALUES // n
+    sizes = [min(rows, m - low) for low in range(0, m, rows)]
+    parts = [delayed(make_block, nout=2)(k, size, n) for k, size in enumerate(sizes)]
+    X = [array.from_delayed(p[0], (s, n), float) for p, s in zip(parts, sizes, strict=True)]
+    y = [array.from_delayed(p[1], (s,), int) for p, s in zip(parts, sizes, strict=True)]
+    return array.concatenate(X), array.concatenate(y)
+
+
+def run(plan: Plan) -> list[Row]:
+    """Measure fits on clusters, then streamed fits in fresh processes."""
+    rows = []
+    for m, n in QUICK_SIZES if plan.quick else SIZES:
+        for workers in WORKERS:
+            rows.append(_on_cluster(m, n, workers))
+            plan.say(_progress(rows[-1]))
+        rows.append(_sgd(m, n))
+        plan.say(_progress(rows[-1]))
+    for m in QUICK_STREAMED if plan.quick else STREAMED:
+        rows.append(_streamed(m, 20))
+        plan.say(_progress(rows[-1]))
+    return rows
+
+
+def _on_cluster(m: int, n: int, workers: int) -> Row:
+    """Fit once on a fresh cluster; the data is made and in the workers' memory before."""
+    from distributed import Client, LocalCluster, wait
+
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0,
+            env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        X, y = lazy_data(m, n)
+        X, y = client.persist([X, y])
+        wait([X, y])
+        before = client.run(resident, "VmRSS")
+        began = time.perf_counter()
+        model = HTSVC().fit(X, y)
+        seconds = time.perf_counter() - began
+        after = client.run(resident, "VmHWM")
+    Xt, yt = make_block(-1, TEST_ROWS, n)
+    history = model.history_
+    return {
+        "kind": "cluster", "set": f"m = {m:,}, n = {n}, {workers} workers", "m": m, "n": n,
+        "workers": workers, "estimator": OURS, "seconds": seconds, "passes": model.n_passes_,
+        "network_passes": int(history["network_passes"][-1]),
+        "bytes_per_pass": float(history["network_bytes"][-1] / history["network_passes"][-1]),
+        "worker_bytes": max(after.values()),
+        "data_bytes": 8 * m * n // workers,
+        "extra_bytes": max(after[key] - before[key] for key in after),
+        "accuracy": model.score(Xt, yt), "certified": model.certificate_[0].certified,
+    }  # fmt: skip
+
+
+def resident(name: str) -> int:
+    """Return a figure of this process's memory, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(name)).split()[1])
+
+
+def _sgd(m: int, n: int) -> Row:
+    """Fit block by block in this process; only the time in `partial_fit` counts."""
+    rows = BLOCK_VALUES // n
+    model = SGDClassifier(loss="hinge", alpha=1.0 / m, average=True, random_state=0)
+    seconds = 0.0
+    for k, low in enumerate(range(0, m, rows)):
+        X, y = make_block(k, min(rows, m - low), n)
+        began = time.perf_counter()
+        for _ in range(EPOCHS):
+            model.partial_fit(X, y, classes=[-1, 1])
+        seconds += time.perf_counter() - began
+    Xt, yt = make_block(-1, TEST_ROWS, n)
+    return {
+        "kind": "cluster", "set": f"m = {m:,}, n = {n}", "m": m, "n": n, "workers": 1,
+        "estimator": SGD, "seconds": seconds, "passes": EPOCHS, "accuracy": model.score(Xt, yt),
+    }  # fmt: skip
+
+
+def _streamed(m: int, n: int) -> Row:
+    """Fit a memory-mapped file in a fresh process that holds none of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        X = np.lib.format.open_memmap(f"{folder}/X.npy", "w+", np.float64, (m, n))
+        y = np.lib.format.open_memmap(f"{folder}/y.npy", "w+", np.int8, (m,))
+        step = 50_000
+        for k, low in enumerate(range(0, m, step)):
+            X[low : low + step], y[low : low + step] = make_block(k, min(step, m - low), n)
+        del X, y
+        found = json.loads(fresh_python("-m", "benchmarks.child_stream", folder))
+    return {"kind": "streamed", "set": f"file of {m:,} x {n}", "m": m, "n": n, "workers": 1,
+            "estimator": OURS, "data_bytes": 8 * m * n, **found}  # fmt: skip
+
+
+def _progress(row: Row) -> str:
+    extra = row.get("extra_bytes")
+    memory = "" if extra is None else f", {extra / 1e6:.0f} MB beyond the data"
+    return f"{row['set']}, {row['estimator']}: {row['seconds']:.1f} s{memory}"
+
+
+# ----------------------------------------------------------------------------------- report
+
+
+def bars(rows: list[Row]) -> list[Bar]:
+    """Compare with what was promised."""
+    ours = [row for row in rows if row["estimator"] == OURS and row["kind"] == "cluster"]
+    growth = []
+    for n, workers in sorted({(row["n"], row["workers"]) for row in ours}):
+        some = [row for row in ours if (row["n"], row["workers"]) == (n, workers)]
+        growth.append({"set": f"n = {n}, {workers} workers", "slope": slope(some, "seconds")})
+    streamed = [row for row in rows if row["kind"] == "streamed"]
+    ratios = []
+    if len(streamed) > 1:
+        ratio = streamed[-1]["extra_bytes"] / max(streamed[0]["extra_bytes"], 1)
+        ratios = [{"set": f"{streamed[0]['set']} to {streamed[-1]['set']}", "ratio": ratio}]
+    return [
+        at_most(f"time grows linearly with m (log-log slope <= {GROWTH_LIMIT})",
+                growth, "slope", GROWTH_LIMIT),
+        at_most(f"memory of a streamed fit does not grow with the file (ratio <= {STREAM_LIMIT})",
+                ratios, "ratio", STREAM_LIMIT),
+    ]  # fmt: skip
+
+
+def tables(rows: list[Row]) -> str:
+    """Render as Markdown."""
+    cluster = [row for row in rows if row["kind"] == "cluster"]
+    streamed = [row for row in rows if row["kind"] == "streamed"]
+    return "\n\n".join(
+        [
+            "## On a cluster of one machine\n\nEach worker has one thread; blocks of ten million "
+            "values are in the workers' memory before the clock starts. *passes*: work in units "
+            "of one product X @ w; *network*: passes over the network; *KB*: what one of them "
+            "moves in all; *worker*: the most memory that a worker held, beside its share of the "
+            "data. A tenth of the training labels is flipped, the test labels are clean. SGD "
+            "goes over each block five times, in one process; making the data does not count.",
+            markdown_table([_cells(row) for row in cluster]),
+            _speedups(cluster),
+            "## Out of core\n\nA memory-mapped file, fitted with `htsvm.stream` in a fresh "
+            "process; memory is what the process allocated itself at its peak, without the pages "
+            "of the file that the system keeps at hand.",
+            markdown_table([_stream_cells(row) for row in streamed]),
+        ]
+    )
+
+
+def _speedups(rows: list[Row]) -> str:
+    seconds = {(r["m"], r["n"], r["workers"]): r["seconds"] for r in rows if r["estimator"] == OURS}
+    ratios = [seconds[m, n, 1] / t for (m, n, w), t in seconds.items() if w == 2]
+    if not ratios:
+        return ""
+    return f"Two workers beside one: {number(median(ratios))} times as fast (median)."
+
+
+def _cells(row: Row) -> dict[str, str]:
+    ours = row["estimator"] == OURS
+    return {
+        "m": f"{row['m']:,}",
+        "n": str(row["n"]),
+        "estimator": row["estimator"],
+        "workers": str(row["workers"]),
+        "seconds": number(row["seconds"]),
+        "passes": number(row["passes"]),
+        "network": str(int(row["network_passes"])) if ours else "",
+        "KB": number(row["bytes_per_pass"] / 1e3) if ours else "",
+        "worker (MB)": number(row["worker_bytes"] / 1e6) if ours else "",
+        "data (MB)": number(row["data_bytes"] / 1e6) if ours else "",
+        "accuracy (%)": f"{100 * row['accuracy']:.2f}",
+    }
+
+
+def _stream_cells(row: Row) -> dict[str, str]:
+    return {
+        "m x n": f"{row['m']:,} x {row['n']}",
+        "file (MB)": number(row["data_bytes"] / 1e6),
+        "seconds": number(row["seconds"]),
+        "peak memory beyond the start (MB)": number(row["extra_bytes"] / 1e6),
+    }
+
+
+warnings.filterwarnings("ignore", message="Port .* is already in use")
