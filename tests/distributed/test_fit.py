@@ -161,6 +161,18 @@ def test_data_frames():
         blocks.predict(lazy[list("dcba")])
 
 
+def test_empty_partitions():
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = noisy(500, 4, seed=9)
+    X[:, 0] = np.sort(X[:, 0])
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label=y)
+    lazy = dd.from_pandas(frame, npartitions=4)
+    lazy, kept = lazy[lazy["a"] > 0.1], frame[frame["a"] > 0.1]
+    blocks = HTSVC().fit(lazy[list("abcd")], lazy["label"])
+    assert_same_fit(blocks, HTSVC().fit(kept[list("abcd")], kept["label"]))
+
+
 def test_path():
     X, y = noisy(600, 5, seed=10)
     local, blocks = ht_path(X, y, Cs=4), ht_path(*as_dask(X, y), Cs=4)

@@ -18,7 +18,7 @@ from htsvm.distributed.slots import slices
 from htsvm.optimality import Certificate, SampleStatus
 from htsvm.optimality._summary import summarise
 from htsvm.solvers import Newton, Solver, SolverResult, solve_certified
-from htsvm.svm._problems import BinaryTask, binary_tasks, class_factors
+from htsvm.svm._problems import BinaryTask, binary_tasks, class_factors, labels_of
 
 Fitted = tuple[SolverResult, Certificate]
 
@@ -136,20 +136,21 @@ def _store_status(
     source = dataset.source
     points = [(r.coef, r.intercept, r.multipliers) for r, _ in fitted]
     common = delayed((tasks, points), traverse=False)
-    sizes = np.diff(source.offsets)
-    columns = [
-        array.from_delayed(
-            delayed(status_of, pure=True)(data, common), (int(size), len(fitted)), dtype=np.int8
-        )
-        for data, size in zip(source.raw, sizes, strict=True)
-    ]
-    status = array.concatenate(columns)
-    own = [
-        array.from_delayed(delayed(own_status, pure=True)(block, data), (int(size),), dtype=np.int8)
-        for block, data, size in zip(status.to_delayed().ravel(), source.raw, sizes, strict=True)
-    ]
+    # Not by way of one Dask array: that would leave out empty blocks.
+    blocks = [delayed(status_of, pure=True)(data, common) for data in source.raw]
+    own = [delayed(own_status, pure=True)(*pair) for pair in zip(blocks, source.raw, strict=True)]
+    sizes = [int(size) for size in np.diff(source.offsets)]
+    status = _joined(blocks, [(size, len(fitted)) for size in sizes])
     estimator.sample_status_ = status if len(fitted) > 1 else status[:, 0]
-    estimator.ignored_ = array.flatnonzero(array.concatenate(own) == SampleStatus.IGNORED)
+    ignored = _joined(own, [(size,) for size in sizes]) == SampleStatus.IGNORED
+    estimator.ignored_ = array.flatnonzero(ignored)
+
+
+def _joined(blocks: list[Any], shapes: list[tuple[int, ...]]) -> Any:
+    parts = zip(blocks, shapes, strict=True)
+    return array.concatenate(
+        [array.from_delayed(block, shape, dtype=np.int8) for block, shape in parts]
+    )
 
 
 def status_of(data: Data, common: tuple[list[BinaryTask], list[Any]]) -> Array:
@@ -205,7 +206,7 @@ def predict(estimator: Any, X: Any) -> Any:
     scores = decision_function(estimator, X)
     classes = estimator.classes_
     return scores.map_blocks(
-        _labels, classes, dtype=classes.dtype, meta=np.zeros(0, dtype=classes.dtype),
+        labels_of, classes, dtype=classes.dtype, meta=np.zeros(0, dtype=classes.dtype),
         **({} if scores.ndim == 1 else {"drop_axis": 1}),
     )  # fmt: skip
 
@@ -254,9 +255,3 @@ def _without_data(estimator: Any) -> dict[str, Any]:
 def _scores(X: Any, model: dict[str, Any]) -> Array:
     scores: Array = np.asarray(X @ model["coef"].T) + model["intercept"]
     return scores.ravel() if scores.shape[1] == 1 else scores
-
-
-def _labels(scores: Array, classes: Array) -> Array:
-    codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-    labels: Array = classes[codes]
-    return labels

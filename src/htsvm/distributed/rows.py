@@ -15,9 +15,9 @@ from htsvm.distributed.blocks import Blocks, stacked
 from htsvm.linalg import as_operator
 from htsvm.losses import Loss
 from htsvm.solvers.newton_inner import Steps
-from htsvm.solvers.newton_round import REFRESH, SUBSET_FROM, SUBSET_SHARE
+from htsvm.solvers.newton_round import SUBSET_FROM, SUBSET_SHARE
 from htsvm.solvers.newton_rows import QUANTILE_ROWS, ramp_width
-from htsvm.solvers.newton_state import Clock, Closing, RoundReport
+from htsvm.solvers.newton_state import Clock, Closing, RoundReport, Updates
 from htsvm.solvers.newton_system import LARGEST_MATRIX, NewtonSystem, solve_primal
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class BlockRows:
         self.problem, self.rng = problem, rng
         self.blocks: Blocks = problem.blocks
         self.clock = Clock()
-        self._updates = 0
+        self._updates = Updates()
 
     def traffic(self) -> dict[str, float]:
         """Return the passes over the network so far, and the bytes they moved."""
@@ -126,15 +126,8 @@ class BlockRows:
             report.stale = True
         else:
             report.violated = -1
-            report.stale = self._lost_digits(report.steps)
+            report.stale = self._updates.lost_digits(report.steps)
         return report
-
-    def _lost_digits(self, steps: int) -> bool:
-        self._updates += steps
-        if self._updates < REFRESH:
-            return False
-        self._updates = 0
-        return True
 
     def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:
         """Take the multiplier step, weigh the samples for `stage` and look at the result."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.solvers.newton_inner import Inner
-from htsvm.solvers.newton_state import Clock, Iterate, RoundReport, violated
+from htsvm.solvers.newton_state import Clock, Iterate, RoundReport, Updates, violated
 from htsvm.solvers.newton_system import LARGEST_MATRIX, Gram, NewtonSystem
 from htsvm.solvers.problem import Problem
 
@@ -16,8 +16,6 @@ from htsvm.solvers.problem import Problem
 SUBSET_SHARE = 0.5
 # Below this many samples copying is not worth the trouble.
 SUBSET_FROM = 1000
-# Recompute violations that were only updated after this many steps.
-REFRESH = 25
 
 
 @dataclass
@@ -30,7 +28,7 @@ class Rounds:
     def __post_init__(self) -> None:
         self._whole: NewtonSystem | None = None
         self._gram: Gram | None = None
-        self._updates = 0
+        self._updates = Updates()
 
     def run(
         self, it: Iterate, xi: float, *, tol: float, max_steps: int, reach: float
@@ -48,7 +46,7 @@ class Rounds:
             inner = self._on_all_rows(it)
             report = inner.minimise(xi, tol, max_steps)
             it.alpha = inner.s
-            report.stale = self._lost_digits(report.steps)
+            report.stale = self._updates.lost_digits(report.steps)
         else:
             inner = self._on_some_rows(it, rows)
             report = inner.minimise(xi, tol, max_steps)
@@ -60,14 +58,6 @@ class Rounds:
         it.w, it.b = inner.w, inner.b
         report.rows = len(rows)
         return report
-
-    def _lost_digits(self, steps: int) -> bool:
-        """Return whether it is time to compute the violations anew: updates lose digits."""
-        self._updates += steps
-        if self._updates < REFRESH:
-            return False
-        self._updates = 0
-        return True
 
     def _on_all_rows(self, it: Iterate) -> Inner:
         problem = self.problem

@@ -12,6 +12,9 @@ from htsvm.linalg import kernels
 from htsvm.losses import Loss
 from htsvm.solvers.problem import Problem
 
+# Recompute violations that were only updated after this many steps.
+REFRESH = 25
+
 
 @dataclass
 class Iterate:
@@ -118,6 +121,21 @@ def close_round(
         stage.slopes(it.q, problem.penalty, it.weights)
     gap, size = kernels.active.natural_residual(it.q, it.alpha, it.weights, problem.penalty, nu)
     return Closing(count, gap, size, problem.loss.total(it.q, problem.penalty))
+
+
+@dataclass
+class Updates:
+    """How often the violations of all rows were updated since they were computed."""
+
+    steps: int = 0
+
+    def lost_digits(self, steps: int) -> bool:
+        """Add `steps`; return whether it is time to compute them anew: updates lose digits."""
+        self.steps += steps
+        if self.steps < REFRESH:
+            return False
+        self.steps = 0
+        return True
 
 
 @dataclass

@@ -166,3 +166,10 @@ def _times(weights: Array | None, factors: Array, codes: Array) -> Array | None:
     if np.all(factors == 1.0):
         return weights
     return factors[codes] if weights is None else weights * factors[codes]
+
+
+def labels_of(scores: Array, classes: Array) -> Array:
+    """Return the predicted labels for signed scores: one column for two classes, else per class."""
+    codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+    labels: Array = classes[codes]
+    return labels

@@ -25,7 +25,13 @@ from htsvm.losses import Loss
 from htsvm.optimality import Certificate, SampleStatus
 from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult, solve_certified
 from htsvm.solvers.newton import CONSTANT
-from htsvm.svm._problems import binary_problems, check_weights, encode_labels, weigh_classes
+from htsvm.svm._problems import (
+    binary_problems,
+    check_weights,
+    encode_labels,
+    labels_of,
+    weigh_classes,
+)
 
 Fitted = tuple[SolverResult, Certificate]
 
@@ -67,11 +73,11 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask array or DataFrame} of shape (n_samples, n_features)
             Training data. CSR matrices and C-ordered float32 or float64 arrays are used as they
-            are, without a copy.
+            are, without a copy. Dask collections are fitted block by block on their workers.
         y : array-like of shape (n_samples,)
-            Class labels, of any type.
+            Class labels, of any type. A Dask array or Series may go with Dask data.
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C per sample. Zero takes a sample out.
 
@@ -132,7 +138,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive scores mean ``classes_[1]``.
+            For two classes, positive scores mean ``classes_[1]``. For Dask data, a Dask array.
         """
         check_is_fitted(self)
         if is_dask(X):
@@ -154,17 +160,14 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,)
-            Class labels.
+            Class labels. For Dask data, a Dask array.
         """
         if is_dask(X):
             check_is_fitted(self)
             from htsvm.distributed import estimate
 
             return estimate.predict(self, X)
-        scores = self.decision_function(X)
-        codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: Array = self.classes_[codes]
-        return labels
+        return labels_of(self.decision_function(X), self.classes_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of samples, by weight, whose predicted class is the given one.

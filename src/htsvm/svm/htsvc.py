@@ -52,7 +52,7 @@ class HTSVC(BaseLinearSVC):
     n_restarts : int, default=0
         Further starts for the "newton" solver; the lowest objective wins.
     n_jobs : int, optional
-        Threads over the binary problems of a multi-class fit.
+        Threads over the binary problems of a multi-class fit (on Dask data, problems at a time).
     random_state : int, RandomState or None, default=None
         Drives the sample of rows of the first, rough phase on large data, and the restarts, of the
         "newton" solver. None always takes the same seed, so that a fit can be repeated.
@@ -80,11 +80,12 @@ class HTSVC(BaseLinearSVC):
         Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         What became of each sample, as a `SampleStatus`: safe, on the margin, inside it, in the
-        transition zone, or ignored.
+        transition zone, or ignored. After a fit on Dask data, a Dask array, like `ignored_`.
     ignored_ : ndarray
         Indices of the samples that were ignored (in the problem of their own class).
     history_ : dict of ndarrays
-        One entry per iteration in each column; ``pandas.DataFrame(clf.history_)`` shows it.
+        One entry per iteration in each column; ``pandas.DataFrame(clf.history_)`` shows it. After
+        a fit on Dask data also the passes over the network so far, and the bytes they moved.
     n_iter_ : int
         Iterations (the most over the binary problems).
     n_passes_ : float
