@@ -64,6 +64,11 @@ class Source:
         self.shape = (int(offsets[-1]), n_features)
         self.stored, self.square_sum, self.streamed = stored, square_sum, streamed
 
+    def close(self) -> None:
+        """Let go of the data that is held, and of processes."""
+        self.data = []
+        self.cluster.close()
+
 
 class Blocks:
     """The blocks of one binary problem, the log that makes them again, and what went over the wire.

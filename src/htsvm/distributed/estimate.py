@@ -70,9 +70,9 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         _store_support(estimator, [result.multipliers for result, _ in fitted], dataset)
         _store_status(estimator, fitted, [problem.blocks.task for problem in problems], dataset)
         estimator._warn_unconverged(fitted)
-        estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done]))
+        estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done]), 5)
     finally:
-        dataset.source.cluster.close()
+        dataset.source.close()
 
 
 def _solve(problem: BlockProblem, solver: Solver, start: Any) -> tuple[Any, Certificate, Array]:

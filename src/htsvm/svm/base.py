@@ -328,7 +328,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lost = np.bincount(codes[ignored], minlength=len(self.classes_))
         self._warn_shares(fitted, lost / np.maximum(size, 1))
 
-    def _warn_shares(self, fitted: list[Fitted], share: Array) -> None:
+    def _warn_shares(self, fitted: list[Fitted], share: Array, stacklevel: int = 6) -> None:
         """Warn if more than half of a class is ignored."""
         if not np.any(share > 0.5):
             return
@@ -343,7 +343,9 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             text += ": the lowest objective found is that of a constant classifier (coef_ = 0)"
         advice = [] if self.class_weight == "balanced" else ["class_weight='balanced'"]
         advice += ["a larger C", "a larger cap"]
-        warnings.warn(f"{text}. Try {', '.join(advice)}.", IgnoredClassWarning, stacklevel=6)
+        warnings.warn(
+            f"{text}. Try {', '.join(advice)}.", IgnoredClassWarning, stacklevel=stacklevel
+        )
 
 
 class _Progress:
