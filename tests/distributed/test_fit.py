@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from htsvm import HTSVC, IgnoredClassWarning, ht_path
+from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, ht_path
 from htsvm.solvers import ADMM
 from tests.distributed.data import assert_same_fit, cut, noisy, thinned
 
@@ -256,6 +256,8 @@ def test_other_bad_input():
         HTSVC().fit(dX, dy, sample_weight=np.zeros(300))
     with pytest.raises(ValueError, match="solver='newton'"):
         HTSVC(solver=ADMM()).fit(dX, dy)
+    with pytest.raises(TypeError, match="HTSVCCV does not take Dask"):
+        HTSVCCV().fit(dX, dy)
     with pytest.raises(ValueError, match="4 features"):
         HTSVC().fit(dX, dy).predict(dX[:, :3])
 

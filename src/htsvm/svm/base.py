@@ -99,6 +99,11 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Any, Array, Array, Array, Array | None]:
         """Return X, y, the classes, their codes in y and the weights, all of them checked."""
+        if is_dask(X):
+            raise TypeError(
+                f"{type(self).__name__} does not take Dask collections. Fit HTSVC or ht_path on "
+                "them, or pass X.compute() if it fits into memory."
+            )
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
             accept_large_sparse=True,
