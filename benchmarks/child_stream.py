@@ -12,29 +12,27 @@ import threading
 import time
 
 import dask
-import dask.array as da
 import numpy as np
 
 from benchmarks.distributed import resident
 from htsvm import HTSVC
+from htsvm.distributed import read_npy
 
-BLOCK_ROWS = 50_000
+BLOCK_BYTES = 8_000_000
 
 
 def main(folder: str) -> None:
-    X = np.load(f"{folder}/X.npy", mmap_mode="r")
+    X = read_npy(f"{folder}/X.npy", blocksize=BLOCK_BYTES)
     y = np.load(f"{folder}/y.npy", mmap_mode="r")
     with dask.config.set({"htsvm.stream": True, "scheduler": "threads", "num_workers": 2}):
         # Late imports and buffers do not count.
-        HTSVC().fit(da.from_array(np.array(X[:2000]), chunks=(500, -1)), np.array(y[:2000]))
+        HTSVC().fit(X[:2000].rechunk((500, -1)), np.array(y[:2000]))
         before = resident("RssAnon")
         seen, done = [before], threading.Event()
         watch = threading.Thread(target=_watch, args=(seen, done))
         watch.start()
         began = time.perf_counter()
-        model = HTSVC().fit(
-            da.from_array(X, chunks=(BLOCK_ROWS, -1)), da.from_array(y, chunks=BLOCK_ROWS)
-        )
+        model = HTSVC().fit(X, y)
         seconds = time.perf_counter() - began
         done.set()
         watch.join()

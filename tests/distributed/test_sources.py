@@ -13,9 +13,9 @@ from htsvm import HTSVC
 from tests.distributed.data import assert_same_fit, noisy, thinned
 
 dask = pytest.importorskip("dask")
-da = pytest.importorskip("dask.array")
+pytest.importorskip("dask.array")
 
-from htsvm.distributed import read_libsvm  # noqa: E402
+from htsvm.distributed import read_libsvm, read_npy  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,14 @@ def test_fit_from_libsvm(text, stream):
 def test_fit_from_a_memory_map(tmp_path):
     X, y = noisy(2_000, 5, seed=42)
     np.save(tmp_path / "X.npy", X)
-    mapped = da.from_array(np.load(tmp_path / "X.npy", mmap_mode="r"), chunks=(500, -1))
+    mapped = read_npy(tmp_path / "X.npy", blocksize=20_000)
+    assert mapped.chunks == ((500,) * 4, (5,))
+    block = mapped.blocks[1].compute()
+    np.testing.assert_array_equal(block, X[500:1000])
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        read_npy(tmp_path / "nowhere.npy")
+    with pytest.raises(ValueError, match="blocksize must be positive"):
+        read_npy(tmp_path / "X.npy", blocksize=0)
     with dask.config.set({"htsvm.stream": True}):
         assert_same_fit(HTSVC().fit(mapped, y), HTSVC().fit(X, y))
 

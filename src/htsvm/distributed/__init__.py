@@ -6,7 +6,7 @@ only then (``pip install "htsvm[dask]"``).
 
 from typing import Any
 
-__all__ = ["WorkersLostError", "is_dask", "read_libsvm"]
+__all__ = ["WorkersLostError", "is_dask", "read_libsvm", "read_npy"]
 
 
 def is_dask(X: Any) -> bool:
@@ -19,6 +19,10 @@ def __getattr__(name: str) -> Any:
         from htsvm.distributed.libsvm import read_libsvm
 
         return read_libsvm
+    if name == "read_npy":
+        from htsvm.distributed.npy import read_npy
+
+        return read_npy
     if name == "WorkersLostError":
         from htsvm.distributed.cluster import WorkersLostError
 
