@@ -78,6 +78,7 @@ def test_killed_workers_change_nothing(client, data):
     assert_same_fit(model, HTSVC().fit(X, y))
 
 
+@pytest.mark.slow
 def test_all_workers_killed_and_started_again(client, data):
     """Nannies start new workers; the data and all state are made anew."""
     X, y = data
