@@ -27,7 +27,7 @@ INNER_SHARE = 0.1
 # The last stage also asks that a round lowers the objective by less than this share.
 OBJECTIVE_SHARE = 0.3
 # Newton steps between two multiplier updates.
-STEPS_PER_ROUND = 10
+STEPS_PER_ROUND = 7
 # The penalty xi, in units of C, starts at one and doubles while the multipliers lag, up to this.
 LARGEST_PENALTY = 1e3
 # The convex start may use a sample of the rows: at least so many, and so many per feature.
