@@ -106,10 +106,13 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         starts = self._warm_starts(classes, X.shape)
         solver = self._solver()
-        fitted: list[Fitted] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(solve_certified)(problem, solver, start=start)
-            for problem, start in zip(problems, starts, strict=True)
-        )
+        if len(problems) == 1:
+            fitted = [solve_certified(problems[0], solver, start=starts[0])]
+        else:
+            fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(solve_certified)(problem, solver, start=start)
+                for problem, start in zip(problems, starts, strict=True)
+            )
         self.classes_ = classes
         self._store(fitted, problems, codes)
         self._warn_unconverged(fitted)
