@@ -26,8 +26,9 @@ ROUGH = 0.03
 INNER_SHARE = 0.1
 # The last stage also asks that a round lowers the objective by less than this share.
 OBJECTIVE_SHARE = 0.3
-# Newton steps between two multiplier updates.
-STEPS_PER_ROUND = 7
+# Newton steps between two multiplier updates; twice as many, up to the second number, each time
+# that two rounds in a row were not finished.
+STEPS_PER_ROUND, MOST_STEPS = 7, 224
 # The penalty xi, in units of C, starts at one and doubles while the multipliers lag, up to this.
 LARGEST_PENALTY = 1e3
 # The convex start may use a sample of the rows: at least so many, and so many per feature.
@@ -155,6 +156,7 @@ class _Run:
         self.best: tuple[float, Array, float] = (math.inf, np.zeros(0), 0.0)
         self.reach = REACH
         self.xi = 1.0
+        self.steps, self.unfinished = STEPS_PER_ROUND, 0
 
     def go(self, start: Start | None, restart: bool = False) -> SolverResult:
         m, n = self.problem.operator.shape
@@ -326,9 +328,10 @@ class _Run:
             it,
             self.xi,
             tol=INNER_SHARE * goal,
-            max_steps=STEPS_PER_ROUND,
+            max_steps=self.steps,
             reach=self.reach,
         )
+        self._adapt_steps()
         curvature = 0.0 if loss is None else loss.weak_convexity
         nu = 0.5 / curvature if curvature > 0.0 else 1.0
         began = time.perf_counter()
@@ -343,6 +346,14 @@ class _Run:
         self.residual = max(self.last.stationarity, self.last.balance, complementarity)
         self._record(loss, complementarity, closing.loss)
         return lag
+
+    def _adapt_steps(self) -> None:
+        """Take more steps next time if two rounds have run out of them."""
+        self.unfinished = 0 if self.last.finished else self.unfinished + 1
+        if self.last.finished:
+            self.steps = STEPS_PER_ROUND
+        elif self.unfinished % 2 == 0:
+            self.steps = min(2 * self.steps, MOST_STEPS)
 
     def _adapt_reach(self, violated: int) -> None:
         """Look further next time if rows that were left out turned out violated."""

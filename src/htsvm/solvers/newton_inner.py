@@ -68,7 +68,7 @@ class Inner:
         """Return whether the compiled steps are the quickest: few features, or little data."""
         operator = self.problem.operator
         n = operator.shape[1]
-        if operator.compiled_rows is None or n > COMPILED_FEATURES:
+        if operator.compiled_rows is None or n > COMPILED_FEATURES or len(self.q) == 0:
             return False
         return not (
             isinstance(operator, DenseOperator)
