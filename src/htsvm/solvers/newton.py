@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.linalg import kernels
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss, require
 from htsvm.solvers.dual_sweeps import DualSweeps, prefers_sweeps
 from htsvm.solvers.newton_round import Rounds
-from htsvm.solvers.newton_state import Iterate, close_round
+from htsvm.solvers.newton_state import Closing, Iterate, close_round
 from htsvm.solvers.problem import Problem, SolverResult, Start
 
 # The loss is truncated step by step: first not at all, then at these multiples of its cap.
@@ -58,8 +59,9 @@ Callback = Callable[[dict[str, Any]], None]
 class Newton:
     """Majorisation with a semismooth Newton method on the augmented Lagrangian.
 
-    A loss ``g(max(s, 0))`` with concave g lies below the hinge loss with weights ``C g'(h_i)`` that
-    touches it at the current violations h_i. Each round takes a few Newton steps on that weighted
+    A loss ``g(max(s, 0))`` with concave g, less a linear part if it has a tilt, lies below the
+    hinge loss with weights ``C g'(h_i)``, tilted alike, that touches it at the current violations
+    h_i. Each round takes a few Newton steps on that weighted
     hinge problem, updates the multipliers, and weighs anew; samples beyond the cap get weight zero
     and leave. The truncation is not switched on at once: the convex problem (no cap) comes first,
     then the loss stretched to 8, 4, ... times its cap, one round each, then the loss itself until
@@ -101,6 +103,7 @@ class Newton:
             are guessed from the violations.
         """
         require(problem.loss, self.requires, "solver 'newton'")
+        problem = problem.tilted()
         rng = np.random.default_rng(self.random_state)
         with single_threaded_blas(problem.operator):
             best = _Run(problem, self, rng).go(start)
@@ -157,6 +160,8 @@ class _Run:
         self.reach = REACH
         self.xi = 1.0
         self.steps, self.unfinished = STEPS_PER_ROUND, 0
+        self.weighed = False
+        self.band = 0.0
 
     def go(self, start: Start | None, restart: bool = False) -> SolverResult:
         m, n = self.problem.operator.shape
@@ -170,7 +175,8 @@ class _Run:
         else:
             w, b, psi = start
             w = np.array(w, dtype=np.float64)
-            alpha = np.zeros(m) if psi is None else np.negative(psi)
+            tilt = self.problem.loss.tilt * self.problem.penalty
+            alpha = np.zeros(m) if psi is None else np.maximum(tilt - psi, 0.0)
             self.it = Iterate(w, float(b), self.problem.violations(w, b), alpha, np.empty(m))
             if psi is None:
                 self._guess_multipliers(2.0 * n / m)
@@ -259,7 +265,7 @@ class _Run:
         """Start from the convex solution of a problem with exponential random weights."""
         problem = self.problem
         noise = self.rng.exponential(size=problem.n_samples)
-        varied = replace(problem, penalty=problem.penalty * noise)
+        varied = replace(problem, penalty=problem.penalty * noise, linear=None)
         run = _Run(varied, replace(self.options, callback=None), self.rng)
         self.it = run.go_convex()
         top = float(problem.loss.profile_slope(0.0))
@@ -286,12 +292,17 @@ class _Run:
         loss.slopes(self.it.q, self.problem.penalty, self.it.weights)
         previous_lag, previous = math.inf, math.inf
         stalled = 0
+        patience = ROUGH if math.isinf(loss.weak_convexity) else math.inf
         while not self._out_of_rounds():
-            lag = self._round(loss, tol)
+            lag = self._round(loss, tol, patience)
             objective = self.history["objective"][-1]
             gain = previous - objective
-            if self.residual <= tol and gain <= OBJECTIVE_SHARE * tol * abs(objective):
+            settled = self.weighed and self.residual <= tol
+            if settled and gain <= OBJECTIVE_SHARE * tol * abs(objective):
                 return True
+            if self.weighed:
+                patience = max(0.5 * patience, tol)
+                self.band += tol
             stalled = stalled + 1 if self.last.steps == 0 and self.residual > tol else 0
             if stalled > 5:
                 return False
@@ -321,8 +332,11 @@ class _Run:
 
     # --------------------------------------------------------------------------- one round
 
-    def _round(self, loss: Loss | None, goal: float) -> float:
-        """Run one round, weigh anew for `loss`, record; return how much the multipliers moved."""
+    def _round(self, loss: Loss | None, goal: float, patience: float = math.inf) -> float:
+        """Run one round, weigh anew for `loss`, record; return how much the multipliers moved.
+
+        The weights stay as they are while the residual that they leave is above `patience`.
+        """
         it, problem = self.it, self.problem
         self.last = self.rounds.run(
             it,
@@ -333,17 +347,23 @@ class _Run:
         )
         self._adapt_steps()
         curvature = 0.0 if loss is None else loss.weak_convexity
-        nu = 0.5 / curvature if curvature > 0.0 else 1.0
+        nu = 1.0 if loss is None else loss.unit_step
+        jumps = math.isinf(curvature)
         began = time.perf_counter()
-        closing = close_round(problem, it, loss, nu, self.last.stale)
+        closing = close_round(problem, it, None if jumps else loss, nu, self.last.stale)
         if self.last.stale:
             self.rounds.clock.passes += time.perf_counter() - began
         self._adapt_reach(closing.violated)
-        unit = math.sqrt(problem.C) + math.sqrt(closing.size)
+        self.weighed = loss is not None
+        if loss is not None and jumps:
+            left = max(self._gradient_residual(), closing.residual(problem.C))
+            self.weighed = left <= patience
+            closing = self._weigh(loss, closing) if self.weighed else closing
         # In the curved part of the loss the prox doubles an error of the multiplier.
-        complementarity = (2.0 if curvature > 0.0 else 1.0) * math.sqrt(closing.gap) / unit
-        lag = self.last.multiplier_change / self.xi / unit
-        self.residual = max(self.last.stationarity, self.last.balance, complementarity)
+        doubled = 2.0 if 0.0 < curvature < math.inf else 1.0
+        complementarity = doubled * closing.residual(problem.C)
+        lag = self.last.multiplier_change / self.xi / closing.unit(problem.C)
+        self.residual = max(self._gradient_residual(), complementarity)
         self._record(loss, complementarity, closing.loss)
         return lag
 
@@ -363,6 +383,25 @@ class _Run:
             self.reach *= 2.0
         else:
             self.reach = max(0.5 * self.reach, REACH)
+
+    def _weigh(self, loss: Loss, closing: Closing) -> Closing:
+        """Set the weights to the slopes of a loss whose slope jumps; return how that leaves things.
+
+        Samples within a narrow band around the jump keep the weight they have: either is right to
+        within the width of the band, and inexact rounds would move them in and out for ever.
+        """
+        it, penalty = self.it, self.problem.penalty
+        kept: Array = np.flatnonzero(np.abs(it.q - loss.cap) < self.band)
+        before = it.weights[kept].copy()
+        loss.slopes(it.q, penalty, it.weights)
+        it.weights[kept] = before
+        gap, size = kernels.active.natural_residual(
+            it.q, it.alpha, it.weights, penalty, loss.unit_step
+        )
+        return replace(closing, gap=gap, size=size)
+
+    def _gradient_residual(self) -> float:
+        return max(self.last.stationarity, self.last.balance)
 
     def _record(self, loss: Loss | None, complementarity: float, total: float) -> None:
         problem, it, last = self.problem, self.it, self.last
@@ -401,7 +440,7 @@ class _Run:
         return SolverResult(
             coef=it.w,
             intercept=it.b,
-            multipliers=-it.alpha,
+            multipliers=problem.loss.tilt * problem.penalty - it.alpha,
             objective=problem.objective(it.w, it.q),
             convex_objective=self.convex_objective,
             converged=converged,
