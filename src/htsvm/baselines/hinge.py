@@ -11,7 +11,7 @@ class HingeSVC(ConvexSVC):
 
     .. math:: \min_{w,b}\ \tfrac12\|w\|^2 + C \sum_i \max(0,\ 1 - y_i (w^\top x_i + b))
 
-    This is the model of `sklearn.svm.SVC(kernel="linear")`, at the speed of a linear solver.
+    This is the model of `sklearn.svm.SVC(kernel="linear")`, solved without a kernel matrix.
     `sklearn.svm.LinearSVC(loss="hinge")` is another one: it also penalises the intercept.
 
     More than two classes are fitted one against the rest, without balancing.
@@ -21,8 +21,8 @@ class HingeSVC(ConvexSVC):
     C : float, default=1.0
         Penalty of the loss; larger means less regularisation.
     tol : float, default=1e-4
-        The largest residual of the optimality conditions; the relative duality gap then is about
-        a tenth of it.
+        The largest residual of the optimality conditions. The relative duality gap, which the
+        certificate states, is usually smaller still.
     max_iter : int, default=1000
         The largest number of iterations.
     fit_intercept : bool, default=True
