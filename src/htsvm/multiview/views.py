@@ -77,7 +77,8 @@ def is_view_collection(X: Any) -> bool:
     A list of rows is one matrix, as everywhere in scikit-learn.
     """
     if isinstance(X, Mapping):
-        return True
+        # Sparse matrices in DOK format are mappings too.
+        return not hasattr(X, "shape")
     if not isinstance(X, (list, tuple)) or not X:
         return False
     first: Any = next((part for part in X if part is not None), None)
