@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic
+from htsvm.losses import Hinge
 from htsvm.multiview.weights import balanced_smoothness, best_weights, smoothness_to_keep_all
 from htsvm.optimality import Certificate
 from htsvm.solvers import (
@@ -28,9 +29,11 @@ from htsvm.solvers import (
 # regularisation but that of its structure, and its classifier might not exist.
 LEAST_WEIGHT = 1e-6
 
-# A warm start is nearly a solution already, and a solver may end a little above it, within its
-# tolerance. It then tries again with these shares of the tolerance.
-WARM_TOLERANCES = (0.1, 0.01, 0.001)
+# The share of the tolerance for warm starts, which are nearly solutions already.
+WARM_SHARE = 0.1
+# The most convex problems in a row where a solver went up instead of down, and the share of the
+# solver's tolerance for them.
+MAJORISERS, MAJORISER_SHARE = 10, 0.01
 
 
 @dataclass(frozen=True)
@@ -152,9 +155,9 @@ class BlockDescent:
         weights, needed = self.weights, None
         points: list[Point] = []
         certificates: list[Certificate] = []
-        solved_for: Array | None = None
+        solved_for, gain = None, 0.0
         for number in range(1, self.max_rounds + 1):
-            points = self._solve_views(weights, points, solved_for)
+            points = self._solve_views(weights, points, solved_for, gain)
             solved_for = weights
             wanted, change = self._wanted(weights, points)
             last = change <= self.tol or number == self.max_rounds
@@ -167,6 +170,7 @@ class BlockDescent:
                 break
             if needed is None and np.any((wanted == 0.0) & (weights > 0.0)):
                 needed = smoothness_to_keep_all(self._costs(points))
+            gain = self._objective(weights, points) - self._objective(wanted, points)
             weights = wanted
         return Outcome(
             points, certificates, weights, self._alpha(points), self._objective(weights, points),
@@ -207,16 +211,22 @@ class BlockDescent:
     # ----------------------------------------------------------------------- the classifiers
 
     def _solve_views(
-        self, weights: Array, points: list[Point], solved_for: Array | None
+        self, weights: Array, points: list[Point], solved_for: Array | None, gain: float
     ) -> list[Point]:
-        """Return classifiers for the weights, none of them with a higher objective than before."""
+        """Return classifiers for the weights.
+
+        Their objectives are no higher than before, but for half of what the change of the weights
+        has gained: near a solution what is left to gain is less than rounding errors, and new
+        multipliers are worth more.
+        """
+        slack = 0.5 * max(gain, 0.0) / len(self.problems)
         todo = [
             v
             for v in range(len(self.problems))
             if solved_for is None or not self._same_problem(v, weights, solved_for)
         ]
         solved: list[Point] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._solve_view)(v, weights, points[v] if points else None) for v in todo
+            delayed(self._solve_view)(v, weights, points[v] if points else None, slack) for v in todo
         )
         fresh = dict(zip(todo, solved, strict=True))
         return [fresh[v] if v in fresh else points[v] for v in range(len(self.problems))]
@@ -237,21 +247,23 @@ class BlockDescent:
         matrix[np.diag_indices(n)] += weight
         return replace(self.problems[v], regularizer=Quadratic(matrix, n))
 
-    def _solve_view(self, v: int, weights: Array, before: Point | None) -> Point:
+    def _solve_view(self, v: int, weights: Array, before: Point | None, slack: float) -> Point:
         problem = self._problem(v, weights)
         if before is None or self.literal:
             return self._point(v, problem, self.solver.solve(problem))
-        for share in WARM_TOLERANCES:
-            solver = _for_warm_start(self.solver, share)
-            after = self._point(v, problem, solver.solve(problem, start=_start(before)))
-            if self._is_lower(v, weights, after, before):
-                return after
-        return before
+        solver = _for_warm_start(self.solver)
+        after = self._point(v, problem, solver.solve(problem, start=_start(before.result)))
+        if self._is_lower(v, weights, after, before):
+            return after
+        after = self._point(v, problem, _majorised(problem, solver, before.result))
+        return after if self._is_lower(v, weights, after, before, slack) else before
 
-    def _is_lower(self, v: int, weights: Array, after: Point, before: Point) -> bool:
-        """Return whether a point has no higher objective than another."""
+    def _is_lower(
+        self, v: int, weights: Array, after: Point, before: Point, slack: float = 0.0
+    ) -> bool:
+        """Return whether a point has no higher objective than another, or by no more than slack."""
         weight, structure = float(weights[v]), float(self.structure[v])
-        limit = before.value(weight, weights, structure)
+        limit = before.value(weight, weights, structure) + slack
         return after.value(weight, weights, structure) <= limit
 
     def _point(self, v: int, problem: Problem, result: SolverResult) -> Point:
@@ -271,8 +283,8 @@ class BlockDescent:
             problem = self._problem(v, weights)
             certificate = certify_result(problem, point.result, self.solver.tol)
             if certificate.escape_direction is not None and not self.literal:
-                solver = _for_warm_start(self.solver, 1.0)
-                result, other = solve_certified(problem, solver, start=_start(point))
+                solver = _for_warm_start(self.solver)
+                result, other = solve_certified(problem, solver, start=_start(point.result))
                 better = self._point(v, problem, result)
                 if self._is_lower(v, weights, better, point):
                     points[v], certificate = better, other
@@ -297,11 +309,35 @@ class BlockDescent:
             self.callback(row)
 
 
-def _start(point: Point) -> tuple[Array, float, Array]:
-    return point.result.coef, point.result.intercept, point.result.multipliers
+def _start(result: SolverResult) -> tuple[Array, float, Array]:
+    return result.coef, result.intercept, result.multipliers
 
 
-def _for_warm_start(solver: Solver, share: float) -> Solver:
-    """Return the solver with a share of its tolerance; restarts are for the first round."""
-    solver = replace(solver, tol=share * solver.tol)
+def _for_warm_start(solver: Solver) -> Solver:
+    """Return the solver with a finer tolerance; restarts are for the first round."""
+    solver = replace(solver, tol=WARM_SHARE * solver.tol)
     return replace(solver, n_restarts=0) if isinstance(solver, Newton) else solver
+
+
+def _majorised(problem: Problem, solver: Solver, result: SolverResult) -> SolverResult:
+    """Go down from a point without ever leaving its valley.
+
+    A solver takes larger steps than a warm start needs, and may end near another minimiser, above
+    its start. The hinge loss with weights that touches the loss at the present violations lies
+    above it; minimising one such convex problem after the other cannot increase the objective by
+    more than their tolerance.
+    """
+    solver = replace(solver, tol=MAJORISER_SHARE * solver.tol)
+    weights = np.empty(problem.n_samples)
+    q = problem.violations(result.coef, result.intercept)
+    objective = problem.objective(result.coef, q)
+    for _ in range(MAJORISERS):
+        problem.loss.slopes(q, problem.penalty, weights)
+        convex = replace(problem, loss=Hinge(), penalty=weights.copy())
+        result = solver.solve(convex, start=_start(result))
+        before = objective
+        q = problem.violations(result.coef, result.intercept)
+        objective = problem.objective(result.coef, q)
+        if before - objective <= solver.tol * abs(objective):
+            break
+    return replace(result, objective=objective)

@@ -61,8 +61,9 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     weight_smoothness : float or "auto", default="auto"
         The paper's alpha: how even the view weights should be. Small values let the weights of all
         views but one fall to zero, and "small" is meant in comparison with ``||w_v||²``. "auto"
-        takes V (V - 1) / 2 times the mean cost of a view after the first round, for which the
-        weight of a view falls with its share of the cost; see `weight_smoothness_`.
+        takes V - 1 times the cost of all V views after the first round, for which the weight of a
+        view falls with its share of the cost, and is at least 1/(2V) at first; see
+        `weight_smoothness_`.
     view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
         Whether to learn the view weights, or which ones to keep; these must add up to 1.
     views : None, list or dict, default=None

@@ -89,10 +89,12 @@ def smoothness_to_keep_all(cost: Array) -> float:
 
 
 def balanced_smoothness(cost: Array) -> float:
-    r"""Return the alpha for which weights fall with a view's share of the cost.
+    r"""Return an alpha for which weights fall with a view's share of the cost, but not to zero.
 
-    :math:`\alpha = V(V-1)\bar g/2` makes :math:`\theta_v = (1 - g_v/\sum_u g_u)/(V-1)`, which is
-    never negative; for two views each gets the other's share of the cost.
+    :math:`\alpha = V(V-1)\bar g` makes :math:`\theta_v` the mean of 1/V and
+    :math:`(1 - g_v/\sum_u g_u)/(V-1)`, so at least 1/(2V). Half of that alpha would do for the
+    first round, but a view with less weight is regularised less, costs more, and would lose still
+    more of it in the next.
     """
     total = float(cost.sum())
-    return 0.5 * (len(cost) - 1) * total if total > 0.0 and len(cost) > 1 else 1.0
+    return (len(cost) - 1) * total if total > 0.0 and len(cost) > 1 else 1.0
