@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,8 @@ class Outcome:
         Whether `change` is within the tolerance.
     smoothness_needed : float or None
         If a view lost its weight, the alpha that would have kept it when it first did.
+    left_out : ndarray of bool
+        The views that were left out because their classifiers are constant.
     history : dict of lists
         One entry per round in each column.
     """
@@ -96,7 +98,19 @@ class Outcome:
     change: float
     converged: bool
     smoothness_needed: float | None
+    left_out: Array
     history: dict[str, list[Any]]
+
+    @property
+    def counting(self) -> list[tuple[SolverResult, Certificate]]:
+        """The classifiers of the views that take part in the decision, with certificates."""
+        return [
+            (point.result, certificate)
+            for point, certificate, weight in zip(
+                self.points, self.certificates, self.weights, strict=True
+            )
+            if weight > 0.0
+        ]
 
 
 @dataclass
@@ -117,9 +131,9 @@ class BlockDescent:
     smoothness : float or None
         The paper's alpha. None takes `balanced_smoothness` after the first round.
     weights : ndarray of shape (n_views,)
-        The view weights to begin with.
+        The view weights, where they are not learned.
     learn : bool
-        Whether to change them.
+        Whether to learn them, beginning with equal ones.
     view_names : list
         What the views are called in the history.
     tol : float
@@ -144,16 +158,34 @@ class BlockDescent:
     max_rounds: int
     n_jobs: int | None = None
     callback: Callable[[dict[str, Any]], None] | None = None
-    history: dict[str, list[Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.literal = isinstance(self.solver, ADMM) and not self.solver.safeguards
-        self.began = time.perf_counter()
+        self.active = np.ones(len(self.problems), dtype=bool)
 
     def run(self) -> Outcome:
-        """Alternate until the weights stay as they are."""
-        weights, needed = self.weights, None
-        points: list[Point] = []
+        """Alternate until the weights stay as they are.
+
+        A view whose classifier ends up constant costs nothing, so that learned weights would trust
+        it most, although it tells nothing but its intercept. Such views are left out, and the
+        others begin anew.
+        """
+        outcome = self._alternate([])
+        while self.learn and not self.literal:
+            constant = self.active & np.array([point.square == 0.0 for point in outcome.points])
+            if not constant.any() or np.array_equal(constant, self.active):
+                break
+            self.active &= ~constant
+            outcome = self._alternate(outcome.points)
+        return outcome
+
+    def _alternate(self, kept: list[Point]) -> Outcome:
+        """Run the rounds; views that are not active keep their classifiers and have no weight."""
+        self.began = time.perf_counter()
+        self.history: dict[str, list[Any]] = {}
+        self.alpha = self.smoothness
+        weights = self.active / self.active.sum() if self.learn else self.weights
+        points, needed = kept, None
         certificates: list[Certificate] = []
         solved_for, gain = None, 0.0
         for number in range(1, self.max_rounds + 1):
@@ -169,12 +201,12 @@ class BlockDescent:
             if last:
                 break
             if needed is None and np.any((wanted == 0.0) & (weights > 0.0)):
-                needed = smoothness_to_keep_all(self._costs(points))
+                needed = smoothness_to_keep_all(self._costs(points)[self.active])
             gain = self._objective(weights, points) - self._objective(wanted, points)
             weights = wanted
         return Outcome(
             points, certificates, weights, self._alpha(points), self._objective(weights, points),
-            change, change <= self.tol, needed, self.history,
+            change, change <= self.tol, needed, ~self.active, self.history,
         )  # fmt: skip
 
     # --------------------------------------------------------------------------- the weights
@@ -183,7 +215,9 @@ class BlockDescent:
         """Return the best weights for the classifiers, and the largest change to them."""
         if not self.learn:
             return weights, 0.0
-        wanted = best_weights(self._costs(points), self._alpha(points))
+        wanted = np.zeros(len(points))
+        costs = self._costs(points)[self.active]
+        wanted[self.active] = best_weights(costs, self._alpha(points))
         return wanted, float(np.abs(wanted - weights).max())
 
     def _costs(self, points: list[Point]) -> Array:
@@ -194,9 +228,9 @@ class BlockDescent:
         return costs
 
     def _alpha(self, points: list[Point]) -> float:
-        if self.smoothness is None:
-            self.smoothness = balanced_smoothness(self._costs(points))
-        return self.smoothness
+        if self.alpha is None:
+            self.alpha = balanced_smoothness(self._costs(points)[self.active])
+        return self.alpha
 
     def _objective(self, weights: Array, points: list[Point]) -> float:
         """Return the objective; the term of a single view's weight, a constant, is left out."""
@@ -222,11 +256,13 @@ class BlockDescent:
         slack = 0.5 * max(gain, 0.0) / len(self.problems)
         todo = [
             v
-            for v in range(len(self.problems))
+            for v in np.flatnonzero(self.active).tolist()
             if solved_for is None or not self._same_problem(v, weights, solved_for)
         ]
+        starts = [None if solved_for is None else points[v] for v in todo]
         solved: list[Point] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._solve_view)(v, weights, points[v] if points else None, slack) for v in todo
+            delayed(self._solve_view)(v, weights, start, slack)
+            for v, start in zip(todo, starts, strict=True)
         )
         fresh = dict(zip(todo, solved, strict=True))
         return [fresh[v] if v in fresh else points[v] for v in range(len(self.problems))]

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
 from htsvm._typing import Array
-from htsvm.exceptions import DroppedViewWarning
 from htsvm.losses import HybridTruncated
 from htsvm.multiview.base import BaseMultiViewSVC
-from htsvm.multiview.descent import LEAST_WEIGHT, BlockDescent, Outcome
+from htsvm.multiview.descent import BlockDescent, Outcome
 from htsvm.multiview.parameters import fixed_weights, per_view
 from htsvm.multiview.row_space import RowSpace, row_space
 from htsvm.multiview.structure import Structure, find_structure
+from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
 from htsvm.solvers import ADMM, Newton, Problem, Solver
 from htsvm.svm._problems import binary_problems, weigh_classes
@@ -157,6 +155,13 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     so is a sparse one if it has a structure. With ``structure=0`` a sparse view may be of any size.
     With a structure, min(n_samples, n_columns) may be 10,000 at most.
 
+    A view is cheap, and trusted, if its classifier has a small norm: because it separates the
+    classes with a wide margin, or because it has nearly given up. The model has no other measure of
+    a view than its cost, and a view of noise may get as much weight as a good one; compare with
+    the views one by one. A view whose classifier is constant would be trusted most of all: with
+    learned weights it is left out, with a warning, and the others are fitted without it.
+    (``solver="admm"``, as printed, does not do so.)
+
     A view of weight zero still has a classifier, for which its weight is taken as 1e-6: without any
     regularisation it might not exist.
 
@@ -253,7 +258,12 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self.cluster_labels_ = None if structure is None else structure.labels
         self.n_clusters_ = None if structure is None else structure.n_clusters
         self._store_fit(outcomes, spaces, codes)
-        self._warn(outcomes, codes, weights)
+        counting = [pair for one in outcomes for pair in one.counting]
+        self._warn_unconverged(counting)
+        warn_moving(outcomes, self.tol, self.max_rounds)
+        warn_dropped(outcomes, self.view_names_)
+        warn_constant(outcomes, self.view_names_)
+        self._warn_ignored(counting[: len(outcomes)], codes, weights)
 
     # ------------------------------------------------------------------------- before the fit
 
@@ -348,51 +358,6 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         used = np.array([one.weights > 0.0 for one in outcomes])[own]
         ignored = status[np.arange(len(codes)), :, own] == SampleStatus.IGNORED
         self.ignored_ = np.flatnonzero(np.all(ignored | ~used, axis=1))
-
-    def _warn(self, outcomes: list[Outcome], codes: Array, weights: Array | None) -> None:
-        counting = [
-            (point.result, certificate)
-            for one in outcomes
-            for point, certificate, weight in zip(
-                one.points, one.certificates, one.weights, strict=True
-            )
-            if weight > 0.0
-        ]
-        self._warn_unconverged(counting)
-        self._warn_moving(outcomes)
-        self._warn_dropped(outcomes)
-        self._warn_ignored(counting[: len(outcomes)], codes, weights)
-
-    def _warn_moving(self, outcomes: list[Outcome]) -> None:
-        """Warn where the weights still changed in the last round."""
-        change = max(one.change for one in outcomes)
-        if change > self.tol:
-            warnings.warn(
-                f"{type(self).__name__} did not settle the view weights: they still change by "
-                f"{change:.2e}, tol is {self.tol:.2e}, after {self.n_iter_} rounds (max_rounds="
-                f"{self.max_rounds}). Increase max_rounds, tol or weight_smoothness.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
-
-    def _warn_dropped(self, outcomes: list[Outcome]) -> None:
-        """Warn where learned weights are zero."""
-        dropped = [one for one in outcomes if one.smoothness_needed and np.any(one.weights == 0.0)]
-        if not dropped:
-            return
-        lost = np.any([one.weights == 0.0 for one in dropped], axis=0)
-        names = [name for name, gone in zip(self.view_names_, lost, strict=True) if gone]
-        where = f" in {len(dropped)} of {len(outcomes)} problems" if len(outcomes) > 1 else ""
-        needed = max(one.smoothness_needed or 0.0 for one in dropped)
-        used = max(one.smoothness for one in dropped)
-        warnings.warn(
-            f"the views {names!r} got the weight 0{where} and take no part in the decision: "
-            f"weight_smoothness={used:.3g} is small beside the differences between the views' "
-            f"costs (||w||² and structure). Above about {needed:.2g} every view would have kept "
-            f"some weight. (In its own problem a view's weight is at least {LEAST_WEIGHT:g}.)",
-            DroppedViewWarning,
-            stacklevel=6,
-        )
 
 
 def _print_round(row: dict[str, Any]) -> None:

@@ -72,8 +72,8 @@ def best_weights(cost: Array, smoothness: float) -> Array:
     -----
     :math:`\tfrac12 g^\top\theta + \tfrac\alpha2\|\theta\|^2 = \tfrac\alpha2
     \|\theta + g/(2\alpha)\|^2 - \|g\|^2/(8\alpha)`, so the minimiser is the projection of
-    :math:`-g/(2\alpha)`: a view that is cheaper, which means one that separates the classes with
-    a wider margin, gets more weight.
+    :math:`-g/(2\alpha)`: a view that is cheaper, for instance because it separates the classes
+    with a wider margin, gets more weight.
     """
     return project_to_simplex(-cost / (2.0 * smoothness))
 
