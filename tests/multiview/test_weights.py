@@ -13,7 +13,6 @@ from htsvm.multiview.weights import (
     balanced_smoothness,
     best_weights,
     project_to_simplex,
-    smoothness_to_keep_all,
 )
 
 POINTS = arrays(np.float64, st.integers(1, 6), elements=st.floats(-1e3, 1e3))
@@ -63,13 +62,6 @@ def test_two_views_have_a_formula(cost):
     alpha = 1.7
     expected = np.clip(0.5 + (cost[1] - cost[0]) / (4.0 * alpha), 0.0, 1.0)
     assert best_weights(np.array(cost), alpha)[0] == pytest.approx(expected, abs=1e-15)
-
-
-def test_smoothness_to_keep_all_is_the_exact_border():
-    cost = np.array([1.0, 2.0, 7.0])
-    border = smoothness_to_keep_all(cost)
-    assert np.all(best_weights(cost, 1.001 * border) > 0.0)
-    assert np.any(best_weights(cost, 0.999 * border) == 0.0)
 
 
 def test_the_balanced_smoothness_keeps_half_of_an_equal_share():

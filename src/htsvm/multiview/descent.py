@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic
 from htsvm.losses import Hinge
-from htsvm.multiview.weights import balanced_smoothness, best_weights, smoothness_to_keep_all
+from htsvm.multiview.weights import balanced_smoothness, best_weights
 from htsvm.optimality import Certificate
 from htsvm.solvers import (
     ADMM,
@@ -83,7 +83,7 @@ class Outcome:
     converged : bool
         Whether `change` is within the tolerance.
     smoothness_needed : float or None
-        If a view lost its weight, the alpha that would have kept it when it first did.
+        If a view lost its weight, `balanced_smoothness` of the costs when it first did.
     left_out : ndarray of bool
         The views that were left out because their classifiers are constant.
     history : dict of lists
@@ -201,7 +201,7 @@ class BlockDescent:
             if last:
                 break
             if needed is None and np.any((wanted == 0.0) & (weights > 0.0)):
-                needed = smoothness_to_keep_all(self._costs(points)[self.active])
+                needed = balanced_smoothness(self._costs(points)[self.active])
             gain = self._objective(weights, points) - self._objective(wanted, points)
             weights = wanted
         return Outcome(

@@ -82,6 +82,8 @@ def is_view_collection(X: Any) -> bool:
     if not isinstance(X, (list, tuple)) or not X:
         return False
     first: Any = next((part for part in X if part is not None), None)
+    if first is None:
+        return True
     if hasattr(first, "shape"):
         return len(first.shape) == 2
     return isinstance(first, (list, tuple)) and bool(first) and isinstance(first[0], (list, tuple))

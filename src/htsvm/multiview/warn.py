@@ -41,8 +41,8 @@ def warn_dropped(outcomes: list[Outcome], view_names: list[Hashable]) -> None:
     warnings.warn(
         f"the views {names!r} got the weight 0{where} and take no part in the decision: "
         f"weight_smoothness={used:.3g} is small beside the differences between the views' "
-        f"costs (||w||² and structure). A value well above {needed:.2g} would keep them. (In its "
-        f"own problem a view's weight is never less than {LEAST_WEIGHT:g}.)",
+        f"costs (||w||² and structure). About {needed:.2g} would have kept every view. (In its own "
+        f"problem a view's weight is never less than {LEAST_WEIGHT:g}.)",
         DroppedViewWarning,
         stacklevel=TO_THE_CALLER,
     )

@@ -78,23 +78,14 @@ def best_weights(cost: Array, smoothness: float) -> Array:
     return project_to_simplex(-cost / (2.0 * smoothness))
 
 
-def smoothness_to_keep_all(cost: Array) -> float:
-    r"""Return the alpha above which `best_weights` gives every view a positive weight.
-
-    With all weights positive the threshold is :math:`\tau = -(\bar g/(2\alpha)) - 1/V`, so
-    :math:`\theta_v = 1/V + (\bar g - g_v)/(2\alpha)`, which is positive for all v exactly when
-    :math:`\alpha > V (\max g - \bar g)/2`.
-    """
-    return 0.5 * len(cost) * float(cost.max() - cost.mean())
-
-
 def balanced_smoothness(cost: Array) -> float:
     r"""Return an alpha for which weights fall with a view's share of the cost, but not to zero.
 
     :math:`\alpha = V(V-1)\bar g` makes :math:`\theta_v` the mean of 1/V and
     :math:`(1 - g_v/\sum_u g_u)/(V-1)`, so at least 1/(2V). Half of that alpha would do for the
     first round, but a view with less weight is regularised less, costs more, and would lose still
-    more of it in the next.
+    more of it in the next. (With all weights positive :math:`\theta_v = 1/V +
+    (\bar g - g_v)/(2\alpha)`, and :math:`g_v \le V \bar g`.)
     """
     total = float(cost.sum())
     return (len(cost) - 1) * total if total > 0.0 and len(cost) > 1 else 1.0
