@@ -23,11 +23,10 @@ def sigmas(views, codes):
     return find_structure(views, codes, None).covariances
 
 
-def objective(model, views, y, *, C=1.0, eta=0.0, loss=None):
+def objective(model, views, y, covariances, *, C=1.0, eta=0.0):
     """The paper's objective, term by term, from what the fit tells."""
     signs = np.where(y == model.classes_[1], 1.0, -1.0)
-    theta, loss = model.view_weights_, loss or HybridTruncated()
-    covariances = sigmas(views, (signs > 0).astype(int)) if eta else None
+    theta, loss = model.view_weights_, HybridTruncated()
     total = 0.5 * model.weight_smoothness_[0] * np.sum(theta**2) if len(views) > 1 else 0.0
     for v, X in enumerate(views):
         w, b = model.view_coef_[v], model.view_intercept_[v]
@@ -43,7 +42,9 @@ def objective(model, views, y, *, C=1.0, eta=0.0, loss=None):
 def test_the_objective_is_that_of_the_paper(eta, weights):
     views, y = two_views()
     model = MultiViewHTSVC(C=0.7, structure=eta, view_weights=weights).fit(views, y)
-    assert model.objective_[0] == pytest.approx(objective(model, views, y, C=0.7, eta=eta))
+    assert model.objective_[0] == pytest.approx(
+        objective(model, views, y, sigmas(views, y), C=0.7, eta=eta)
+    )
     assert model.history_["objective"][-1] == pytest.approx(model.objective_[0])
 
 
@@ -124,13 +125,14 @@ def test_no_random_point_nearby_is_lower(eta):
     rng = np.random.default_rng(0)
     lowest = model.objective_[0]
     assert model.view_weights_.min() > 0.0
+    covariances = sigmas(views, (y > 0).astype(int))
     keep = model.view_weights_, model.view_coef_, model.view_intercept_
     for size in (1e-2, 1e-3):
         for _ in range(200):
             model.view_weights_ = project_to_simplex(keep[0] + size * rng.normal(size=2))
             model.view_coef_ = [w + size * rng.normal(size=len(w)) for w in keep[1]]
             model.view_intercept_ = keep[2] + size * rng.normal(size=2)
-            assert objective(model, views, y, eta=eta) >= lowest - 1e-9
+            assert objective(model, views, y, covariances, eta=eta) >= lowest - 1e-9
 
 
 # --------------------------------------------------------------------------- special cases
@@ -225,6 +227,16 @@ def test_a_view_that_loses_its_weight_says_why_and_what_would_help():
     needed = float(str(caught[0].message).split("About ")[1].split(" ")[0])
     kept = MultiViewHTSVC(weight_smoothness=needed).fit(views, y)
     assert kept.view_weights_.min() > 0.0
+
+
+def test_the_automatic_smoothness_grows_where_a_view_would_lose_its_weight():
+    (good, _), y = two_views()
+    poor = np.random.default_rng(0).normal(size=(len(y), 2)) + 0.3 * y[:, None]
+    views = [0.02 * good, poor]
+    model = MultiViewHTSVC(C=100.0).fit(views, y)
+    assert model.view_weights_.min() > 0.0
+    w = [point @ point for point in model.view_coef_]
+    assert max(w) > 5.0 * min(w)
 
 
 @pytest.mark.parametrize("per_class", [1, 2, 4])

@@ -29,6 +29,8 @@ from htsvm.solvers import (
 # regularisation but that of its structure, and its classifier might not exist.
 LEAST_WEIGHT = 1e-6
 
+# How often an alpha that is chosen here is doubled where a view loses its weight.
+MOST_DOUBLINGS = 4
 # The share of the tolerance for warm starts, which are nearly solutions already.
 WARM_SHARE = 0.1
 # The most convex problems in a row where a solver went up instead of down, and the share of the
@@ -129,7 +131,7 @@ class BlockDescent:
     covariances : list of lists of ndarrays, or None
         The paper's Sigma^(v,u); None where all of `structure` is zero.
     smoothness : float or None
-        The paper's alpha. None takes `balanced_smoothness` after the first round.
+        The paper's alpha. None takes `balanced_smoothness` after the first round, or more.
     weights : ndarray of shape (n_views,)
         The view weights, where they are not learned.
     learn : bool
@@ -162,20 +164,25 @@ class BlockDescent:
     def __post_init__(self) -> None:
         self.literal = isinstance(self.solver, ADMM) and not self.solver.safeguards
         self.active = np.ones(len(self.problems), dtype=bool)
+        self.doublings = 0
 
     def run(self) -> Outcome:
-        """Alternate until the weights stay as they are.
+        """Alternate until the weights stay as they are, and begin anew where that ends badly.
 
         A view whose classifier ends up constant costs nothing, so that learned weights would trust
-        it most, although it tells nothing but its intercept. Such views are left out, and the
-        others begin anew.
+        it most, although it tells nothing but its intercept: such views are left out. Where alpha
+        is to be chosen here and a view loses its weight, alpha is doubled.
         """
         outcome = self._alternate([])
         while self.learn and not self.literal:
             constant = self.active & np.array([point.square == 0.0 for point in outcome.points])
-            if not constant.any() or np.array_equal(constant, self.active):
+            lost = np.any(outcome.weights[self.active] == 0.0)
+            if constant.any() and not np.array_equal(constant, self.active):
+                self.active &= ~constant
+            elif lost and self.smoothness is None and self.doublings < MOST_DOUBLINGS:
+                self.doublings += 1
+            else:
                 break
-            self.active &= ~constant
             outcome = self._alternate(outcome.points)
         return outcome
 
@@ -229,7 +236,8 @@ class BlockDescent:
 
     def _alpha(self, points: list[Point]) -> float:
         if self.alpha is None:
-            self.alpha = balanced_smoothness(self._costs(points)[self.active])
+            costs = self._costs(points)[self.active]
+            self.alpha = 2.0**self.doublings * balanced_smoothness(costs)
         return self.alpha
 
     def _objective(self, weights: Array, points: list[Point]) -> float:

@@ -60,7 +60,8 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         The paper's alpha: how even the view weights should be. Small values let the weights of all
         views but one fall to zero, and "small" is meant in comparison with ``||w_v||²``. "auto"
         takes V - 1 times the cost of all V views after the first round, for which the weight of a
-        view falls with its share of the cost, and is at least 1/(2V) at first; see
+        view falls with its share of the cost, and is at least 1/(2V) at first. Where a view loses
+        its weight all the same, "auto" begins again with twice as much (up to four times); see
         `weight_smoothness_`.
     view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
         Whether to learn the view weights, or which ones to keep; these must add up to 1.
