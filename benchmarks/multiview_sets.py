@@ -97,11 +97,20 @@ def stl10(first: str, second: str) -> tuple[list[np.ndarray], np.ndarray]:
 
 def cifar10n(positive: int, negative: int | None, labels: str) -> tuple[list[np.ndarray], Any]:
     """Return HOG and LBP and labels of CIFAR-10N: one class against another, or all others."""
+    return _cifar("hog", "lbp", labels, positive, negative)
+
+
+def cifar10n_test(positive: int, negative: int | None) -> tuple[list[np.ndarray], Any]:
+    """Return the same for the test images, whose labels are clean."""
+    return _cifar("hog_test", "lbp_test", "y_test", positive, negative)
+
+
+def _cifar(
+    hog: str, lbp: str, labels: str, positive: int, negative: int | None
+) -> tuple[list[np.ndarray], Any]:
     content = np.load(data_file("images", "cifar10n_train20000_test4000_hog_lbp.npz"))
     y = content[labels]
     kept = np.ones(len(y), dtype=bool) if negative is None else np.isin(y, (positive, negative))
-    hog = next(name for name in content.files if "hog" in name and "test" not in name)
-    lbp = next(name for name in content.files if "lbp" in name and "test" not in name)
     # Each cell of the LBP histograms counts 16 x 16 pixels.
     views = [content[hog][kept].astype(np.float64), content[lbp][kept] / 256.0]
     return views, signs(y[kept] == positive)
