@@ -157,6 +157,7 @@ def tables(rows: list[Row]) -> str:
             "clustered": "summary" if row["summary"] else "all samples",
             "clusters": row["clusters"],
             "s": number(row["seconds"]),
+            "of the processor (s)": number(row["cpu_seconds"]),
             "of which structure (s)": number(row["structure_seconds"]),
             "MB at the peak": number(row["megabytes"]),
             "test accuracy": number(row["accuracy"], 4),
