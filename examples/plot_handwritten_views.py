@@ -1,4 +1,4 @@
-"""Six descriptions of handwritten digits: how much does a classifier trust each of them?
+"""Six descriptions of handwritten digits: how much a classifier trusts each.
 
 The UCI multiple features set has 2000 digits, described by 216 profile correlations, 76 Fourier
 coefficients, 64 Karhunen-Loeve coefficients, 6 morphological features, 240 pixel averages and 47

@@ -12,6 +12,7 @@ __all__ = [
     "HTSVC",
     "HTSVCCV",
     "IgnoredClassWarning",
+    "MultiViewHTSVC",
     "SampleStatus",
     "__version__",
     "certify",
@@ -26,4 +27,8 @@ def __getattr__(name: str) -> Any:
         from htsvm.svm import HTSVCCV
 
         return HTSVCCV
+    if name == "MultiViewHTSVC":
+        from htsvm.multiview import MultiViewHTSVC
+
+        return MultiViewHTSVC
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
