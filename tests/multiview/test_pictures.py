@@ -46,7 +46,7 @@ def test_a_bar_per_class_divided_among_the_views(axes, multiclass):
     model = multiclass[0]
     plot_view_weights(model, axes)
     heights = np.array([bar.get_height() for bar in axes.patches]).reshape(2, 3)
-    np.testing.assert_array_equal(heights, model.view_weights_.T)
+    np.testing.assert_allclose(heights, model.view_weights_.T)
 
 
 def test_the_objective_of_each_round(axes, multiclass):
