@@ -170,7 +170,7 @@ def tables(rows: list[Row]) -> str:
     return (
         f"{text}\n\n## At size, and with a summary clustered in place of the samples\n\n"
         "Each fit in a fresh process, whose memory includes libraries and data. *agreement*: "
-        "adjusted Rand index of the clusters with those of all samples (the lower of the two views); "
+        "adjusted Rand index of the clusters with those of all samples (the lower of both views); "
         "*difference of Sigma*: the largest relative difference (Frobenius) of a structural matrix "
         f"to that of all samples.\n\n{markdown_table(cells)}"
     )
