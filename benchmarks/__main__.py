@@ -18,6 +18,8 @@ from benchmarks import (  # noqa: E402
     baselines,
     machine,
     memory,
+    multiview,
+    multiview_accuracy,
     path,
     quality,
     report,
@@ -34,6 +36,8 @@ PARTS = {
     "path": path,
     "memory": memory,
     "startup": startup,
+    "multiview": multiview,
+    "multiview_accuracy": multiview_accuracy,
     "quality": quality,
 }
 RESULTS = Path(__file__).parent / "results"

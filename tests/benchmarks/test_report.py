@@ -160,12 +160,17 @@ def test_slow_works_get_fewer_repeats():
     assert (allowed([0.1], 5), allowed([11.0], 5), allowed([61.0], 5)) == (5, 2, 1)
 
 
+QUICK_PARTS = [
+    "speed", "baselines", "path", "memory", "startup", "multiview", "multiview_accuracy",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([], ["speed", "baselines", "path", "memory", "startup", "quality"]),
-        (["--quick"], ["speed", "baselines", "path", "memory", "startup"]),
-        (["--no-quality"], ["speed", "baselines", "path", "memory", "startup"]),
+        ([], [*QUICK_PARTS, "quality"]),
+        (["--quick"], QUICK_PARTS),
+        (["--no-quality"], QUICK_PARTS),
         (["--only", "memory,quality"], ["memory", "quality"]),
         (["--only", "speed", "--quality"], ["speed", "quality"]),
     ],

@@ -1,7 +1,7 @@
 """Solvers: each takes a Problem and returns a SolverResult."""
 
 from htsvm.solvers.admm import ADMM
-from htsvm.solvers.certified import Solver, solve_certified
+from htsvm.solvers.certified import Solver, certify_result, solve_certified
 from htsvm.solvers.least_squares import LinearSystem
 from htsvm.solvers.newton import Newton
 from htsvm.solvers.problem import Problem, SolverResult
@@ -15,5 +15,6 @@ __all__ = [
     "Solver",
     "SolverResult",
     "ZeroOneSolver",
+    "certify_result",
     "solve_certified",
 ]

@@ -54,7 +54,7 @@ def solve_certified(
         The certificate of that point.
     """
     result = solver.solve(problem, start=start)
-    certificate = _certify(problem, result, solver.tol)
+    certificate = certify_result(problem, result, solver.tol)
     for _ in range(ESCAPES):
         if certificate.escape_direction is None:
             break
@@ -67,11 +67,12 @@ def solve_certified(
             break
         result = better
         result.notes.append("left a saddle point")
-        certificate = _certify(problem, result, solver.tol)
+        certificate = certify_result(problem, result, solver.tol)
     return result, replace(certificate, convex_objective=result.convex_objective)
 
 
-def _certify(problem: Problem, result: SolverResult, tol: float) -> Certificate:
+def certify_result(problem: Problem, result: SolverResult, tol: float) -> Certificate:
+    """Return the certificate of a solver's result."""
     uniform = bool(np.all(problem.penalty == problem.C))
     before = problem.operator.passes
     certificate = certify(

@@ -93,15 +93,20 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Any, Array, Array, Array, Array | None]:
         """Return X, y, the classes, their codes in y and the weights, all of them checked."""
+        X, y = self._validated_data(X, y)
+        check_classification_targets(y)
+        weights = check_weights(sample_weight, y)
+        classes, codes = encode_labels(y)
+        self._check_classes(classes, codes, weights)
+        return X, y, classes, codes, weights
+
+    def _validated_data(self, X: Any, y: Any) -> tuple[Any, Array]:
+        """Return X and y, checked; sets what scikit-learn wants to know of the features."""
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
             accept_large_sparse=True,
         )  # fmt: skip
-        check_classification_targets(y)
-        weights = check_weights(sample_weight, X)
-        classes, codes = encode_labels(y)
-        self._check_classes(classes, codes, weights)
-        return X, y, classes, codes, weights
+        return X, y
 
     def _fit_checked(self, X: Any, classes: Array, codes: Array, weights: Array | None) -> None:
         """Fit data that has been validated."""
