@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # What an installation depends on: a change of any of these installs (and compiles) again.
-SOURCES := pyproject.toml setup.py src/htsvm/linalg/_compiled.pyx $(wildcard src/htsvm/linalg/*.h)
+SOURCES := pyproject.toml setup.py $(wildcard src/htsvm/linalg/*.pyx src/htsvm/linalg/*.h)
 
 # Tests and benchmarks on larger data look here; without the folder they skip.
 ifneq ($(wildcard ../shared/data),)
@@ -61,4 +61,4 @@ bench: $(VENV)/installed-bench
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -f src/htsvm/linalg/_compiled.c src/htsvm/linalg/_compiled*.so htsvm-demo.html
+	rm -f src/htsvm/linalg/_compiled*.c src/htsvm/linalg/_compiled*.so htsvm-demo.html

@@ -22,6 +22,7 @@ OPTIMISE = [
     "-fassociative-math",
     "-fno-signed-zeros",
 ]
+MODULES = ["_compiled", "_compiled_joint"]
 PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 
 
@@ -56,7 +57,7 @@ class BuildKernels(build_ext):
 
 
 def kernels():
-    """Return the extension, or nothing where Cython is missing or `HTSVM_NO_EXTENSION` is set."""
+    """Return the extensions, or nothing where Cython is missing or `HTSVM_NO_EXTENSION` is set."""
     if os.environ.get("HTSVM_NO_EXTENSION"):
         return []
     try:
@@ -67,10 +68,11 @@ def kernels():
     extensions = cythonize(
         [
             Extension(
-                "htsvm.linalg._compiled",
-                ["src/htsvm/linalg/_compiled.pyx"],
+                f"htsvm.linalg.{name}",
+                [f"src/htsvm/linalg/{name}.pyx"],
                 include_dirs=["src/htsvm/linalg"],
             )
+            for name in MODULES
         ],
     )
     for extension in extensions:

@@ -25,16 +25,17 @@ _controller = ThreadpoolController()
 
 
 @contextmanager
-def single_threaded_blas(operator: Operator) -> Iterator[None]:
+def single_threaded_blas(operator: Operator, *, always: bool = False) -> Iterator[None]:
     """Keep BLAS to one thread while our own kernels use several.
 
     BLAS mostly factorises small matrices here, where a second thread gains nothing and its waiting
     threads take the cores from the kernels. Only the Gram matrices of wide dense data are worth
-    its threads. The limit holds for the whole process, so it is set by
-    the first fit that enters and lifted by the last that leaves, whatever thread they run in.
+    its threads, unless `always` says that there will be none. The limit holds for the whole
+    process, so it is set by the first fit that enters and lifted by the last that leaves, whatever
+    thread they run in.
     """
     global _inside, _limit
-    if isinstance(operator, DenseOperator) and operator.shape[1] >= WIDE:
+    if not always and isinstance(operator, DenseOperator) and operator.shape[1] >= WIDE:
         yield
         return
     with _lock:
