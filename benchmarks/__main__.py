@@ -14,12 +14,28 @@ if __name__ == "__main__":
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = THREADS
 
-from benchmarks import machine, memory, path, quality, report, speed, startup  # noqa: E402
+from benchmarks import (  # noqa: E402
+    machine,
+    memory,
+    multiclass,
+    path,
+    quality,
+    report,
+    speed,
+    startup,
+)
 from benchmarks.bars import Bar  # noqa: E402
 from benchmarks.plan import Plan  # noqa: E402
 from benchmarks.sets import SOURCES, select  # noqa: E402
 
-PARTS = {"speed": speed, "path": path, "memory": memory, "startup": startup, "quality": quality}
+PARTS = {
+    "speed": speed,
+    "path": path,
+    "memory": memory,
+    "startup": startup,
+    "multiclass": multiclass,
+    "quality": quality,
+}
 RESULTS = Path(__file__).parent / "results"
 FULL_REPEATS, QUICK_REPEATS = 5, 3
 

@@ -9,6 +9,8 @@ multipliers are the intercepts.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from htsvm._typing import Array
@@ -18,11 +20,11 @@ from htsvm.solvers.joint_round import JointIterate, JointReport, resized
 
 # From this many values of X times classes on sweeps are quicker than Newton steps.
 LARGE = 5_000_000
-# Sweeps per round; the first looks at all relevant rows, the others only at undecided ones.
-SWEEPS = 6
+# Sweeps per round at xi = 1; the first looks at all relevant rows, the others at undecided ones.
+SWEEPS = 2
 # How hard imbalance is punished, in units of a typical squared row: hard enough to move the
 # intercepts, soft enough not to tie them to the samples visited last.
-STIFFNESS = 0.1
+STIFFNESS = 0.05
 # How close to a tie a sample counts as undecided.
 NEAR = 0.1
 
@@ -53,7 +55,11 @@ class JointSweeps:
     def run(
         self, it: JointIterate, xi: float, *, tol: float, max_steps: int, reach: float
     ) -> JointReport:
-        """Sweep over the relevant rows; `xi`, `tol` and `max_steps` play no part."""
+        """Sweep over the relevant rows, the more often the larger xi has grown.
+
+        The run raises xi while multipliers lag behind their levels, which here means that sweeps
+        were too few. `tol` and `max_steps` play no part.
+        """
         problem = self.problem
         places = np.arange(len(it.q))
         it.alpha = resized(it.alpha, it.weights)
@@ -62,13 +68,17 @@ class JointSweeps:
         it.alpha[places, problem.labels] += it.weights - it.alpha.sum(axis=1)
         rows = np.flatnonzero((it.weights > 0.0) & ((it.q > -reach) | pulls))
         self._refresh(it)
-        for number in range(SWEEPS):
+        sweeps = int(SWEEPS * math.sqrt(xi))
+        for number in range(sweeps):
             order = rows if number == 0 else self._undecided(it, rows)
             self._sweep(it, self.rng.permutation(order))
+        if problem.fit_intercept:
+            it.b = it.b + self.stiffness * self.balance
+            it.b -= it.b.mean()
         it.W = np.ascontiguousarray(self.WT.T)
         it.U = problem.levels(it.W, it.b)
         it.q = problem.violations(it.U)
-        return self._report(it, rows)
+        return self._report(it, rows, sweeps)
 
     def _refresh(self, it: JointIterate) -> None:
         """Compute W and the balance from the multipliers."""
@@ -95,12 +105,9 @@ class JointSweeps:
             joint_kernels.active.csr_block_sweep(X.indptr, X.indices, X.data, *shared)
         else:
             joint_kernels.active.dense_block_sweep(X, *shared)
-        if problem.fit_intercept:
-            it.b = it.b + self.stiffness * self.balance
-            it.b -= it.b.mean()
         problem.operator.passes += 2.0 * problem.n_classes * len(order) / problem.n_samples
 
-    def _report(self, it: JointIterate, rows: Array) -> JointReport:
+    def _report(self, it: JointIterate, rows: Array, sweeps: int) -> JointReport:
         alpha = it.alpha[rows]
         own = alpha[np.arange(len(rows)), self.problem.labels[rows]]
         several = np.count_nonzero(alpha, axis=1) > 1
@@ -108,7 +115,7 @@ class JointSweeps:
         mass = float(self.problem.penalty[rows][support].sum()) / self.problem.C
         balance = float(np.linalg.norm(self.balance)) / (1.0 + mass)
         return JointReport(
-            steps=SWEEPS,
+            steps=sweeps,
             rows=len(rows),
             active=int(np.count_nonzero(several)),
             support=int(np.count_nonzero(support)),
