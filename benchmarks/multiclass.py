@@ -237,9 +237,9 @@ def tables(rows: list[Row]) -> str:
         if row["set"].startswith("CIFAR") and row.get("cpu_seconds")
     ]
     return (
-        f"40 % of the rows held out with clean labels; C (and cap) by {FOLDS}-fold cross-validation "
-        f"on the training labels as given. CIFAR-10N: 20,000 training and 4,000 test images; C and cap "
-        f"chosen on {percent(PART / 20000)} % of the rows, LinearSVC and LogisticRegression with "
-        "C = 1. Times are CPU seconds, for one fit in the images' case.\n\n"
+        f"40 % of the rows held out, clean labels; C (and cap) by {FOLDS}-fold cross-validation "
+        f"on the training labels as given. CIFAR-10N: 20,000 training and 4,000 test images; C and "
+        f"cap chosen on {percent(PART / 20000)} % of the rows, LinearSVC and LogisticRegression "
+        "with C = 1. Times are CPU seconds, for one fit in the images' case.\n\n"
         f"{markdown_table(cells)}\n\n{markdown_table(times)}\n\n{markdown_table(found)}"
     )
