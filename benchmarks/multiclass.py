@@ -23,7 +23,7 @@ from benchmarks.sets import MissingData
 from htsvm import HTSVC, HTSVCCV
 
 FOLDS = 3
-PENALTIES = (0.01, 0.1, 1.0, 10.0)
+PENALTIES = (0.03, 0.1, 0.3, 1.0)
 CAPS = (np.inf, 4.0, 2.0, 1.0)
 # The image set is tuned on a part of its rows, with smaller grids; see the page.
 PART, PART_CAPS, PART_PENALTIES = 4000, (np.inf, 4.0, 2.0), (0.5, 1.0, 2.0)
