@@ -61,4 +61,4 @@ bench: $(VENV)/installed-bench
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -f src/htsvm/linalg/_compiled.c src/htsvm/linalg/_compiled*.so htsvm-demo.html
+	rm -f src/htsvm/linalg/_compiled*.c src/htsvm/linalg/_compiled*.so htsvm-demo.html

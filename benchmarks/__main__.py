@@ -18,6 +18,7 @@ from benchmarks import (  # noqa: E402
     baselines,
     machine,
     memory,
+    multiclass,
     multiview,
     multiview_accuracy,
     path,
@@ -38,6 +39,7 @@ PARTS = {
     "startup": startup,
     "multiview": multiview,
     "multiview_accuracy": multiview_accuracy,
+    "multiclass": multiclass,
     "quality": quality,
 }
 RESULTS = Path(__file__).parent / "results"

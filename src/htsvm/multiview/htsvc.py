@@ -246,7 +246,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         """Fit views that have been validated."""
         strength = per_view("structure", self.structure, self.view_names_, zero=True)
         spaces, structure = self._prepared(views, codes, weights, strength)
-        problems = self._problems(spaces, len(classes), codes, weights, classes)
+        problems = self._view_problems(spaces, len(classes), codes, weights, classes)
         several = len(problems) > 1
         descents = [
             self._descent(of_views, strength, structure, None if several else self.n_jobs)
@@ -287,7 +287,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         )  # fmt: skip
         return spaces, structure
 
-    def _problems(
+    def _view_problems(
         self, spaces: list[RowSpace], n_classes: int, codes: Array, weights: Array | None,
         classes: Array,
     ) -> list[list[Problem]]:  # fmt: skip

@@ -88,6 +88,10 @@ class Problem:
         """Return the objective at w, given its violations q."""
         return self.regularizer.energy(w) + self.loss.total(q, self.penalty)
 
+    def energy(self, w: Array) -> float:
+        """Return the regulariser at w."""
+        return self.regularizer.energy(w)
+
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0.
 
@@ -107,7 +111,7 @@ class SolverResult:
     Attributes
     ----------
     coef, intercept : ndarray, float
-        The classifier.
+        The classifier; for several classes at once a row and an intercept per class.
     multipliers : ndarray of shape (m,)
         psi, with w = -R⁻¹ sum psi_i y_i x_i at a stationary point, where -psi_i is penalty_i
         times a slope of the loss; psi_i <= 0 for a loss that never falls.
@@ -132,7 +136,7 @@ class SolverResult:
     """
 
     coef: Array
-    intercept: float
+    intercept: Any
     multipliers: Array
     objective: float
     convex_objective: float = float("nan")

@@ -91,14 +91,14 @@ def binary_problems(
     """
     operator = as_operator(X)
     regularizer = Quadratic(None, operator.shape[1])
-    weights_of_classes = _times(weights, factors, codes)
+    weights_of_classes = weigh_samples(weights, factors, codes)
     problems = []
     for k in range(n_classes) if n_classes > 2 else (1,):
         side = (codes == k).astype(np.intp)
         total = weights_of_classes
         if n_classes > 2 and balanced:
             balance = weigh_classes("balanced", np.arange(2), side, weights)
-            total = _times(total, balance, side)
+            total = weigh_samples(total, balance, side)
         problems.append(
             Problem(
                 operator=copy.copy(operator),
@@ -113,7 +113,7 @@ def binary_problems(
     return problems
 
 
-def _times(weights: Array | None, factors: Array, codes: Array) -> Array | None:
+def weigh_samples(weights: Array | None, factors: Array, codes: Array) -> Array | None:
     """Return sample weights times the factor of each sample's class; None if all are one."""
     if np.all(factors == 1.0):
         return weights

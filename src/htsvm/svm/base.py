@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
@@ -21,18 +22,27 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from htsvm._typing import Array
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.losses import Loss
-from htsvm.optimality import Certificate, SampleStatus
-from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult, solve_certified
+from htsvm.optimality import SampleStatus
+from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult
+from htsvm.solvers.joint_problem import JointProblem
 from htsvm.solvers.newton import CONSTANT
+from htsvm.svm._joint import (
+    AnyFitted,
+    AnyProblem,
+    is_joint,
+    joint_problem,
+    joint_start,
+    margin_violation,
+    solve_any,
+)
 from htsvm.svm._problems import binary_problems, check_weights, encode_labels, weigh_classes
-
-Fitted = tuple[SolverResult, Certificate]
 
 
 class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear classifier fitted as one binary problem, or one per class against the rest.
+    """A linear classifier fitted as one problem, or one per class against the rest.
 
     Subclasses add the loss: `_loss`, and its parameters to ``__init__``; and the solver: `_solver`.
+    Those with a parameter `multi_class` can fit more than two classes as one problem.
     """
 
     # A bounded loss finds it cheap to give up a small class, so each class is by default fitted
@@ -47,6 +57,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "multi_class": [StrOptions({"auto", "joint", "ovr"})],
         "warm_start": ["boolean"],
         "n_restarts": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -110,25 +121,62 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_checked(self, X: Any, classes: Array, codes: Array, weights: Array | None) -> None:
         """Fit data that has been validated."""
-        factors = weigh_classes(self.class_weight, classes, codes, weights)
-        problems = binary_problems(
-            X, len(classes), codes, weights, factors,
-            C=self._penalty(), loss=self._loss(), fit_intercept=bool(self.fit_intercept),
-            balanced=self._balanced_rest,
-        )  # fmt: skip
+        problems = self._problems(X, classes, codes, weights, C=self._penalty(), loss=self._loss())
         starts = self._warm_starts(classes, problems)
         solver = self._solver()
         if len(problems) == 1:
-            fitted = [solve_certified(problems[0], solver, start=starts[0])]
+            fitted = [solve_any(problems[0], solver, start=starts[0])]
         else:
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(solve_certified)(problem, solver, start=start)
+                delayed(solve_any)(problem, solver, start=start)
                 for problem, start in zip(problems, starts, strict=True)
             )
         self.classes_ = classes
         self._store(fitted, problems, codes)
         self._warn_unconverged(fitted)
         self._warn_ignored(fitted, codes, weights)
+
+    def _problems(
+        self, X: Any, classes: Array, codes: Array, weights: Array | None, *, C: float, loss: Loss
+    ) -> list[AnyProblem]:
+        """Return the problems of a fit: one, or one per class against the rest."""
+        factors = weigh_classes(self.class_weight, classes, codes, weights)
+        stated: dict[str, Any] = {
+            "C": C, "loss": loss, "fit_intercept": bool(self.fit_intercept),
+        }  # fmt: skip
+        if is_joint(getattr(self, "multi_class", "ovr"), len(classes), getattr(self, "solver", "")):
+            return [joint_problem(X, len(classes), codes, weights, factors, **stated)]
+        stated["balanced"] = self._balanced_rest
+        return [*binary_problems(X, len(classes), codes, weights, factors, **stated)]
+
+    def margin_violation(self, X: Any, y: Any) -> Array:
+        """Return how far each sample is from having its label confirmed by a margin of one.
+
+        For two classes ``1 - y f(x)`` with y in {-1, 1}, else ``1 + max_{j != y} f_j - f_y``. Zero
+        or less: safely of its class; above one: another class has the higher score. Labels with
+        the largest values are the ones to look at first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels, all of them among ``classes_``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The violations.
+        """
+        scores = self.decision_function(X)
+        labels = column_or_1d(y)
+        check_consistent_length(scores, labels)
+        known = np.isin(labels, self.classes_)
+        if not np.all(known):
+            raise ValueError(
+                f"y holds labels that the model was not fitted on: {labels[~known][:5].tolist()!r}."
+            )
+        return margin_violation(scores, np.searchsorted(self.classes_, labels))
 
     def decision_function(self, X: Any) -> Array:
         """Return the signed scores ``X @ coef_.T + intercept_``.
@@ -188,18 +236,23 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"without weight are {empty!r}."
                 )
 
-    def _warm_starts(self, classes: Array, problems: list[Problem]) -> list[Any]:
-        """Return the starts of the binary problems: the last solution, or None for cold ones."""
+    def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
+        """Return the starts of the problems: the last solution, or None for cold ones."""
         count, (m, n) = len(problems), problems[0].operator.shape
         if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")):
             return [None] * count
-        if self.coef_.shape != (count, n) or not np.array_equal(self.classes_, classes):
+        rows = 1 if len(classes) == 2 else len(classes)
+        if self.coef_.shape != (rows, n) or not np.array_equal(self.classes_, classes):
             return [None] * count
+        if len(self.certificate_) != count:
+            return [None] * count
+        if count < rows:
+            return [joint_start(self, m)]
         same_size = len(self.sample_status_) == m
         starts = []
         for k, problem in enumerate(problems):
             psi = None
-            if same_size:
+            if same_size and isinstance(problem, Problem):
                 psi = np.zeros(m)
                 psi[self.support_] = -self.dual_coef_[k] * problem.y[self.support_]
             starts.append((self.coef_[k], float(self.intercept_[k]), psi))
@@ -233,11 +286,11 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -------------------------------------------------------------------------- after the fit
 
-    def _store(self, fitted: list[Fitted], problems: list[Problem], codes: Array) -> None:
+    def _store(self, fitted: list[AnyFitted], problems: list[AnyProblem], codes: Array) -> None:
         results = [result for result, _ in fitted]
         self.certificate_ = [certificate for _, certificate in fitted]
         self.coef_ = np.vstack([result.coef for result in results])
-        self.intercept_ = np.array([result.intercept for result in results])
+        self.intercept_ = np.concatenate([np.atleast_1d(result.intercept) for result in results])
         self.objective_ = np.array([result.objective for result in results])
         self.n_iter_ = max(result.n_iter for result in results)
         self.n_passes_ = float(sum(result.passes for result in results))
@@ -247,22 +300,21 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._store_status(codes)
 
     def _store_support(
-        self, results: list[SolverResult], problems: list[Problem], codes: Array
+        self, results: list[SolverResult], problems: list[AnyProblem], codes: Array
     ) -> None:
-        used = results[0].multipliers != 0.0
-        for result in results[1:]:
-            used |= result.multipliers != 0.0
-        self.support_ = np.flatnonzero(used)
-        self.dual_coef_ = np.vstack(
-            [
-                -result.multipliers[self.support_] * problem.y[self.support_]
-                for result, problem in zip(results, problems, strict=True)
-            ]
-        )
+        pulls = [
+            result.multipliers.T
+            if isinstance(problem, JointProblem)
+            else [-result.multipliers * problem.y]
+            for result, problem in zip(results, problems, strict=True)
+        ]
+        table = np.vstack(pulls)
+        self.support_ = np.flatnonzero(np.any(table != 0.0, axis=0))
+        self.dual_coef_ = table[:, self.support_]
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
 
     def _store_status(self, codes: Array) -> None:
-        """Store what became of each sample; in a multi-class fit, per binary problem."""
+        """Store what became of each sample; once per problem."""
         statuses = [certificate.sample_status for certificate in self.certificate_]
         self.certificate_ = [replace(c, sample_status=None) for c in self.certificate_]
         self.sample_status_: Array = np.column_stack([s for s in statuses if s is not None])
@@ -272,7 +324,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             own = self.sample_status_[np.arange(len(codes)), codes]
         self.ignored_ = np.flatnonzero(own == SampleStatus.IGNORED)
 
-    def _warn_unconverged(self, fitted: list[Fitted]) -> None:
+    def _warn_unconverged(self, fitted: Sequence[AnyFitted]) -> None:
         failed = [
             (r, c)
             for r, c in fitted
@@ -293,7 +345,9 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             stacklevel=5,
         )
 
-    def _warn_ignored(self, fitted: list[Fitted], codes: Array, weights: Array | None) -> None:
+    def _warn_ignored(
+        self, fitted: Sequence[AnyFitted], codes: Array, weights: Array | None
+    ) -> None:
         counted = codes if weights is None else codes[weights > 0.0]
         ignored = self.ignored_ if weights is None else self.ignored_[weights[self.ignored_] > 0.0]
         size = np.bincount(counted, minlength=len(self.classes_))

@@ -13,10 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import Certificate
-from htsvm.solvers import Newton, Problem, Solver, SolverResult, solve_certified
+from htsvm.optimality.joint import JointCertificate
+from htsvm.solvers import Newton, Solver
+from htsvm.svm._joint import AnyFitted, AnyProblem, is_joint, joint_problem, solve_any
 from htsvm.svm._problems import binary_problems, check_weights, encode_labels, weigh_classes
-
-Fitted = tuple[SolverResult, Certificate]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +27,9 @@ class HTPath:
     ----------
     Cs : ndarray of shape (n_Cs,)
         The penalties.
-    coef : ndarray of shape (n_Cs, n_problems, n_features)
-        Weights; one problem for two classes, else one per class.
-    intercept : ndarray of shape (n_Cs, n_problems)
+    coef : ndarray of shape (n_Cs, 1 or n_classes, n_features)
+        Weights; one row for two classes, else one per class.
+    intercept : ndarray of shape (n_Cs, 1 or n_classes)
         Intercepts.
     objective : ndarray of shape (n_Cs, n_problems)
         Objectives.
@@ -37,8 +37,9 @@ class HTPath:
         Iterations.
     n_support : ndarray of shape (n_Cs, n_problems)
         Support vectors.
-    certificates : list of lists of Certificate
-        ``certificates[i][k]`` belongs to ``Cs[i]`` and problem k.
+    certificates : list of lists of Certificate or JointCertificate
+        ``certificates[i][k]`` belongs to ``Cs[i]`` and problem k; there is one problem, or with
+        ``multi_class="ovr"`` and more than two classes one per class.
     classes : ndarray
         The class labels.
     """
@@ -49,7 +50,7 @@ class HTPath:
     objective: Array
     n_iter: Array
     n_support: Array
-    certificates: list[list[Certificate]]
+    certificates: list[list[Certificate | JointCertificate]]
     classes: Array
 
 
@@ -64,6 +65,7 @@ def ht_path(
     max_iter: int = 1000,
     fit_intercept: bool = True,
     class_weight: Any = None,
+    multi_class: str = "auto",
     sample_weight: Any = None,
     random_state: int = 0,
 ) -> HTPath:
@@ -77,7 +79,7 @@ def ht_path(
         Class labels.
     Cs : int or array-like, default=9
         The penalties, or how many between 1/16 and 16.
-    cap, knee, tol, max_iter, fit_intercept, class_weight
+    cap, knee, tol, max_iter, fit_intercept, class_weight, multi_class
         As for `HTSVC`.
     sample_weight : array-like of shape (n_samples,), optional
         Factors of C per sample.
@@ -105,17 +107,20 @@ def ht_path(
     classes, codes = encode_labels(y)
     if len(classes) < 2:
         raise ValueError(f"ht_path needs at least two classes in y, got only {classes[0]!r}.")
-    problems = binary_problems(
+    if multi_class not in ("auto", "joint", "ovr"):
+        raise ValueError(f"multi_class must be 'auto', 'joint' or 'ovr', got {multi_class!r}.")
+    joint = is_joint(multi_class, len(classes), "newton")
+    problems: Any = (joint_problem if joint else binary_problems)(
         X, len(classes), codes, weights, weigh_classes(class_weight, classes, codes, weights),
         C=1.0, loss=HybridTruncated(knee=knee, cap=cap), fit_intercept=fit_intercept,
     )  # fmt: skip
     solver = Newton(tol=tol, max_iter=max_iter, random_state=random_state)
-    columns = [solve_path(problem, grid, solver) for problem in problems]
+    columns = [solve_path(problem, grid, solver) for problem in ([problems] if joint else problems)]
     rows = list(zip(*columns, strict=True))
     return HTPath(
         Cs=grid,
-        coef=np.array([[result.coef for result, _ in row] for row in rows]),
-        intercept=np.array([[result.intercept for result, _ in row] for row in rows]),
+        coef=np.array([np.vstack([result.coef for result, _ in row]) for row in rows]),
+        intercept=np.array([np.hstack([result.intercept for result, _ in row]) for row in rows]),
         objective=np.array([[result.objective for result, _ in row] for row in rows]),
         n_iter=np.array([[result.n_iter for result, _ in row] for row in rows]),
         n_support=np.array([[c.n_support for _, c in row] for row in rows]),
@@ -137,13 +142,13 @@ def check_grid(Cs: Any) -> Array:
 
 
 def solve_path(
-    problem: Problem, Cs: Array, solver: Solver, starts: Sequence[Fitted] | None = None
-) -> list[Fitted]:
+    problem: AnyProblem, Cs: Array, solver: Solver, starts: Sequence[AnyFitted] | None = None
+) -> list[AnyFitted]:
     """Solve `problem` (stated for C = 1) for each of `Cs`; return the fits in their order.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or JointProblem
         The problem with penalties for C = 1.
     Cs : ndarray
         The penalties.
@@ -153,14 +158,14 @@ def solve_path(
         A start for each C, for instance the solutions for a larger cap. Otherwise each C but the
         largest starts from the next larger one.
     """
-    fits: list[Fitted | None] = [None] * len(Cs)
-    previous: tuple[Fitted, float] | None = None
+    fits: list[AnyFitted | None] = [None] * len(Cs)
+    previous: tuple[AnyFitted, float] | None = None
     for i in np.argsort(-Cs, kind="stable"):
         C = float(Cs[i])
         scaled = replace(problem, penalty=C * problem.penalty, C=C)
         if starts is not None:
             previous = (starts[i], C)
-        fit = solve_certified(scaled, solver, start=_start(previous, C))
+        fit = solve_any(scaled, solver, start=_start(previous, C))
         fits[i] = fit
         previous = (fit, C)
     path = [fit for fit in fits if fit is not None]
@@ -168,7 +173,7 @@ def solve_path(
     return path
 
 
-def _start(previous: tuple[Fitted, float] | None, C: float) -> Any:
+def _start(previous: tuple[AnyFitted, float] | None, C: float) -> Any:
     """Return the previous solution with its multipliers scaled to the new penalty."""
     if previous is None:
         return None
@@ -176,13 +181,13 @@ def _start(previous: tuple[Fitted, float] | None, C: float) -> Any:
     return result.coef, result.intercept, result.multipliers * (C / old)
 
 
-def _lend_solutions(problem: Problem, Cs: Array, solver: Solver, path: list[Fitted]) -> None:
+def _lend_solutions(problem: AnyProblem, Cs: Array, solver: Solver, path: list[AnyFitted]) -> None:
     """Solve again, from the solution for another C, where that one has the lower objective.
 
     A solution costs energy + C * loss at every C, so all of them can be compared without looking
     at the data.
     """
-    energy = np.array([problem.regularizer.energy(result.coef) for result, _ in path])
+    energy = np.array([problem.energy(result.coef) for result, _ in path])
     loss = np.array([result.objective for result, _ in path]) - energy
     loss /= Cs
     for i in np.argsort(Cs, kind="stable"):
@@ -192,8 +197,8 @@ def _lend_solutions(problem: Problem, Cs: Array, solver: Solver, path: list[Fitt
         if values[j] >= (1.0 - solver.tol) * values[i]:
             continue
         scaled = replace(problem, penalty=C * problem.penalty, C=C)
-        again = solve_certified(scaled, solver, start=_start((path[j], float(Cs[j])), C))
+        again = solve_any(scaled, solver, start=_start((path[j], float(Cs[j])), C))
         if again[0].objective < values[i]:
             path[i] = again
-            energy[i] = problem.regularizer.energy(again[0].coef)
+            energy[i] = problem.energy(again[0].coef)
             loss[i] = (again[0].objective - energy[i]) / C
