@@ -220,7 +220,10 @@ class _Run:
         previous = math.inf
         while not self._out_of_rounds():
             lag = self._round(None, goal)
-            if self.residual <= goal:
+            # Residuals are relative: far out they are small, though the point is bad.
+            bound = self.problem.energy(self.it.W)
+            bound += float(self.it.weights @ np.maximum(self.it.q, 0.0))
+            if self.residual <= goal and bound <= float(self.it.weights.sum()):
                 return True
             previous = self._adapt_penalty(lag, previous, goal)
         return False
