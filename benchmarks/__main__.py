@@ -14,10 +14,11 @@ if __name__ == "__main__":
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = THREADS
 
-from benchmarks import machine, memory, path, quality, report, speed, startup  # noqa: E402
+from benchmarks import memory, path, quality, report, speed, startup  # noqa: E402
 from benchmarks.bars import Bar  # noqa: E402
 from benchmarks.plan import Plan  # noqa: E402
 from benchmarks.sets import SOURCES, select  # noqa: E402
+from htsvm.experiments import environment  # noqa: E402
 
 PARTS = {"speed": speed, "path": path, "memory": memory, "startup": startup, "quality": quality}
 RESULTS = Path(__file__).parent / "results"
@@ -108,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
 def run_part(name: str, plan: Plan, folder: Path) -> None:
     """Measure one part and write its results."""
     plan.say(f"== {name}")
-    described = machine.describe()
+    described = environment.describe()
     part = PARTS[name]
     rows = part.run(plan)
     if not rows:
