@@ -49,7 +49,7 @@ def _html_table(table: Table) -> str:
     )
     note = f"<p class='caption'>{escape(table.note)}</p>" if table.note else ""
     return (
-        f"<div class='scroll'><table><caption>{escape(table.title)}</caption><thead><tr>"
+        f"<h3>{escape(table.title)}</h3><div class='scroll'><table><thead><tr>"
         f"<th scope='col'>{escape(table.corner)}</th>{head}</tr></thead><tbody>{body}</tbody>"
         f"<tfoot>{foot}</tfoot></table></div>{note}"
     )

@@ -22,7 +22,9 @@ ABOUT = (
     "never in one table: “best grid point by test score” is what tables like the paper's "
     "usually show, and is optimistic; “grid point chosen by cross-validation on the training "
     "part” is what to expect on new data. Bold is the best of a row; the small line is the "
-    "paper's number and the difference."
+    "paper's number and the difference. ± is the standard deviation over folds or draws. "
+    "Average ranks are over methods with a number in every row, ties averaged; the paper's are "
+    "computed again from its printed numbers in the same way."
 )
 
 
@@ -136,8 +138,7 @@ def gaps(sections: list[Section]) -> list[Block]:
     ]
     blocks: list[Block] = [Words(KNOWN_GAPS)]
     if lines:
-        blocks += [Words(("Cells without a result:",)), Words((*lines,) if len(lines) > 1 else
-                                                                (lines[0],))]  # fmt: skip
+        blocks += [Words(("Cells without a result:",)), Words(tuple(lines))]
     return blocks
 
 

@@ -141,11 +141,10 @@ def with_summary(table: Table) -> Table:
     ours, theirs = (average_ranks(v, table.better, table.decimals) for v in (values, paper))
     complete = ~np.isnan(values).any(axis=0)
     means = [
-        Entry(float(m), paper=float(p), mark="" if c else "some rows have no number")
-        for m, p, c in zip(
+        Entry(float(m), paper=float(p))
+        for m, p in zip(
             np.where(complete, values.sum(axis=0) / len(values), np.nan),
             paper.sum(axis=0) / len(paper),
-            complete,
             strict=True,
         )
     ]
@@ -153,8 +152,6 @@ def with_summary(table: Table) -> Table:
     return replace(
         table,
         summary=[("mean", means, table.better), ("average rank", ranks, LOW)],
-        note="Ranks: methods with a number in every row, ties averaged; the paper's, where it has "
-        "the same columns, computed again from its printed numbers.",
     )
 
 

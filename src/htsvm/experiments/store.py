@@ -101,15 +101,15 @@ class Store:
             raise
 
     def _open(self) -> None:
-        tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
-        if tables and "meta" not in tables:
+        if (tables := self._tables()) and "meta" not in tables:
             raise StoreError(f"{self.path} is a database of something else.")
         self._connection.execute("PRAGMA journal_mode = WAL")
         # With WAL, NORMAL loses nothing when the process is killed.
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute("PRAGMA foreign_keys = ON")
-        if not tables:
-            with self._writing():
+        with self._writing():
+            # Looked up again: another process may have made them in the meantime.
+            if not self._tables():
                 for statement in TABLES.split(";"):
                     self._connection.execute(statement)
                 meta = {"schema": str(SCHEMA), "version": self.version}
@@ -122,6 +122,9 @@ class Store:
                 "Results of different versions are not mixed: choose another file with --store, "
                 "or delete this one."
             )
+
+    def _tables(self) -> set[str]:
+        return {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
