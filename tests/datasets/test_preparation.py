@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from htsvm.datasets import AddPCAView, ImageViews, Preparation, load
+from htsvm.datasets import AddPCAView, ImageViews, Preparation, load, narrow
 
 
 def test_scaling_is_learned_on_training_data_only():
@@ -112,3 +112,13 @@ def test_images_of_another_size_are_refused():
     views = ImageViews(hog_cell=8, lbp_cell=16).fit(np.zeros((1, 32, 32)))
     with pytest.raises(ValueError, match="but fit saw"):
         views.transform(np.zeros((1, 64, 64)))
+
+
+def test_narrow_sorts_and_adds_up():
+    X = sp.csr_matrix(
+        (np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2], dtype=np.int64), np.array([0, 3])),
+        shape=(1, 3),
+    )
+    small = narrow(X)
+    np.testing.assert_array_equal(small.toarray(), [[2.0, 0.0, 4.0]])
+    assert small.indices.dtype == small.indptr.dtype == np.int32

@@ -10,6 +10,7 @@ Examples
 """
 
 from htsvm.datasets._files import DataFileError
+from htsvm.datasets._readers import narrow
 from htsvm.datasets.dataset import DataContentError, Dataset, Entry
 from htsvm.datasets.image_views import ImageViews
 from htsvm.datasets.noise import flip_labels
@@ -31,5 +32,6 @@ __all__ = [
     "load",
     "make_two_gaussians",
     "names",
+    "narrow",
     "range_scaler",
 ]

@@ -24,9 +24,17 @@ def signs(positive: Array) -> Array:
 
 
 def narrow(X: Any) -> Any:
-    """Return X as CSR with sorted 32-bit indices, which every solver accepts."""
+    """Return X as CSR with sorted 32-bit indices, which every solver accepts.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix
+        Any matrix.
+    """
     X = sp.csr_matrix(X, dtype=np.float64)
     X.sum_duplicates()
+    if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        raise ValueError(f"X has {X.nnz} stored values, too many for 32-bit indices.")
     parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
     return sp.csr_matrix(parts, shape=X.shape)
 

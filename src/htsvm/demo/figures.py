@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 from htsvm import HTSVC
+from htsvm.datasets import BAYES_ACCURACY
 from htsvm.demo.data import (
-    BAYES_ACCURACY,
     BREAST_CANCER,
     GAUSSIANS,
     ONE_SIDED,
