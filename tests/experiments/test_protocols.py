@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from htsvm import HTSVC
 from htsvm.datasets import flip_labels, make_two_gaussians
 from htsvm.experiments.choosing import choose
-from htsvm.experiments.evaluate import evaluate, predict, scores
+from htsvm.experiments.evaluate import evaluate, scores
 from htsvm.experiments.methods import METHODS, Method, Unavailable, get
+from htsvm.experiments.predicting import predict
 from htsvm.experiments.splits import Split, make_split
 from htsvm.experiments.tasks import Task
 
@@ -58,6 +60,18 @@ def test_grid_search_takes_the_first_of_the_best(split):
     ]
     assert score == pytest.approx(max(right))
     assert chosen == points[int(np.argmax(right))]
+
+
+def test_warm_starts_score_like_cold_ones(split):
+    warm = Method("x", "x", "sklearn.linear_model:LogisticRegression", "other",
+                  shapes={"fit_intercept": (True, False)})  # fmt: skip
+    points = warm.points([0.01, 1.0])
+    _, score = choose(warm, points, split, folds=3, seed=0, fold_seed=0)
+    inner = StratifiedKFold(3, shuffle=True, random_state=0)
+    cold = GridSearchCV(
+        LogisticRegression(), {"C": [0.01, 1.0], "fit_intercept": [True, False]}, cv=inner
+    ).fit(split.X, split.y)
+    assert score == pytest.approx(cold.best_score_, abs=1e-9)
 
 
 def test_nested_never_looks_at_the_test_part(split):

@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from htsvm import HTSVCCV
 from htsvm._typing import Array
 from htsvm.experiments.methods import Method, Params
+from htsvm.experiments.predicting import predict
 from htsvm.experiments.splits import Split
 
 # Without truncation the loss is the hinge loss times this slope (1 / (1 - knee / 4) at knee 2/3).
@@ -46,18 +47,34 @@ def choose(
             return _along_paths(points, split, inner, seed)
         if method.search == "hinge-path":
             return _along_hinge_path(points, split, inner, seed)
-        scores = [_score(method, point, split, inner, seed) for point in points]
+        scores = _score_points(method, points, split, inner, seed)
     best = int(np.argmax(scores))
     return points[best], scores[best]
 
 
-def _score(method: Method, point: Params, split: Split, inner: Any, seed: int) -> float:
-    right = np.empty(len(split.y), dtype=bool)
+def _score_points(
+    method: Method, points: list[Params], split: Split, inner: Any, seed: int
+) -> list[float]:
+    """Return the cross-validated accuracy of each point.
+
+    A method that can start from its last solution does so, from the larger to the smaller C: at
+    small C a bounded loss ignores many samples, and from there would not look at them again.
+    """
+    warm = method.has_parameter("warm_start")
+    order = sorted(range(len(points)), key=lambda i: -points[i].get("C", 0.0))
+    right = np.empty((len(points), len(split.y)), dtype=bool)
     for train, test in inner.split(split.X, split.y):
-        model = method.make(point, seed=seed, view_widths=split.view_widths)
-        model.fit(split.X[train], split.y[train])
-        right[test] = model.predict(split.X[test]) == split.y[test]
-    return float(right.mean())
+        models: dict[tuple[Any, ...], Any] = {}
+        for i in order:
+            point = points[i]
+            others = tuple(value for name, value in point.items() if name != "C")
+            if not warm or others not in models:
+                model = method.make(point, seed=seed, view_widths=split.view_widths)
+                models[others] = model.set_params(warm_start=True) if warm else model
+            model = models[others].set_params(**point)
+            model.fit(split.X[train], split.y[train])
+            right[i, test] = predict(model, split.X[test]) == split.y[test]
+    return [float(mean) for mean in right.mean(axis=1)]
 
 
 def _along_paths(points: list[Params], split: Split, inner: Any, seed: int) -> tuple[Params, float]:

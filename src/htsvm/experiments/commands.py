@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -157,17 +158,41 @@ def _reproduce(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
             TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
         )  # fmt: skip
+        log = _Log(len(todo), console.print)
         with Progress(*columns, console=console) as progress:
             bar = progress.add_task("starting", total=len(todo))
 
             def show(task: Any, outcome: Any) -> None:
                 progress.update(bar, advance=1, description=f"{task.experiment} {task.dataset}")
+                if not console.is_terminal:
+                    log.advance(task)
                 if outcome.status not in (DONE, "skipped"):
                     progress.console.print(f"{task}: {outcome.status}, {outcome.reason}")
 
             counts = compute(todo, store, jobs=jobs, time_limit=time_limit, progress=show)
     ended = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     console.print(f"{ended or 'Nothing to do'}. Next: htsvm report --store {path}", soft_wrap=True)
+
+
+class _Log:
+    """Lines instead of a bar, for output that goes to a file: one per twentieth of the work."""
+
+    def __init__(self, total: int, write: Any) -> None:
+        self.total = total
+        self.write = write
+        self.done = 0
+        self.began = time.monotonic()
+
+    def advance(self, task: Any) -> None:
+        """Count a cell, and write a line now and then."""
+        self.done += 1
+        if self.done * 20 // self.total > (self.done - 1) * 20 // self.total:
+            minutes = (time.monotonic() - self.began) / 60.0
+            left = minutes * (self.total - self.done) / self.done
+            self.write(
+                f"{self.done} of {self.total} cells, {minutes:.1f} min so far, about {left:.1f} "
+                f"left ({task.experiment} {task.dataset})"
+            )
 
 
 def _report(names: list[str], path: Path, output: Path, *, quick: bool, seed: int) -> None:

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import precision_recall_fscore_support
-from sklearn.svm import SVC
-from sklearn.utils.extmath import safe_sparse_dot
 
 from htsvm._typing import Array
 from htsvm.experiments.choosing import choose
 from htsvm.experiments.methods import NESTED, Method, Params, get
+from htsvm.experiments.predicting import predict
 from htsvm.experiments.splits import Split
 from htsvm.experiments.tasks import Metrics, Row, Task
 
@@ -83,18 +82,6 @@ def measure(method: Method, params: Params, split: Split, seed: int) -> Metrics:
         clean = scores(split.clean_test, predicted)
         metrics |= {f"clean_{name}": value for name, value in clean.items()}
     return metrics
-
-
-def predict(model: Any, X: Any) -> Array:
-    """Return the predicted labels, the short way for a linear SVC.
-
-    LIBSVM goes through all support vectors even for a linear kernel; its weights say the same.
-    """
-    if isinstance(model, SVC) and model.kernel == "linear" and len(model.classes_) == 2:
-        values = safe_sparse_dot(X, model.coef_.T, dense_output=True).ravel() + model.intercept_
-        labels: Array = model.classes_[(values > 0.0).astype(np.intp)]
-        return labels
-    return np.asarray(model.predict(X))
 
 
 def scores(truth: Array, predicted: Array) -> Metrics:

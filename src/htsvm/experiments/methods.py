@@ -72,6 +72,10 @@ class Method:
             raise Unavailable(f"{module} has no {name}") from None
         return found
 
+    def has_parameter(self, name: str) -> bool:
+        """Whether its class has a parameter of this name."""
+        return name in signature(self.resolve()).parameters
+
     def points(self, values: Sequence[float], *, quick: bool = False) -> list[Params]:
         """Return the grid: every penalty takes all `values`; in the order of growing penalties."""
         axes: dict[str, Sequence[Any]] = {name: sorted(values) for name in self.penalties}
@@ -82,10 +86,9 @@ class Method:
         """Return an unfitted model."""
         cls = self.resolve()
         options = {**self.fixed, **params}
-        known = signature(cls).parameters
-        if "random_state" in known:
+        if self.has_parameter("random_state"):
             options["random_state"] = seed
-        if "views" in known:
+        if self.has_parameter("views"):
             options["views"] = list(view_widths)
         return cls(**options)
 
