@@ -43,7 +43,7 @@ def tasks(profile: Profile) -> list[Task]:
         profile,
         datasets=[dataset(pair) for pair in _pairs(profile.quick)],
         methods=_methods(),
-        folds=lambda _: 1 if profile.quick else FOLDS,
+        folds=lambda _, quick: 1 if quick else FOLDS,
     )
 
 

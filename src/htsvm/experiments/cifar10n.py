@@ -51,7 +51,7 @@ def tasks(profile: Profile) -> list[Task]:
         datasets=[SET],
         methods=_methods(profile.quick),
         noises=_labels(profile.quick).values(),
-        folds=lambda _: 1,
+        folds=lambda _, quick: 1,
         protocols=[NESTED],
     )
 

@@ -146,7 +146,8 @@ def _reproduce(
     from htsvm.experiments.store import Store
     from htsvm.experiments.tasks import Profile
 
-    console = Console()
+    # Names such as stl10:airplane:bird are not emoji.
+    console = Console(emoji=False, markup=False, highlight=False)
     chosen = select(names)
     with Store(path) as store:
         todo, there = plan(
@@ -155,7 +156,7 @@ def _reproduce(
         )  # fmt: skip
         console.print(f"{len(todo)} cells to compute, {there} there already, in {path}.")
         columns = (
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
             TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
         )  # fmt: skip
         log = _Log(len(todo), console.print)

@@ -36,7 +36,7 @@ def tasks(profile: Profile) -> list[Task]:
         profile,
         datasets=[f"{GAUSSIANS}:{m}" for m in reversed(_sizes(profile.quick))],
         methods=of_kind(SINGLE),
-        folds=lambda _: _draws(profile.quick),
+        folds=lambda _, quick: _draws(quick),
     )
 
 

@@ -119,7 +119,7 @@ def cells(
     datasets: Iterable[str],
     methods: Iterable[str],
     noises: Iterable[str] = (CLEAN,),
-    folds: Callable[[str], int],
+    folds: Callable[[str, bool], int],
     protocols: Iterable[str] | None = None,
 ) -> list[Task]:
     """Return the product of the axes, without protocols that a method takes no part in."""
@@ -133,5 +133,5 @@ def cells(
         for method in methods
         for protocol in get(method).protocols
         if protocols is None or protocol in protocols
-        for fold in range(folds(dataset))
+        for fold in range(folds(dataset, profile.quick))
     ]
