@@ -61,7 +61,7 @@ def test_pca_view_is_a_scikit_learn_transformer():
     ("name", "width"),
     [
         ("balance", 4), ("bankruptcy", 5), ("bupa", 5), ("german", 18), ("haberman", 3),
-        ("heart", 9), ("iris", 2), ("vote", 13), ("wine", 10),
+        ("heart", 9), ("hepatitis", 13), ("iris", 2), ("vote", 13), ("wine", 10),
     ],
 )  # fmt: skip
 def test_widths_of_the_papers_second_views(name, width, data_dir, monkeypatch):

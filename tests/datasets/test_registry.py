@@ -59,6 +59,16 @@ def test_mushroom_is_separable_one_hot():
     assert LinearSVC(C=10).fit(data.X, data.y).score(data.X, data.y) == 1.0
 
 
+def test_mushroom_in_numeric_codes_is_not_separable(data_dir):
+    from sklearn.svm import LinearSVC
+
+    rows = np.loadtxt(data_dir / "uci" / "agaricus-lepiota.data", delimiter=",", dtype=str)
+    codes = np.column_stack([np.unique(c, return_inverse=True)[1] for c in rows[:, 1:].T])
+    scaled = 2.0 * codes / np.maximum(codes.max(axis=0), 1) - 1.0
+    accuracy = LinearSVC(C=16).fit(scaled, rows[:, 0]).score(scaled, rows[:, 0])
+    assert 0.9 < accuracy < 0.97
+
+
 def test_missing_values():
     assert np.isnan(load("hepatitis").X).sum() == 167
     vote = load("vote").X

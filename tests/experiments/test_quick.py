@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from htsvm.cli import build_app
 from htsvm.experiments.catalogue import EXPERIMENTS
 from htsvm.experiments.isolation import DONE, SKIPPED
+from htsvm.experiments.losses import CURVES
 from htsvm.experiments.store import Store
 from htsvm.experiments.tasks import Profile
 
@@ -53,3 +55,10 @@ def test_empty_results_still_make_a_report():
         for experiment in EXPERIMENTS.values():
             blocks = experiment.sections(Results([], experiment.tasks(profile)), profile)
             assert all(html(block) and markdown(block) for block in blocks)
+
+
+def test_what_the_captions_of_the_losses_say():
+    s = np.linspace(-2.0, 4.0, 60_001)
+    ramp, truncated = CURVES["(d) ramp, ceiling 1"](s), CURVES["(f) hybrid truncated"].value(s)
+    assert np.all(truncated >= ramp - 1e-12)
+    assert np.max(truncated - ramp) == pytest.approx(5 / 36, abs=1e-6)

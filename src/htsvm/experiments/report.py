@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
@@ -119,26 +119,28 @@ KNOWN_GAPS = (
     "values; the choices made here are in the registry of methods and data sets.",
     "NSV of the paper mixes sample sizes (690 for LS-SVM on australian is all samples, not a "
     "training fold), and Pin-SVM has fewer support vectors there than its model allows.",
-    "Hepatitis: the paper's 93 to 98 % are out of reach of linear models here.",
 )
 
 
 def gaps(sections: list[Section]) -> list[Block]:
     """Return what could not be reproduced: what is known, and every marked cell."""
-    marked: Counter[tuple[str, str, str]] = Counter()
+    marked: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for section in sections:
         for cell in section.cells:
             if cell.status != DONE:
                 method = METHODS.get(cell.task.method)
                 label = method.label if method else cell.task.method
-                marked[(section.experiment.name, label, f"{cell.status}: {cell.reason}")] += 1
+                marked[label, f"{cell.status}: {cell.reason}"][section.experiment.name] += 1
     lines = [
-        f"{experiment}, {method}: {count} cell{'s' if count > 1 else ''} {reason}"
-        for (experiment, method, reason), count in sorted(marked.items())
+        f"{label}, {reason} ({', '.join(f'{name} {n}' for name, n in sorted(counts.items()))})"
+        for (label, reason), counts in sorted(marked.items())
     ]
     blocks: list[Block] = [Words(KNOWN_GAPS)]
     if lines:
-        blocks += [Words(("Cells without a result:",)), Words(tuple(lines))]
+        blocks += [
+            Words(("Cells without a result, and how many in which experiment:",)),
+            Words(tuple(lines)),
+        ]
     return blocks
 
 
