@@ -211,7 +211,7 @@ def test_report_is_one_self_contained_page(page):
     checker.feed(text)
     assert checker.open == []
     assert len(checker.ids) == len(set(checker.ids))
-    for part in ("two Gaussians", "best grid point by test score", "chosen by cross-validation",
+    for part in ("Two Gaussians", "best grid point by test score", "chosen by cross-validation",
                  "skipped", "htsvm.baselines", "process minutes"):  # fmt: skip
         assert part in text
     markdown = page.with_suffix(".md").read_text(encoding="utf-8")
@@ -234,5 +234,5 @@ def test_report_opens_without_a_console_error(page):
             capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert "two Gaussians" in done.stdout
+        assert "Two Gaussians" in done.stdout
         assert not re.findall(r".*CONSOLE.*", done.stderr)

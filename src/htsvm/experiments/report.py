@@ -73,12 +73,12 @@ def collect(store: Store, experiments: list[Experiment], profile: Profile) -> li
 def as_html(sections: list[Section], runs: dict[int, dict[str, str]], profile: Profile) -> str:
     """Return the page."""
     entries = "".join(
-        f"<li><a href='#{s.experiment.name}'>{escape(s.experiment.title)}</a> "
+        f"<li><a href='#{s.experiment.name}'>{escape(_heading(s.experiment))}</a> "
         f"<small>{escape(s.experiment.shows)}</small></li>"
         for s in sections
     )
     parts = "".join(
-        f"<section id='{s.experiment.name}'><h2>{escape(s.experiment.title)} "
+        f"<section id='{s.experiment.name}'><h2>{escape(_heading(s.experiment))} "
         f"<small>{escape(s.experiment.shows)}</small></h2>{''.join(map(html, s.blocks))}</section>"
         for s in sections
     )
@@ -101,7 +101,7 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     if profile.quick:
         parts.append(f"**{QUICK}**")
     for section in sections:
-        parts.append(f"## {section.experiment.title} ({section.experiment.shows})")
+        parts.append(f"## {_heading(section.experiment)} ({section.experiment.shows})")
         parts += map(markdown, section.blocks)
     parts += ["## What could not be reproduced", *map(markdown, gaps(sections))]
     parts += ["## How long it took", *map(markdown, costs(sections))]
@@ -158,6 +158,10 @@ def costs(sections: list[Section]) -> list[Block]:
     columns = ["cells", "process minutes", "longest cell (min)", "peak memory of a process (MB)"]
     note = "A cell runs in a process of its own, on one thread; several run at a time."
     return [Table("Cost", "experiment", columns, rows, better="", note=note, decimals=1)]
+
+
+def _heading(experiment: Experiment) -> str:
+    return experiment.title[:1].upper() + experiment.title[1:]
 
 
 def _environment(runs: dict[int, dict[str, str]], sections: list[Section]) -> str:
