@@ -16,7 +16,6 @@ if __name__ == "__main__":
 
 from benchmarks import (  # noqa: E402
     baselines,
-    machine,
     memory,
     multiclass,
     multiview,
@@ -30,6 +29,7 @@ from benchmarks import (  # noqa: E402
 from benchmarks.bars import Bar  # noqa: E402
 from benchmarks.plan import Plan  # noqa: E402
 from benchmarks.sets import SOURCES, select  # noqa: E402
+from htsvm.experiments import environment  # noqa: E402
 
 PARTS = {
     "speed": speed,
@@ -130,7 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
 def run_part(name: str, plan: Plan, folder: Path) -> None:
     """Measure one part and write its results."""
     plan.say(f"== {name}")
-    described = machine.describe()
+    described = environment.describe()
     part = PARTS[name]
     rows = part.run(plan)
     if not rows:

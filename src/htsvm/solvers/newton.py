@@ -46,6 +46,8 @@ REACH = 0.5
 # The penalty of a warm start, whose multipliers are nearly right.
 WARM_PENALTY = 8.0
 
+# Give up after so many rounds in a row that changed nothing.
+MOST_IDLE_ROUNDS = 5
 # Return to the lowest point seen if the end lies this share above it; what the rough rounds on the
 # way report is not exact to less.
 WORTH_RETURNING = 0.005
@@ -160,6 +162,7 @@ class _Run:
         self.reach = REACH
         self.xi = 1.0
         self.steps, self.unfinished = STEPS_PER_ROUND, 0
+        self.idle_rounds = 0
         self.weighed = False
         self.band = 0.0
 
@@ -291,7 +294,6 @@ class _Run:
         loss = self.problem.loss
         loss.slopes(self.it.q, self.problem.penalty, self.it.weights)
         previous_lag, previous = math.inf, math.inf
-        stalled = 0
         patience = ROUGH if math.isinf(loss.weak_convexity) else math.inf
         while not self._out_of_rounds():
             lag = self._round(loss, tol, patience)
@@ -303,9 +305,6 @@ class _Run:
             if self.weighed:
                 patience = max(0.5 * patience, tol)
                 self.band += tol
-            stalled = stalled + 1 if self.last.steps == 0 and self.residual > tol else 0
-            if stalled > 5:
-                return False
             previous_lag = self._adapt_penalty(lag, previous_lag, tol)
             previous = objective
         return False
@@ -328,7 +327,8 @@ class _Run:
         return lag
 
     def _out_of_rounds(self) -> bool:
-        return len(self.history.get("iteration", ())) >= self.options.max_iter
+        used_up = len(self.history.get("iteration", ())) >= self.options.max_iter
+        return used_up or self.idle_rounds > MOST_IDLE_ROUNDS
 
     # --------------------------------------------------------------------------- one round
 
@@ -365,7 +365,15 @@ class _Run:
         lag = self.last.multiplier_change / self.xi / closing.unit(problem.C)
         self.residual = max(self._gradient_residual(), complementarity)
         self._record(loss, complementarity, closing.loss)
+        self._watch_progress()
         return lag
+
+    def _watch_progress(self) -> None:
+        """Count the rounds in a row that changed nothing, though not all is well."""
+        last_two = self.history["objective"][-2:]
+        idle = self.last.steps == 0 or (not self.last.finished and last_two[0] == last_two[-1])
+        idle = idle and len(last_two) == 2 and self.residual > self.options.tol
+        self.idle_rounds = self.idle_rounds + 1 if idle else 0
 
     def _adapt_steps(self) -> None:
         """Take more steps next time if two rounds have run out of them."""
