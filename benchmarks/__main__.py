@@ -15,6 +15,7 @@ if __name__ == "__main__":
         os.environ[variable] = THREADS
 
 from benchmarks import (  # noqa: E402
+    baselines,
     machine,
     memory,
     multiview,
@@ -31,6 +32,7 @@ from benchmarks.sets import SOURCES, select  # noqa: E402
 
 PARTS = {
     "speed": speed,
+    "baselines": baselines,
     "path": path,
     "memory": memory,
     "startup": startup,

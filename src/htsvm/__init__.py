@@ -14,6 +14,7 @@ __all__ = [
     "IgnoredClassWarning",
     "SampleStatus",
     "__version__",
+    "baselines",
     "certify",
     "ht_path",
     "show_versions",
@@ -26,4 +27,8 @@ def __getattr__(name: str) -> Any:
         from htsvm.svm import HTSVCCV
 
         return HTSVCCV
+    if name == "baselines":
+        from importlib import import_module
+
+        return import_module("htsvm.baselines")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

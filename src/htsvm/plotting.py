@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.losses import Hinge, HybridTruncated, Loss
+from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Loss, Pinball, Ramp, ZeroOne
 from htsvm.optimality import SampleStatus
 
 __all__ = [
@@ -35,8 +35,8 @@ def plot_losses(losses: Mapping[str, Curve] | Iterable[Loss] | None = None, ax: 
     Parameters
     ----------
     losses : mapping of names to losses or functions, or iterable of losses, optional
-        What to draw. By default the hinge, squared hinge and logistic losses beside the hybrid
-        truncated loss with caps 1 and 2.
+        What to draw. By default the six losses of the paper's first figure: hinge, pinball, least
+        squares, ramp, 0/1 and hybrid truncated.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -314,10 +314,11 @@ def _named(losses: Mapping[str, Curve] | Iterable[Loss] | None) -> dict[str, Cur
     if losses is None:
         return {
             "hinge": Hinge(),
-            "squared hinge": lambda s: np.square(np.maximum(s, 0.0)),
-            "logistic": lambda s: np.logaddexp(0.0, s - 1.0),
-            "hybrid truncated, cap 2": HybridTruncated(cap=2.0),
-            "hybrid truncated, cap 1": HybridTruncated(),
+            "pinball, tau 0.5": Pinball(0.5),
+            "least squares": LeastSquares(),
+            "ramp, ceiling 2": Ramp(2.0),
+            "0/1": ZeroOne(),
+            "hybrid truncated": HybridTruncated(),
         }
     if isinstance(losses, Mapping):
         return dict(losses)

@@ -163,9 +163,9 @@ def test_slow_works_get_fewer_repeats():
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([], ["speed", "path", "memory", "startup", "quality"]),
-        (["--quick"], ["speed", "path", "memory", "startup"]),
-        (["--no-quality"], ["speed", "path", "memory", "startup"]),
+        ([], ["speed", "baselines", "path", "memory", "startup", "quality"]),
+        (["--quick"], ["speed", "baselines", "path", "memory", "startup"]),
+        (["--no-quality"], ["speed", "baselines", "path", "memory", "startup"]),
         (["--only", "memory,quality"], ["memory", "quality"]),
         (["--only", "speed", "--quality"], ["speed", "quality"]),
     ],

@@ -22,7 +22,7 @@ from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
 from htsvm.solvers import ADMM, Newton, Problem, Solver
 from htsvm.svm._problems import binary_problems, weigh_classes
-from htsvm.svm.base import _joined_history, _seed
+from htsvm.svm.base import _joined_history, seed_of
 
 
 class MultiViewHTSVC(BaseMultiViewSVC):
@@ -283,7 +283,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
             return spaces, None
         structure: Structure = memory.cache(find_structure)(
             [space.coordinates for space in spaces], codes, weights,
-            targets=tuple(np.flatnonzero(strength > 0.0).tolist()), seed=_seed(self.random_state),
+            targets=tuple(np.flatnonzero(strength > 0.0).tolist()), seed=seed_of(self.random_state),
         )  # fmt: skip
         return spaces, structure
 

@@ -13,6 +13,7 @@ from htsvm.linalg import Operator
 from htsvm.losses import Loss
 from htsvm.optimality._inputs import Point, check_point
 from htsvm.optimality._samples import Samples
+from htsvm.optimality.duality import duality_gap
 from htsvm.optimality.second_order import Verdict
 
 # How many rows are looked at to estimate the size of rounding errors.
@@ -42,6 +43,9 @@ class Certificate:
     objective, trivial_objective, convex_objective : float
         The objective here, at the best constant classifier, and at the solution of the convex
         start (NaN where nobody filled it in).
+    duality_gap : float
+        For a convex loss, a bound on how far the objective is above its minimum; NaN for others.
+        `relative_duality_gap` is its share of the objective.
     local_minimizer : {"yes", "no", "undecided"}
         The second-order verdict.
     curvature : float
@@ -75,6 +79,7 @@ class Certificate:
     on_margin: float
     feasibility: float = 0.0
     convex_objective: float = float("nan")
+    duality_gap: float = float("nan")
     local_minimizer: str = "undecided"
     curvature: float = float("nan")
     escape_direction: Array | None = None
@@ -86,6 +91,11 @@ class Certificate:
     def residual(self) -> float:
         """The largest of the four residuals."""
         return max(self.stationarity, self.balance, self.feasibility, self.prox_residual)
+
+    @property
+    def relative_duality_gap(self) -> float:
+        """The duality gap as a share of the objective."""
+        return self.duality_gap / self.objective if self.objective > 0.0 else self.duality_gap
 
     @property
     def certified(self) -> bool:
@@ -111,6 +121,9 @@ class Certificate:
         ]
         if not math.isnan(self.convex_objective):
             lines.append(("  convex start", f"{self.convex_objective:.8g}"))
+        if not math.isnan(self.duality_gap):
+            share = f"{self.duality_gap:.2e}  ({self.relative_duality_gap:.1e} of the objective)"
+            lines.append(("  duality gap", share))
         lines.append(("support vectors", f"{self.n_support}"))
         lines += [(f"  {name.replace('_', ' ')}", str(k)) for name, k in self.counts.items()]
         return lines + [("note", note) for note in self.notes]
@@ -139,7 +152,8 @@ def certify(
 ) -> Certificate:
     """Certify a point of min w'Rw/2 + sum_i C weight_i loss(1 - y_i (x_i'w + b)).
 
-    One product with X, one with its transpose, and the rows that decide the second order.
+    One product with X, one with its transpose (two for a convex loss, for the duality gap), and
+    the rows that decide the second order.
 
     Parameters
     ----------
@@ -165,7 +179,8 @@ def certify(
     nu : float, optional
         The nu of the prox residual. By default half of the weak-convexity limit
         ``1 / (weak_convexity * C)``, below which the prox is single-valued and continuous; for a
-        convex loss 1 / C.
+        convex loss 1 / C. Losses with a concave kink or a jump (`Ramp`, `ZeroOne`) have no such
+        limit: there a sample near it gets a smaller nu of its own (`Loss.reference_step`).
     tol : float, default=1e-3
         The residual up to which the point counts as stationary.
     second_order : bool, default=True
@@ -236,8 +251,8 @@ def _certify(
 ) -> Certificate:
     q = _violations(point)
     gradient, signed_sum = _gradient(point)
-    reference = _default_nu(point)
-    samples = Samples(point, q, reference, on_margin)
+    reference = point.loss.unit_step / point.C
+    samples = Samples(point, q, on_margin)
     n_support = int(np.count_nonzero(point.psi))
     scale = 1.0 + samples.norm
     stationarity = float(np.linalg.norm(gradient)) / (1.0 + float(np.linalg.norm(point.w)))
@@ -252,13 +267,15 @@ def _certify(
     if stationary and second_order:
         verdict = samples.verdict(max_dimension)
     status = samples.status()
+    objective = point.regularizer.energy(point.w) + point.loss.total(q, point.penalty)
     return Certificate(
         stationarity=stationarity,
         balance=balance,
         prox_residual=prox_residual,
         nu=reference if nu is None else float(nu),
         nu_max=samples.largest_nu() if stationary else 0.0,
-        objective=point.regularizer.energy(point.w) + point.loss.total(q, point.penalty),
+        objective=objective,
+        duality_gap=duality_gap(point, objective),
         trivial_objective=_trivial_objective(point),
         n_support=n_support,
         tol=tol,
@@ -288,18 +305,12 @@ def _gradient(point: Point) -> tuple[Array, float]:
     return point.regularizer.dot(point.w) + transposed, signed_sum
 
 
-def _default_nu(point: Point) -> float:
-    rho = point.loss.weak_convexity
-    return (0.5 / rho if rho > 0.0 else 1.0) / point.C
-
-
 def _trivial_objective(point: Point) -> float:
-    """Return the objective of the best constant classifier: w = 0, b = 1 or -1 (0 if fixed)."""
+    """Return the objective of the best constant classifier: w = 0 and the best b (0 if fixed)."""
     if not point.fit_intercept:
         return float(point.loss.value(1.0)) * float(point.penalty.sum())
     positive = float(point.penalty[point.y > 0].sum())
-    negative = float(point.penalty.sum()) - positive
-    return min(positive, negative) * float(point.loss.value(2.0))
+    return point.loss.best_constant(positive, float(point.penalty.sum()) - positive)[0]
 
 
 def _rounding_floor(point: Point, n_support: int, scale: float) -> float:

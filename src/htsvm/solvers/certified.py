@@ -9,7 +9,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.optimality import Certificate, certify
-from htsvm.solvers.problem import Problem, SolverResult, Start
+from htsvm.solvers.problem import Problem, SolverResult, Start, continued
 
 # How often a stationary point that is no minimiser is left along a direction of descent.
 ESCAPES = 3
@@ -62,7 +62,7 @@ def solve_certified(
         if lower is None:
             break
         finer = replace(solver, tol=0.1 * solver.tol)
-        better = _continued(result, finer.solve(problem, start=lower))
+        better = continued(result, finer.solve(problem, start=lower))
         if not better.objective < result.objective:
             break
         result = better
@@ -111,24 +111,3 @@ def _lower_point(
     if best_step == 0.0:
         return None
     return result.coef + best_step * dw, result.intercept + best_step * db, result.multipliers
-
-
-def _continued(first: SolverResult, second: SolverResult) -> SolverResult:
-    """Return `second` with the work and the history of `first` in front of its own."""
-    history: dict[str, list[Any]] = {}
-    for name, column in first.history.items():
-        more = second.history.get(name, [])
-        if name == "iteration":
-            more = [value + len(column) for value in more]
-        elif name in ("passes", "seconds") and column:
-            more = [value + column[-1] for value in more]
-        history[name] = column + more
-    return replace(
-        second,
-        history=history,
-        n_iter=first.n_iter + second.n_iter,
-        passes=first.passes + second.passes,
-        convex_objective=first.convex_objective,
-        seconds={k: v + second.seconds.get(k, 0.0) for k, v in first.seconds.items()},
-        notes=first.notes + second.notes,
-    )

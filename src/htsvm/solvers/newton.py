@@ -54,8 +54,9 @@ Callback = Callable[[dict[str, Any]], None]
 class Newton:
     """Majorisation with a semismooth Newton method on the augmented Lagrangian.
 
-    A loss ``g(max(s, 0))`` with concave g lies below the hinge loss with weights ``C g'(h_i)`` that
-    touches it at the current violations h_i. Each round takes a few Newton steps on that weighted
+    A loss ``g(max(s, 0))`` with concave g, less a linear part if it has a tilt, lies below the
+    hinge loss with weights ``C g'(h_i)``, tilted alike, that touches it at the current violations
+    h_i. Each round takes a few Newton steps on that weighted
     hinge problem, updates the multipliers, and weighs anew; samples beyond the cap get weight zero
     and leave. The truncation is not switched on at once: the convex problem (no cap) comes first,
     on a sample of the rows if there are many, then the loss stretched to 8, 4, ... times its
@@ -97,6 +98,7 @@ class Newton:
             are guessed from the violations.
         """
         require(problem.loss, self.requires, "solver 'newton'")
+        problem = problem.tilted()
         rng = np.random.default_rng(self.random_state)
         with single_threaded_blas(problem.operator):
             best = _Run(problem, self, rng).go(start)
@@ -152,6 +154,8 @@ class _Run:
         self.best: tuple[float, Array, float] = (math.inf, np.zeros(0), 0.0)
         self.reach = REACH
         self.xi = 1.0
+        self.weighed = False
+        self.band = 0.0
 
     def go(self, start: Start | None, restart: bool = False) -> SolverResult:
         m, n = self.problem.operator.shape
@@ -166,7 +170,8 @@ class _Run:
         else:
             w, b, psi = start
             w = np.array(w, dtype=np.float64)
-            alpha = np.zeros(m) if psi is None else np.negative(psi)
+            tilt = self.problem.loss.tilt * self.problem.penalty
+            alpha = np.zeros(m) if psi is None else np.maximum(tilt - psi, 0.0)
             self.it = Iterate(w, float(b), self.problem.violations(w, b), alpha, np.empty(m))
             if psi is None:
                 self._guess_multipliers(2.0 * n / m)
@@ -239,7 +244,7 @@ class _Run:
         """Start from the convex solution of a problem with exponential random weights."""
         problem = self.problem
         noise = self.rng.exponential(size=problem.n_samples)
-        varied = replace(problem, penalty=problem.penalty * noise)
+        varied = replace(problem, penalty=problem.penalty * noise, linear=None)
         run = _Run(varied, replace(self.options, callback=None), self.rng)
         self.it = run.go_convex()
         top = float(problem.loss.profile_slope(0.0))
@@ -266,12 +271,17 @@ class _Run:
         loss.slopes(self.it.q, self.problem.penalty, self.it.weights)
         previous_lag, previous = math.inf, math.inf
         stalled = 0
+        patience = ROUGH if math.isinf(loss.weak_convexity) else math.inf
         while not self._out_of_rounds():
-            lag = self._round(loss, tol)
+            lag = self._round(loss, tol, patience)
             objective = self.history["objective"][-1]
             gain = previous - objective
-            if self.residual <= tol and gain <= OBJECTIVE_SHARE * tol * abs(objective):
+            settled = self.weighed and self.residual <= tol
+            if settled and gain <= OBJECTIVE_SHARE * tol * abs(objective):
                 return True
+            if self.weighed:
+                patience = max(0.5 * patience, tol)
+                self.band += tol
             stalled = stalled + 1 if self.last.steps == 0 and self.residual > tol else 0
             if stalled > 5:
                 return False
@@ -301,9 +311,12 @@ class _Run:
 
     # --------------------------------------------------------------------------- one round
 
-    def _round(self, loss: Loss | None, goal: float) -> float:
-        """Run one round, weigh anew for `loss`, record; return how much the multipliers moved."""
-        it, problem = self.it, self.problem
+    def _round(self, loss: Loss | None, goal: float, patience: float = math.inf) -> float:
+        """Run one round, weigh anew for `loss`, record; return how much the multipliers moved.
+
+        The weights stay as they are while the residual that they leave is above `patience`.
+        """
+        it = self.it
         self.last = self.rounds.run(
             it,
             self.xi,
@@ -317,19 +330,47 @@ class _Run:
             self.reach *= 2.0
         else:
             self.reach = max(0.5 * self.reach, REACH)
-        curvature = 0.0
-        if loss is not None:
-            loss.slopes(it.q, problem.penalty, it.weights)
-            curvature = loss.weak_convexity
-        nu = 0.5 / curvature if curvature > 0.0 else 1.0
-        gap, size = kernels.active.natural_residual(it.q, it.alpha, it.weights, problem.penalty, nu)
-        unit = math.sqrt(problem.C) + math.sqrt(size)
-        # In the curved part of the loss the prox doubles an error of the multiplier.
-        complementarity = (2.0 if curvature > 0.0 else 1.0) * math.sqrt(gap) / unit
+        self.weighed = loss is not None
+        if math.isfinite(patience):
+            complementarity, _ = self._complementarity(loss)
+            self.weighed = max(self._gradient_residual(), complementarity) <= patience
+        if loss is not None and self.weighed:
+            self._weigh(loss)
+        complementarity, unit = self._complementarity(loss)
         lag = self.last.multiplier_change / self.xi / unit
-        self.residual = max(self.last.stationarity, self.last.balance, complementarity)
+        self.residual = max(self._gradient_residual(), complementarity)
         self._record(loss, complementarity)
         return lag
+
+    def _weigh(self, loss: Loss) -> None:
+        """Set the weights to the slopes of the loss at the violations.
+
+        Where the slope jumps, samples within a narrow band around the jump keep the weight they
+        have: either is right to within the width of the band, and inexact rounds would move them
+        in and out for ever.
+        """
+        it = self.it
+        kept: Array | slice = slice(0, 0)
+        if math.isinf(loss.weak_convexity) and self.band > 0.0:
+            kept = np.flatnonzero(np.abs(it.q - loss.cap) <= self.band)
+        before = it.weights[kept].copy()
+        loss.slopes(it.q, self.problem.penalty, it.weights)
+        it.weights[kept] = before
+
+    def _gradient_residual(self) -> float:
+        return max(self.last.stationarity, self.last.balance)
+
+    def _complementarity(self, loss: Loss | None) -> tuple[float, float]:
+        """Return the residual of the prox condition for the weights in force, and its unit."""
+        it, problem = self.it, self.problem
+        nu, doubled = 1.0, 1.0
+        if loss is not None:
+            nu = loss.unit_step
+            # In the curved part of the loss the prox doubles an error of the multiplier.
+            doubled = 2.0 if 0.0 < loss.weak_convexity < math.inf else 1.0
+        gap, size = kernels.active.natural_residual(it.q, it.alpha, it.weights, problem.penalty, nu)
+        unit = math.sqrt(problem.C) + math.sqrt(size)
+        return doubled * math.sqrt(gap) / unit, unit
 
     def _record(self, loss: Loss | None, complementarity: float) -> None:
         problem, it, last = self.problem, self.it, self.last
@@ -368,7 +409,7 @@ class _Run:
         return SolverResult(
             coef=it.w,
             intercept=it.b,
-            multipliers=-it.alpha,
+            multipliers=problem.loss.tilt * problem.penalty - it.alpha,
             objective=problem.objective(it.w, it.q),
             convex_objective=self.convex_objective,
             converged=converged,

@@ -7,9 +7,10 @@ function
 
     F(w, b) = w'Rw/2 + sum_i m_i(q_i),   m_i'(q_i) = clip(alpha_i + xi p_i q_i, 0, c_i) =: s_i,
 
-with gradient (R w - X'(y * s), -y's) and generalised Hessian R + xi * sum_J p_i (x, 1)(x, 1)' over
-the samples J whose s_i is strictly inside its bounds. F is piecewise quadratic, so Newton's method
-with a line search ends after finitely many steps; then alpha <- s is the multiplier step.
+with gradient (R w - X'(y * s), -y's), plus `Problem.linear` for a loss with a tilt, and generalised
+Hessian R + xi * sum_J p_i (x, 1)(x, 1)' over the samples J whose s_i is strictly inside its bounds.
+F is piecewise quadratic, so Newton's method with a line search ends after finitely many steps; then
+alpha <- s is the multiplier step.
 """
 
 from __future__ import annotations
@@ -225,6 +226,8 @@ class _Inner:
         pull, total = self.problem.operator.signed_tdot(self.problem.y, self.s, share)
         self.clock.passes += time.perf_counter() - began
         own = problem.regularizer.dot(self.w)
+        if problem.linear is not None:
+            pull, total = pull - problem.linear[:-1], total - float(problem.linear[-1])
         grad_w = own - pull
         grad_b = -total if problem.fit_intercept else 0.0
         mass = report.support_penalty / problem.C
@@ -251,7 +254,7 @@ class _Inner:
             return False
         self.problem.operator.signed_dot(self.problem.y, dw, db, self.delta)
         searched = time.perf_counter()
-        t = self._line_search(xi, dw, slope)
+        t = self._line_search(xi, dw, db, slope)
         self.w += t * dw
         self.b += t * db
         kernels.active.add_scaled(self.q, self.delta, -t)
@@ -260,13 +263,15 @@ class _Inner:
         self.clock.searches += time.perf_counter() - searched
         return True
 
-    def _line_search(self, xi: float, dw: Array, slope: float) -> float:
+    def _line_search(self, xi: float, dw: Array, db: float, slope: float) -> float:
         """Find a step where the derivative along the direction has all but vanished.
 
         The derivative is non-decreasing and piecewise linear in the step, so a Newton iteration
         on it, kept inside a bracket, needs a pass or two over the vectors and none over X.
         """
         linear = float(dw @ self.problem.regularizer.dot(self.w))
+        if self.problem.linear is not None:
+            linear += float(dw @ self.problem.linear[:-1]) + db * float(self.problem.linear[-1])
         square = 2.0 * self.problem.regularizer.energy(dw)
         low, high, slope_low, slope_high = 0.0, math.inf, slope, math.nan
         t = 1.0

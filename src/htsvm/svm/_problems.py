@@ -82,11 +82,12 @@ def binary_problems(
     C: float,
     loss: Loss,
     fit_intercept: bool,
+    balanced: bool = True,
 ) -> list[Problem]:
     """Return the binary problems of a fit: one for two classes, else one per class.
 
-    Those against the rest are balanced by the weight of the two sides, before the `factors` of the
-    classes are applied.
+    If `balanced`, those against the rest are balanced by the weight of the two sides, before the
+    `factors` of the classes are applied.
     """
     operator = as_operator(X)
     regularizer = Quadratic(None, operator.shape[1])
@@ -95,7 +96,7 @@ def binary_problems(
     for k in range(n_classes) if n_classes > 2 else (1,):
         side = (codes == k).astype(np.intp)
         total = weights_of_classes
-        if n_classes > 2:
+        if n_classes > 2 and balanced:
             balance = weigh_classes("balanced", np.arange(2), side, weights)
             total = _times(total, balance, side)
         problems.append(

@@ -1,4 +1,4 @@
-"""What linear classifiers with a truncated loss have in common: everything but the loss."""
+"""What linear classifiers have in common: everything but the loss and the solver."""
 
 from __future__ import annotations
 
@@ -32,8 +32,14 @@ Fitted = tuple[SolverResult, Certificate]
 class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier fitted as one binary problem, or one per class against the rest.
 
-    Subclasses add the loss: `_loss`, and its parameters to ``__init__``.
+    Subclasses add the loss: `_loss`, and its parameters to ``__init__``; and the solver: `_solver`.
     """
+
+    # A bounded loss finds it cheap to give up a small class, so each class is by default fitted
+    # against a rest of the same weight. Convex losses do without.
+    _balanced_rest: ClassVar[bool] = True
+    # The parameter that says from where on samples are ignored, if there is one.
+    _cap_name: ClassVar[str | None] = "cap"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
@@ -108,8 +114,9 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         problems = binary_problems(
             X, len(classes), codes, weights, factors,
             C=self._penalty(), loss=self._loss(), fit_intercept=bool(self.fit_intercept),
+            balanced=self._balanced_rest,
         )  # fmt: skip
-        starts = self._warm_starts(classes, X.shape)
+        starts = self._warm_starts(classes, problems)
         solver = self._solver()
         fitted: list[Fitted] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(solve_certified)(problem, solver, start=start)
@@ -178,37 +185,41 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"without weight are {empty!r}."
                 )
 
-    def _warm_starts(self, classes: Array, shape: tuple[int, int]) -> list[Any]:
+    def _warm_starts(self, classes: Array, problems: list[Problem]) -> list[Any]:
         """Return the starts of the binary problems: the last solution, or None for cold ones."""
-        count = 1 if len(classes) == 2 else len(classes)
+        count, (m, n) = len(problems), problems[0].operator.shape
         if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")):
             return [None] * count
-        if self.coef_.shape != (count, shape[1]) or not np.array_equal(self.classes_, classes):
+        if self.coef_.shape != (count, n) or not np.array_equal(self.classes_, classes):
             return [None] * count
-        same_size = len(self.sample_status_) == shape[0]
+        same_size = len(self.sample_status_) == m
         starts = []
-        for k in range(count):
+        for k, problem in enumerate(problems):
             psi = None
             if same_size:
-                psi = np.zeros(shape[0])
-                psi[self.support_] = -np.abs(self.dual_coef_[k])
+                psi = np.zeros(m)
+                psi[self.support_] = -self.dual_coef_[k] * problem.y[self.support_]
             starts.append((self.coef_[k], float(self.intercept_[k]), psi))
         return starts
 
+    def _progress(self) -> _Progress | None:
+        """Return what prints a line per iteration, if that was asked for."""
+        return _Progress(type(self).__name__) if self.verbose else None
+
     def _named_solver(self, solver: Any) -> Solver:
         """Return the solver for a name, or the given solver, with this estimator's options."""
-        progress = _Progress(type(self).__name__) if self.verbose else None
+        progress = self._progress()
         if solver == "newton" or isinstance(solver, Newton):
             base = Newton() if isinstance(solver, str) else solver
             return replace(
                 base,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                n_restarts=self.n_restarts,
-                random_state=_seed(self.random_state),
+                n_restarts=getattr(self, "n_restarts", 0),
+                random_state=seed_of(self.random_state),
                 callback=progress or base.callback,
             )
-        if self.n_restarts:
+        if getattr(self, "n_restarts", 0):
             raise ValueError(
                 f"n_restarts={self.n_restarts} needs solver='newton'; {solver!r} has no restarts."
             )
@@ -297,7 +308,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if constant:
             text += ": the lowest objective found is that of a constant classifier (coef_ = 0)"
         advice = [] if self.class_weight == "balanced" else ["class_weight='balanced'"]
-        advice += ["a larger C", "a larger cap"]
+        advice += ["a larger C"] + ([f"a larger {self._cap_name}"] if self._cap_name else [])
         warnings.warn(f"{text}. Try {', '.join(advice)}.", IgnoredClassWarning, stacklevel=5)
 
 
@@ -315,7 +326,7 @@ class _Progress:
         )
 
 
-def _seed(random_state: Any) -> int:
+def seed_of(random_state: Any) -> int:
     """Return a seed; always the same one for None, so that fits can be repeated."""
     if random_state is None or isinstance(random_state, Integral):
         return int(random_state or 0)
