@@ -99,7 +99,8 @@ class Alternation(Generic[Point]):
         fixed = fixed_weights(self.view_weights, self.view_names)
         weights = np.full(V, 1.0 / V) if fixed is None else fixed
         alpha = None if self.smoothness == "auto" else float(self.smoothness)
-        point, history = None, {}
+        point: Point | None = None
+        history: dict[str, list[Any]] = {}
         for number in range(1, self.max_rounds + 1):
             point = self.classifiers.solve(weights, point)
             costs = self.classifiers.costs(point)
@@ -127,5 +128,6 @@ class Alternation(Generic[Point]):
                 break
             if number < self.max_rounds:
                 weights = wanted
-        assert point is not None and alpha is not None
+        assert point is not None
+        assert alpha is not None
         return Ended(point, weights, alpha, objective, change, history)

@@ -170,8 +170,8 @@ def _kernel_space(
 
 
 def _evaluated(kernel: Callable[[Any, Any], Array], X: Any, Z: Any) -> Array:
-    K = kernel(X, Z)
-    K = np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+    values: Any = kernel(X, Z)
+    K: Array = np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
     if K.shape != (X.shape[0], Z.shape[0]):
         raise ValueError(
             f"kernel must return a matrix of shape {(X.shape[0], Z.shape[0])} for that many rows, "

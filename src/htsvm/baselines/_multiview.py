@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from htsvm.baselines._kernel_space import KERNELS, KernelSpace, Space, coordinat
 from htsvm.exceptions import DroppedViewWarning
 from htsvm.losses import Hinge
 from htsvm.multiview.base import BaseMultiViewSVC
+from htsvm.multiview.structure import Structure
 from htsvm.multiview.views import is_view_collection
 from htsvm.svm._problems import binary_problems, weigh_classes
 from htsvm.svm.base import _joined_history
@@ -65,6 +65,27 @@ class BinaryFit:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What all binary problems of a fit share.
+
+    Attributes
+    ----------
+    spaces : list of Space
+        The views in coordinates.
+    structure : Structure, optional
+        Their clusters.
+    """
+
+    spaces: list[Space]
+    structure: Structure | None = None
+
+    @property
+    def coordinates(self) -> list[Any]:
+        """The views."""
+        return [space.coordinates for space in self.spaces]
+
+
 class MultiViewBaseline(BaseMultiViewSVC):
     """A classifier with one linear (or kernel) function per view.
 
@@ -80,17 +101,15 @@ class MultiViewBaseline(BaseMultiViewSVC):
     _pair: ClassVar[bool] = False
 
     @abstractmethod
-    def _binary(self, spaces: list[Any], y: Array, factors: Array, codes: Array) -> BinaryFit:
+    def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
         """Solve one binary problem.
 
         Parameters
         ----------
-        spaces : list of Space
+        prepared : Prepared
             The views in coordinates.
         y, factors : ndarrays of shape (n_samples,)
             Labels in {-1, +1}, and the weight of each sample.
-        codes : ndarray of shape (n_samples,)
-            The classes, of which there may be more than two.
         """
 
     def _validated_data(self, X: Any, y: Any) -> tuple[list[Any], Array]:
@@ -110,12 +129,11 @@ class MultiViewBaseline(BaseMultiViewSVC):
             )
         return views, y
 
-    def _spaces(self, views: list[Any], weights: Array | None) -> list[Space]:
+    def _prepared(self, views: list[Any], codes: Array, weights: Array | None) -> Prepared:
         """Return the views in coordinates."""
-        kernel, gamma = getattr(self, "kernel", "linear"), getattr(self, "gamma", "scale")
-        if self._pair and views[0] is views[1] and isinstance(kernel, (str, Callable)):
-            return coordinate_spaces(views[:1], weights, kernel, gamma, self.view_names_[:1]) * 2
-        return coordinate_spaces(views, weights, kernel, gamma, self.view_names_)
+        return Prepared(
+            coordinate_spaces(views, weights, self.kernel, self.gamma, self.view_names_)
+        )
 
     def _fit_checked(
         self, views: list[Any], classes: Array, codes: Array, weights: Array | None
@@ -130,22 +148,22 @@ class MultiViewBaseline(BaseMultiViewSVC):
             same = all(view is views[0] for view in views)
             views = [views[0][kept]] * len(views) if same else [view[kept] for view in views]
             codes, weights = codes[kept], None if weights is None else weights[kept]
-        spaces = self._spaces(views, weights)
+        prepared = self._prepared(views, codes, weights)
         problems = binary_problems(
             views[0], len(classes), codes, weights, factors, C=1.0, loss=Hinge(),
             fit_intercept=True, balanced=self._balanced_rest,
         )  # fmt: skip
         fits: list[BinaryFit] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._binary)(spaces, one.y.astype(np.float64), one.penalty, codes)
+            delayed(self._binary)(prepared, one.y.astype(np.float64), one.penalty)
             for one in problems
         )
         self.classes_ = classes
-        self._store_fits(fits, spaces, kept)
+        self._store_fits(fits, prepared.spaces, kept)
         self._warn_of(fits)
 
     # -------------------------------------------------------------------------- after the fit
 
-    def _store_fits(self, fits: list[BinaryFit], spaces: list[Space], kept: Array) -> None:
+    def _store_fits(self, fits: list[Any], spaces: list[Space], kept: Array) -> None:
         coefs = [
             np.vstack([space.lift(fit.coefs[v]) for fit in fits]) for v, space in enumerate(spaces)
         ]
@@ -153,12 +171,13 @@ class MultiViewBaseline(BaseMultiViewSVC):
         self._store_decision(
             coefs, np.array([f.intercepts for f in fits]), np.array([f.weights for f in fits])
         )
-        self.certificate_ = [fit.certificate for fit in fits]
+        self.certificate_: Any = [fit.certificate for fit in fits]
         self.objective_ = np.array([fit.certificate.objective for fit in fits])
         self.n_iter_ = max(fit.n_iter for fit in fits)
         self.history_ = _joined_history(fits)
-        if all(fit.support is not None for fit in fits):
-            self.support_ = kept[np.any([fit.support for fit in fits], axis=0)]
+        supports = [fit.support for fit in fits if fit.support is not None]
+        if supports:
+            self.support_ = kept[np.any(supports, axis=0)]
         for name in fits[0].extra:
             values = [fit.extra[name] for fit in fits]
             setattr(self, name, np.array(values))
@@ -225,7 +244,7 @@ class MultiViewBaseline(BaseMultiViewSVC):
             return linear
         views = dict(zip(self.view_names_, self._views_of(X), strict=True))
         self._complain_of_missing([name for name, view in views.items() if view is None])
-        scores = self._view_scores(list(views.values()), weighted=True).sum(axis=1)
+        scores: Array = self._view_scores(list(views.values()), weighted=True).sum(axis=1)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def _view_scores(self, views: list[Any], *, weighted: bool) -> Array:
@@ -233,7 +252,8 @@ class MultiViewBaseline(BaseMultiViewSVC):
             view if space is None or view is None else space.features(view)
             for view, space in zip(views, self._kernel_spaces, strict=True)
         ]
-        return super()._view_scores(features, weighted=weighted)
+        scores: Array = super()._view_scores(features, weighted=weighted)
+        return scores
 
 
 __all__ = ["KERNELS", "KERNEL_RULES", "BinaryFit", "MultiViewBaseline"]

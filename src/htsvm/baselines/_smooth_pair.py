@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
 from htsvm.baselines._certificates import GradientCertificate
-from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline
+from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
 from htsvm.multiview.parameters import per_view
 from htsvm.solvers.coupled_smooth import SmoothDescent, SmoothLoss, SmoothProblem
 from htsvm.svm.base import seed_of
@@ -44,11 +44,11 @@ class SmoothPair(MultiViewBaseline):
         """Return the factors of the regularisers, which also weigh the decision."""
         return np.ones(2)
 
-    def _binary(self, spaces: list[Any], y: Array, factors: Array, codes: Array) -> BinaryFit:
+    def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
         C = per_view("C", self.C, self.view_names_)
         scales = self._scales()
         problem = SmoothProblem(
-            [space.coordinates for space in spaces], y, np.outer(C, factors), self.D * factors,
+            prepared.coordinates, y, np.outer(C, factors), self.D * factors,
             scales, self._smooth_loss(), bool(self.fit_intercept),
         )  # fmt: skip
         result = SmoothDescent(

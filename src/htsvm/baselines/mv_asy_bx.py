@@ -24,9 +24,9 @@ class MvASYBX(SmoothPair):
         \text{subject to}\quad y_i f_v(x_i) \ge 1 - \xi_{v,i}, \quad \xi \ge 0, \qquad
         L(t) = \tfrac1\lambda \Bigl(1 - \frac1{1 + \lambda b (e^{a t} - a t - 1)}\Bigr),
 
-    with :math:`f_v(x) = w_v^\top x_v + b_v`. The decision is :math:`\tfrac12 (f_A + f_B)`. For a > 0
-    violations of the positive class, the second in `classes_`, cost exponentially more, those of
-    the negative class linearly more, up to :math:`1/\lambda` both.
+    with :math:`f_v(x) = w_v^\top x_v + b_v`. The decision is :math:`\tfrac12 (f_A + f_B)`. For
+    a > 0 violations of the positive class, the second in `classes_`, cost exponentially more, those
+    of the negative class linearly more, up to :math:`1/\lambda` both.
 
     Parameters
     ----------
@@ -72,8 +72,9 @@ class MvASYBX(SmoothPair):
 
     References
     ----------
-    J. Tang, H. He, S. Fu, Y. Tian, G. Kou, S. Xu. Robust multi-view learning with the bounded LINEX
-    loss. Neurocomputing 518, 2023.
+    Tang, He, Fu, Tian, Kou, Xu: MVASY-BX. Neurocomputing, 2023; as cited by Y. Yang, C. Chen, Y.
+    Liu, H. Wang. Robust and sparse support vector machine via hybrid truncated loss for supervised
+    classification.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from htsvm._typing import Array
 from htsvm.baselines._alternation import LEAST_WEIGHT, Alternation, Classifiers
 from htsvm.baselines._certificates import GapCertificate
-from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline
+from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
 from htsvm.multiview.parameters import per_view
 from htsvm.solvers.coupled_hinge import CoupledNewton, CoupledResult
 from htsvm.solvers.coupled_problem import CoupledProblem
@@ -154,11 +154,11 @@ class MvSVM2C(MultiViewBaseline):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _binary(self, spaces: list[Any], y: Array, factors: Array, codes: Array) -> BinaryFit:
+    def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
         C = per_view("C", self.C, self.view_names_)
         problem = CoupledProblem(
-            [space.coordinates for space in spaces], y, np.outer(C, factors), self.D * factors,
-            float(self.epsilon), np.ones(len(spaces)), bool(self.fit_intercept),
+            prepared.coordinates, y, np.outer(C, factors), self.D * factors,
+            float(self.epsilon), np.ones(len(C)), bool(self.fit_intercept),
         )  # fmt: skip
         solver = CoupledNewton(FINER * self.tol, self.max_iter)
         ended = Alternation(
@@ -195,9 +195,7 @@ class _Hinges(Classifiers[CoupledResult]):
         objective = problem.objective(before.coefs, values)
         if after.objective <= objective:
             return after
-        return replace(
-            after, coefs=before.coefs, intercepts=before.intercepts, objective=objective
-        )
+        return replace(after, coefs=before.coefs, intercepts=before.intercepts, objective=objective)
 
     def costs(self, point: CoupledResult) -> Array:
         """Return the squared norms."""

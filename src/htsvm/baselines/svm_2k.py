@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
 from htsvm.baselines._certificates import GapCertificate
-from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline
+from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
 from htsvm.multiview.parameters import per_view
 from htsvm.solvers.coupled_hinge import CoupledNewton
 from htsvm.solvers.coupled_problem import CoupledProblem
@@ -148,10 +148,10 @@ class SVM2K(MultiViewBaseline):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _binary(self, spaces: list[Any], y: Array, factors: Array, codes: Array) -> BinaryFit:
+    def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
         C = per_view("C", self.C, self.view_names_)
         problem = CoupledProblem(
-            [space.coordinates for space in spaces], y, np.outer(C, factors), self.D * factors,
+            prepared.coordinates, y, np.outer(C, factors), self.D * factors,
             float(self.epsilon), np.ones(2), bool(self.fit_intercept),
         )  # fmt: skip
         solver = CoupledNewton(self.tol, self.max_iter, self._progress())

@@ -168,7 +168,9 @@ class _Run:
             slope = -g.sum(axis=1) if p.fit_intercept else np.zeros(len(own))
             size = math.sqrt(sum(float(a @ a) for a in gradients) + float(slope @ slope))
             mass = float(np.abs(g).sum())
-            unit = math.sqrt(sum(float(a @ a) + float(b @ b) for a, b in zip(own, sums, strict=True)))
+            unit = math.sqrt(
+                sum(float(a @ a) + float(b @ b) for a, b in zip(own, sums, strict=True))
+            )
             if size <= INNER_TOLERANCE * (unit + mass):
                 return
             curved, shared = self._curvatures(alpha, beta, xi)

@@ -1,7 +1,8 @@
 r"""Smooth bounded losses in two views, tied together by the square of their difference.
 
 .. math::
-    \min\ \tfrac12 \sum_v \theta_v \|w_v\|^2 + \sum_v \sum_i c_{vi} L(\max(0, 1 - y_i f_v(x_i)), y_i)
+    \min\ \tfrac12 \sum_v \theta_v \|w_v\|^2
+    + \sum_v \sum_i c_{vi} L(\max(0, 1 - y_i f_v(x_i)), y_i)
     + \sum_i d_i (f_A(x_i) - f_B(x_i))^2 .
 
 L has slope zero at zero and never falls, so slacks xi >= 1 - y f, xi >= 0 are best at
@@ -112,8 +113,7 @@ class SmoothProblem:
         pull[0] += tie
         pull[1] -= tie
         gradient = [
-            s * w + X.T @ p
-            for s, w, X, p in zip(self.scales, coefs, self.views, pull, strict=True)
+            s * w + X.T @ p for s, w, X, p in zip(self.scales, coefs, self.views, pull, strict=True)
         ]
         if self.fit_intercept:
             gradient.append(pull.sum(axis=1))
