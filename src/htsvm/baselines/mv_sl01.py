@@ -53,7 +53,7 @@ class MvSL01SVM(MultiViewHTSVC):
     tol : float, default=1e-3
         The largest residual of the P-stationarity conditions in each view, and the largest change
         of a view weight in another round.
-    max_iter : int, default=1000
+    max_iter : int, default=200
         The largest number of iterations for one view in the first round.
     max_rounds : int, default=50
         The largest number of rounds: classifiers, then weights.
@@ -120,7 +120,7 @@ class MvSL01SVM(MultiViewHTSVC):
         view_weights: Any = "learned",
         views: Any = None,
         tol: float = 1e-3,
-        max_iter: int = 1000,
+        max_iter: int = 200,
         max_rounds: int = 50,
         fit_intercept: bool = True,
         class_weight: Any = None,
