@@ -43,9 +43,7 @@ def test_svm_2k_agrees_with_an_interior_point(C, D, epsilon):
     views, y = two_views(80)
     weight = np.random.default_rng(1).uniform(0.2, 2.0, size=len(y))
     clf = SVM2K(C, D=D, epsilon=epsilon).fit(views, y, sample_weight=weight)
-    value, coefs, _ = solve_coupled_hinge(
-        views, signs(y), C=C, D=D, epsilon=epsilon, weight=weight
-    )
+    value, coefs, _ = solve_coupled_hinge(views, signs(y), C=C, D=D, epsilon=epsilon, weight=weight)
     assert clf.objective_[0] == pytest.approx(value, rel=1e-7)
     for ours, theirs in zip(clf.view_coef_, coefs, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=2e-4 * (1 + np.abs(theirs).max()))

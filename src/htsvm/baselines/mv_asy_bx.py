@@ -39,7 +39,7 @@ class MvASYBX(SmoothPair):
         and the wrong sign one class may be given up.
     b : float, default=1.0
         A factor within the bound: near zero the loss is :math:`\tfrac{a^2 b}2 \xi^2`.
-    lam : float, default=1.0
+    lam : float, default=0.5
         The lambda: no sample costs more than C / lam in a view.
     kernel, gamma
         As for `SVM2K`.
@@ -102,7 +102,7 @@ class MvASYBX(SmoothPair):
         D: float = 1.0,
         a: float = 1.0,
         b: float = 1.0,
-        lam: float = 1.0,
+        lam: float = 0.5,
         kernel: Any = "linear",
         gamma: Any = "scale",
         views: Any = None,

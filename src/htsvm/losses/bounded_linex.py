@@ -36,7 +36,11 @@ class BoundedLinex:
     def value(self, u: Array, y: Array) -> Array:
         """Return the loss of violations ``u >= 0`` of samples with labels y."""
         power, rise, decay, below = self._parts(u, y)
-        loss: Array = self.b * (rise - (power + 1.0) * decay) / below
+        # Near zero the difference would lose digits; its Taylor series does not.
+        series = 1.0 + power / 4.0 * (1.0 + power / 5.0 * (1.0 + power / 6.0))
+        series = 0.5 * power**2 * (1.0 + power / 3.0 * series) * decay
+        excess = np.where(np.abs(power) < 1e-2, series, rise - (power + 1.0) * decay)
+        loss: Array = self.b * excess / below
         return loss
 
     def slope(self, u: Array, y: Array) -> Array:

@@ -31,7 +31,9 @@ NEWTON_SIDE = 3000
 # The eigenvalues of the Hessian are computed up to this side.
 EIGENVALUE_SIDE = 500
 # The most Newton steps, and where they aim: at rounding errors.
-NEWTON_STEPS, NEWTON_GOAL = 30, 1e-13
+NEWTON_STEPS, NEWTON_GOAL = 50, 1e-13
+# The most halvings of a Newton step.
+MOST_HALVINGS = 30
 # Pairs of vectors that L-BFGS keeps.
 MEMORY = 20
 
@@ -280,24 +282,20 @@ class SmoothDescent:
         return found.x, int(found.nit)
 
     def _finish(self, problem: SmoothProblem, z: Array) -> tuple[Array, int, float]:
-        """Take Newton steps while they lower the gradient; return the smallest curvature too."""
+        """Take Newton steps until rounding stops them; return the smallest curvature too."""
         if problem.size > NEWTON_SIDE:
             return z, 0, float("nan")
         system = CoupledSystem(problem.views, problem.scales, problem.fit_intercept)
-        value, gradient = problem.value_and_gradient(z)
         steps = 0
         while steps < NEWTON_STEPS:
+            _, gradient = problem.value_and_gradient(z)
             if np.linalg.norm(gradient) <= NEWTON_GOAL * (1.0 + float(problem.penalties.sum())):
                 break
             direction = _newton_direction(problem.hessian(z, system), gradient)
-            if direction is None:
+            moved = _moved(problem, z, direction)
+            if moved is None:
                 break
-            moved = z + direction
-            new_value, new_gradient = problem.value_and_gradient(moved)
-            lower = new_value <= value + 1e-12 * abs(value)
-            if not lower or np.linalg.norm(new_gradient) >= np.linalg.norm(gradient):
-                break
-            z, value, gradient = moved, new_value, new_gradient
+            z = moved
             steps += 1
         if problem.size > EIGENVALUE_SIDE:
             return z, steps, float("nan")
@@ -305,14 +303,36 @@ class SmoothDescent:
         return z, steps, float(least[0])
 
 
-def _newton_direction(H: Array, gradient: Array) -> Array | None:
-    """Return the Newton direction, or None where the matrix is not positive definite."""
-    try:
-        factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    except scipy.linalg.LinAlgError:
-        return None
-    direction: Array = -scipy.linalg.cho_solve(factor, gradient, check_finite=False)
-    return direction
+def _newton_direction(H: Array, gradient: Array) -> Array:
+    """Return the Newton direction, or one of descent where H is not positive definite."""
+    size = float(np.abs(np.diagonal(H)).max())
+    places = np.arange(len(H))
+    for shift in (0.0, *(size * 10.0 ** np.arange(-8.0, 2.0))):
+        shifted = H.copy()
+        shifted[places, places] += shift
+        try:
+            factor = scipy.linalg.cho_factor(shifted, lower=True, overwrite_a=True)
+        except scipy.linalg.LinAlgError:
+            continue
+        direction: Array = -scipy.linalg.cho_solve(factor, gradient)
+        return direction
+    return -gradient / size
+
+
+def _moved(problem: SmoothProblem, z: Array, direction: Array) -> Array | None:
+    """Return a better point along a direction; None where rounding errors are all there is."""
+    value, gradient = problem.value_and_gradient(z)
+    falling, size = float(gradient @ direction), np.linalg.norm(gradient)
+    t = 1.0
+    for _ in range(MOST_HALVINGS):
+        new_value, new_gradient = problem.value_and_gradient(z + t * direction)
+        if new_value <= value + 1e-4 * t * falling:
+            return z + t * direction
+        # Close to the minimum values differ by rounding errors only, gradients still do more.
+        if new_value <= value + 1e-12 * abs(value) and np.linalg.norm(new_gradient) < 0.5 * size:
+            return z + t * direction
+        t *= 0.5
+    return None
 
 
 def _squares(X: Any) -> Array:
