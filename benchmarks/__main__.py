@@ -20,6 +20,8 @@ from benchmarks import (  # noqa: E402
     memory,
     multiview,
     multiview_accuracy,
+    multiview_baselines,
+    multiview_rivals,
     path,
     quality,
     report,
@@ -38,6 +40,8 @@ PARTS = {
     "startup": startup,
     "multiview": multiview,
     "multiview_accuracy": multiview_accuracy,
+    "multiview-baselines": multiview_baselines,
+    "multiview-rivals": multiview_rivals,
     "quality": quality,
 }
 RESULTS = Path(__file__).parent / "results"

@@ -16,7 +16,9 @@ from htsvm._typing import Array
 from htsvm.baselines._base import constraints_without
 from htsvm.baselines._certificates import GapCertificate, GradientCertificate
 from htsvm.baselines._kernel_space import KERNELS, KernelSpace, Space, coordinate_spaces
-from htsvm.exceptions import DroppedViewWarning
+from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
+from htsvm.linalg import as_operator
+from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Hinge
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.structure import Structure
@@ -26,6 +28,8 @@ from htsvm.svm.base import _joined_history
 
 # From here up to the call of fit: the fit on checked data, fit, and scikit-learn's wrapper of it.
 TO_THE_CALLER = 5
+# Coefficients up to this size are rounding errors.
+ZERO = 1e-8
 
 KERNEL_RULES: dict[str, list[Any]] = {
     "kernel": [str, list, tuple, dict, callable],
@@ -153,10 +157,12 @@ class MultiViewBaseline(BaseMultiViewSVC):
             views[0], len(classes), codes, weights, factors, C=1.0, loss=Hinge(),
             fit_intercept=True, balanced=self._balanced_rest,
         )  # fmt: skip
-        fits: list[BinaryFit] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._binary)(prepared, one.y.astype(np.float64), one.penalty)
-            for one in problems
-        )
+        widest = max(prepared.coordinates, key=lambda view: int(view.shape[1]))
+        with single_threaded_blas(as_operator(widest)):
+            fits: list[BinaryFit] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._binary)(prepared, one.y.astype(np.float64), one.penalty)
+                for one in problems
+            )
         self.classes_ = classes
         self._store_fits(fits, prepared.spaces, kept)
         self._warn_of(fits)
@@ -211,6 +217,16 @@ class MultiViewBaseline(BaseMultiViewSVC):
                 "iterations. Scale the features to similar ranges (for example with "
                 "StandardScaler), or increase max_iter or tol.",
                 ConvergenceWarning,
+                stacklevel=TO_THE_CALLER,
+            )
+        constant = [all(np.abs(w).max() <= ZERO for w in fit.coefs) for fit in fits]
+        if any(constant):
+            where = f" in {sum(constant)} of {len(fits)} binary problems" if len(fits) > 1 else ""
+            coupled = " or a smaller D" if hasattr(self, "D") else ""
+            warnings.warn(
+                f"the best classifiers of {type(self).__name__} are constant{where}: they give up "
+                f"one class. Try a larger C{coupled}, or class_weight='balanced'.",
+                IgnoredClassWarning,
                 stacklevel=TO_THE_CALLER,
             )
         dropped = np.any([fit.weights == 0.0 for fit in fits], axis=0)

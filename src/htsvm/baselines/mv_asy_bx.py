@@ -32,7 +32,7 @@ class MvASYBX(SmoothPair):
     ----------
     C : float, array-like or dict, default=1.0
         Penalty of the losses, for both views or one for each.
-    D : float, default=1.0
+    D : float, default=0.1
         Penalty of disagreement. Zero leaves two independent classifiers.
     a : float, default=1.0
         How differently the classes are treated; not zero, and a < 0 swaps them. With uneven classes
@@ -65,8 +65,9 @@ class MvASYBX(SmoothPair):
     the bounded LINEX loss in its usual form; the rest of the problem is that of `WaveMvSVM`, whose
     public code is an edit of a LINEX code and keeps its label in the exponent. Here that is well
     posed, since the loss rises with the slack for either class. The decision weighs the views
-    alike, as the regulariser does. The defaults of a, b and lam are ours: the loss of a
-    small violation is then that of least squares, :math:`\tfrac12 \xi^2`.
+    alike, as the regulariser does. All defaults are ours: with a = b = 1 the loss of a
+    small violation is that of least squares, :math:`\tfrac12 \xi^2`. A larger D or lam soon makes
+    constant classifiers the best ones.
 
     For the solver see `WaveMvSVM`.
 
@@ -99,7 +100,7 @@ class MvASYBX(SmoothPair):
         self,
         C: Any = 1.0,
         *,
-        D: float = 1.0,
+        D: float = 0.1,
         a: float = 1.0,
         b: float = 1.0,
         lam: float = 0.5,

@@ -38,7 +38,7 @@ class MvSVM2C(MultiViewBaseline):
     ----------
     C : float, array-like or dict, default=1.0
         Penalty of the losses. One number, or one per view, in their order or by name.
-    D : float, default=1.0
+    D : float, default=0.25
         Penalty of disagreement, for each pair of views.
     epsilon : float, default=0.1
         Up to here views may disagree for free.
@@ -88,9 +88,9 @@ class MvSVM2C(MultiViewBaseline):
     *Our choices.* Of the article the abstract alone was at hand, which couples the views and learns
     their weights by quadratic programs; the problem is the one printed by Yang et al., with two
     repairs: the intercepts that are missing there, and one slack per pair of views, counted once
-    (their double sum counts it V times, which is another scale of D). The decision, epsilon and the
-    default of beta are left open; the weights of the regulariser are taken for the decision too.
-    A view of weight zero still has a classifier, for which its weight is taken as 1e-6.
+    (their double sum counts it V times, which is another scale of D). The decision, epsilon, D and
+    beta are left open (D as for `SVM2K`); the weights of the regulariser are taken for the decision
+    too. A view of weight zero still has a classifier, for which its weight is taken as 1e-6.
 
     References
     ----------
@@ -123,7 +123,7 @@ class MvSVM2C(MultiViewBaseline):
         self,
         C: Any = 1.0,
         *,
-        D: float = 1.0,
+        D: float = 0.25,
         epsilon: float = 0.1,
         weight_smoothness: Any = "auto",
         view_weights: Any = "learned",

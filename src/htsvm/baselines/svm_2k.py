@@ -38,7 +38,7 @@ class SVM2K(MultiViewBaseline):
     ----------
     C : float, array-like or dict, default=1.0
         Penalty of the losses, for both views or one for each.
-    D : float, default=1.0
+    D : float, default=0.25
         Penalty of disagreement. Zero leaves two independent support vector machines. Where the
         views disagree, a D that is large beside C leads to ``w = 0`` in both.
     epsilon : float, default=0.1
@@ -91,8 +91,9 @@ class SVM2K(MultiViewBaseline):
 
     *Our choices.* The intercepts are not regularised: public code puts them into the regulariser
     (K + 1 in place of K), the article has free ones. Its epsilon is left open; public code takes
-    0, and 0.1 leaves room for views that measure different things. Sample weights multiply both
-    penalties, so that a sample of weight k is k samples.
+    0, and 0.1 leaves room for views that measure different things. So is D; with D = C views that
+    are noisy in different ways end at ``w = 0``, hence a quarter of it. Sample weights multiply
+    both penalties, so that a sample of weight k is k samples.
 
     References
     ----------
@@ -123,7 +124,7 @@ class SVM2K(MultiViewBaseline):
         self,
         C: Any = 1.0,
         *,
-        D: float = 1.0,
+        D: float = 0.25,
         epsilon: float = 0.1,
         kernel: Any = "linear",
         gamma: Any = "scale",

@@ -31,7 +31,7 @@ class WaveMvSVM(SmoothPair):
     ----------
     C : float, array-like or dict, default=1.0
         Penalty of the losses (the authors' C_1 and C_2), for both views or one for each.
-    D : float, default=1.0
+    D : float, default=0.1
         Penalty of disagreement (the authors' C_3). Zero leaves two independent classifiers.
     a : float, default=0.5
         How steep the loss rises; not negative.
@@ -81,7 +81,7 @@ class WaveMvSVM(SmoothPair):
     decision rules by the test data, and regularises the intercept as a constant column; ours is
     free (append such a column and set ``fit_intercept=False`` for theirs). Of the four rules we
     take the one that weighs the views as the regulariser does. The defaults of a, lam and theta
-    are those of their demonstration.
+    are those of their demonstration; that of D is ours, small enough to leave noisy views room.
 
     References
     ----------
@@ -108,7 +108,7 @@ class WaveMvSVM(SmoothPair):
         self,
         C: Any = 1.0,
         *,
-        D: float = 1.0,
+        D: float = 0.1,
         a: float = 0.5,
         lam: float = 0.2,
         theta: float = 1.0,
