@@ -10,10 +10,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from benchmarks.bars import Bar, Row
 from benchmarks.multiview_accuracy import _preprocessed
-from benchmarks.multiview_sets import UCI_SETS
+from benchmarks.multiview_sets import UCI_SETS, loaded
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, percent
-from benchmarks.sets import MissingData
 from htsvm.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
 from htsvm.multiview import MultiViewHTSVC
 
@@ -21,7 +20,6 @@ PENALTIES = [2.0**-2, 1.0, 2.0**2]
 COUPLINGS = [2.0**-4, 2.0**-2]
 STRUCTURES = [0.0, 2.0**-4]
 FOLDS, INNER_FOLDS = 5, 3
-QUICK_SETS = 2
 # What each method is, and what is chosen by cross-validation within the training folds.
 METHODS: dict[str, tuple[Any, dict[str, list[float]]]] = {
     "SVM-2K": (SVM2K(), {"C": PENALTIES, "D": COUPLINGS}),
@@ -37,12 +35,7 @@ METHODS: dict[str, tuple[Any, dict[str, list[float]]]] = {
 def run(plan: Plan) -> list[Row]:
     """Cross-validate every method on every set."""
     rows = []
-    for one in UCI_SETS[:QUICK_SETS] if plan.quick else UCI_SETS:
-        try:
-            X, y = one.load()
-        except MissingData as reason:
-            plan.say(f"{one.name}: skipped, {reason}")
-            continue
+    for one, X, y in loaded(UCI_SETS, plan):
         row: Row = {"set": one.name, "m": len(y), "n": X.shape[1]}
         for name, (model, grid) in METHODS.items():
             scores = _scores(model, grid, X, y)
@@ -108,9 +101,9 @@ def tables(rows: list[Row]) -> str:
         f"components (95 % of the variance) and parameters ({INNER_FOLDS}-fold cross-validation) "
         "come from the training folds alone. Grids: C in 2^-2, 1, 2^2, with D in 2^-4, 2^-2 "
         "(SVM-2K, MvSVM-2C, Wave-MvSVM), a in -1, 1 (MVASY-BX) or structure in 0, 2^-4 (the "
-        "others); all else default, the bounded smooth losses without random starts. MvLSSVC-2C, MVASY-BX and MvSL0/1-SVM are "
-        "reconstructions. An early look: one split, and differences of a percent or two are "
-        f"within its noise.\n\n{markdown_table(cells)}"
+        "others); all else default, the bounded smooth losses without random starts. MvLSSVC-2C, "
+        "MVASY-BX and MvSL0/1-SVM are reconstructions. An early look: one split, and "
+        f"differences of a percent or two are within its noise.\n\n{markdown_table(cells)}"
     )
 
 

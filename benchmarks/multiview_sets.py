@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.sets import data_file, signs
+from benchmarks.plan import Plan
+from benchmarks.sets import MissingData, data_file, signs
 
+# How many sets a quick run looks at.
+QUICK_SETS = 2
 VOTES = {"y": 1.0, "n": -1.0, "?": 0.0}
 LEVELS = {"P": 1.0, "A": 0.0, "N": -1.0}
 STL10_CLASSES = (
@@ -114,6 +117,17 @@ def _cifar(
     # Each cell of the LBP histograms counts 16 x 16 pixels.
     views = [content[hog][kept].astype(np.float64), content[lbp][kept] / 256.0]
     return views, signs(y[kept] == positive)
+
+
+def loaded(sets: Sequence[Any], plan: Plan) -> Iterator[tuple[Any, Any, np.ndarray]]:
+    """Yield the sets that can be had with their samples and labels; say why others cannot."""
+    for one in sets[:QUICK_SETS] if plan.quick else sets:
+        try:
+            samples, y = one.load()
+        except MissingData as reason:
+            plan.say(f"{one.name}: skipped, {reason}")
+            continue
+        yield one, samples, y
 
 
 IMAGE_SETS = tuple(

@@ -160,12 +160,18 @@ def test_slow_works_get_fewer_repeats():
     assert (allowed([0.1], 5), allowed([11.0], 5), allowed([61.0], 5)) == (5, 2, 1)
 
 
+PARTS = [
+    "speed", "baselines", "path", "memory", "startup", "multiview", "multiview_accuracy",
+    "multiview-baselines", "multiview-rivals",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([], ["speed", "baselines", "path", "memory", "startup", "quality"]),
-        (["--quick"], ["speed", "baselines", "path", "memory", "startup"]),
-        (["--no-quality"], ["speed", "baselines", "path", "memory", "startup"]),
+        ([], [*PARTS, "quality"]),
+        (["--quick"], PARTS),
+        (["--no-quality"], PARTS),
         (["--only", "memory,quality"], ["memory", "quality"]),
         (["--only", "speed", "--quality"], ["speed", "quality"]),
     ],

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from htsvm._typing import Array
 from htsvm.baselines._base import constraints_without
@@ -240,28 +239,6 @@ class MultiViewBaseline(BaseMultiViewSVC):
             )
 
     # ------------------------------------------------------------------------------- deciding
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the weighted sum of the functions of the views.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of views
-            Samples, as one matrix or view by view; all views must be there.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive scores mean ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        if hasattr(self, "coef_"):
-            linear: Array = super().decision_function(X)
-            return linear
-        views = dict(zip(self.view_names_, self._views_of(X), strict=True))
-        self._complain_of_missing([name for name, view in views.items() if view is None])
-        scores: Array = self._view_scores(list(views.values()), weighted=True).sum(axis=1)
-        return scores.ravel() if scores.shape[1] == 1 else scores
 
     def _view_scores(self, views: list[Any], *, weighted: bool) -> Array:
         features = [
