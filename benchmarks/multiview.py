@@ -157,19 +157,20 @@ def tables(rows: list[Row]) -> str:
             "clustered": "summary" if row["summary"] else "all samples",
             "clusters": row["clusters"],
             "s": number(row["seconds"]),
+            "of the processor (s)": number(row["cpu_seconds"]),
             "of which structure (s)": number(row["structure_seconds"]),
             "MB at the peak": number(row["megabytes"]),
             "test accuracy": number(row["accuracy"], 4),
-            "agreement": number(row["agreement"]),
-            "difference of Sigma": number(row["difference"]),
+            "agreement": number(row.get("agreement")),
+            "difference of Sigma": number(row.get("difference")),
             "certified": "yes" if row["certified"] else "NO",
         }
         for row in large
     ]
     return (
         f"{text}\n\n## At size, and with a summary clustered in place of the samples\n\n"
-        "Each fit in a fresh process; memory beyond what was held before. *agreement*: adjusted "
-        "Rand index of the clusters with those of all samples (the lower of the two views); "
+        "Each fit in a fresh process, whose memory includes libraries and data. *agreement*: "
+        "adjusted Rand index of the clusters with those of all samples (the lower of both views); "
         "*difference of Sigma*: the largest relative difference (Frobenius) of a structural matrix "
         f"to that of all samples.\n\n{markdown_table(cells)}"
     )

@@ -55,7 +55,7 @@ def run(plan: Plan) -> list[Row]:
             continue
         row: Row = {"set": one.name, "m": len(y), "n1": X.shape[1], "paper": PAPER[one.name] / 100}
         for name, classifier in settings(X.shape[1]).items():
-            row[name] = _accuracy(classifier, X, y)
+            row[name] = _accuracy(classifier, X, y, SEEDS[:1] if plan.quick else SEEDS)
         row["n2"] = _preprocessed().fit(X)[-1].pca_.n_components_
         rows.append(row)
         plan.say(f"{one.name}: {', '.join(percent(row[s], 1) for s in settings(1))}")
@@ -69,11 +69,11 @@ def _preprocessed(*last: Any) -> Any:
     )
 
 
-def _accuracy(classifier: Any, X: np.ndarray, y: np.ndarray) -> float:
+def _accuracy(classifier: Any, X: np.ndarray, y: np.ndarray, seeds: tuple[int, ...]) -> float:
     scores = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for seed in SEEDS:
+        for seed in seeds:
             folds = StratifiedKFold(5, shuffle=True, random_state=seed)
             scores.extend(cross_val_score(_preprocessed(classifier), X, y, cv=folds))
     return float(np.mean(scores))
@@ -108,6 +108,7 @@ def tables(rows: list[Row]) -> str:
         "Fixed settings, none chosen by test data. Imputation (median), scaling to [-1, 1] and "
         "principal components (95 % of the variance) are fitted on the training folds. The paper's "
         "figures are the best over a grid of C, eta, alpha and more; how it chose them it does not "
-        "say, and for Hepatitis no honest linear model comes near.\n\n"
+        "say, and for Hepatitis no honest linear model comes near. At these settings LinearSVC "
+        "on all columns is the best on average.\n\n"
         f"{markdown_table(cells)}"
     )

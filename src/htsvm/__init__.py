@@ -12,6 +12,7 @@ __all__ = [
     "HTSVC",
     "HTSVCCV",
     "IgnoredClassWarning",
+    "MultiViewHTSVC",
     "SampleStatus",
     "__version__",
     "baselines",
@@ -31,4 +32,8 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module("htsvm.baselines")
+    if name == "MultiViewHTSVC":
+        from htsvm.multiview import MultiViewHTSVC
+
+        return MultiViewHTSVC
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

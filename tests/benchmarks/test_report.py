@@ -160,7 +160,7 @@ def test_slow_works_get_fewer_repeats():
     assert (allowed([0.1], 5), allowed([11.0], 5), allowed([61.0], 5)) == (5, 2, 1)
 
 
-PARTS = [
+QUICK_PARTS = [
     "speed", "baselines", "path", "memory", "startup", "multiview", "multiview_accuracy",
     "multiview-baselines", "multiview-rivals",
 ]  # fmt: skip
@@ -169,9 +169,9 @@ PARTS = [
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([], [*PARTS, "quality"]),
-        (["--quick"], PARTS),
-        (["--no-quality"], PARTS),
+        ([], [*QUICK_PARTS, "quality"]),
+        (["--quick"], QUICK_PARTS),
+        (["--no-quality"], QUICK_PARTS),
         (["--only", "memory,quality"], ["memory", "quality"]),
         (["--only", "speed", "--quality"], ["speed", "quality"]),
     ],
