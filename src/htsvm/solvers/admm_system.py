@@ -27,9 +27,9 @@ class RidgeSystem:
     penalty.
     """
 
-    def __init__(self, problem: Problem, limit: int = FACTOR_LIMIT) -> None:
+    def __init__(self, problem: Problem, limit: int | None = None) -> None:
         self.problem = problem
-        self.limit = limit
+        self.limit = FACTOR_LIMIT if limit is None else limit
         self.n = problem.n_features
         self.weight = problem.penalty / problem.C
         self.weighted = not np.all(self.weight == 1.0)
@@ -86,7 +86,12 @@ class RidgeSystem:
         return w, (b if joint else guess[1])
 
     def _by_features(
-        self, rows: Array | None, penalty: float, target: Array, joint: bool, offset: Array | None
+        self,
+        rows: Array | None,
+        penalty: float,
+        target: Array,
+        joint: bool,
+        offset: Array | None = None,
     ) -> tuple[Array, float]:
         n, problem = self.n, self.problem
         size = n + 1 if joint else n
@@ -127,7 +132,12 @@ class RidgeSystem:
         return self.gram
 
     def _by_rows(
-        self, rows: Array | None, penalty: float, target: Array, joint: bool, offset: Array | None
+        self,
+        rows: Array | None,
+        penalty: float,
+        target: Array,
+        joint: bool,
+        offset: Array | None = None,
     ) -> tuple[Array, float]:
         part, y, weight, wished = self._part(rows, target)
         inverse = 1.0 / self.problem.regularizer.diagonal()
@@ -157,7 +167,7 @@ class RidgeSystem:
         target: Array,
         joint: bool,
         guess: tuple[Array, float],
-        offset: Array | None,
+        offset: Array | None = None,
     ) -> tuple[Array, float]:
         part, y, weight, wished = self._part(rows, target)
         n, regularizer = self.n, self.problem.regularizer

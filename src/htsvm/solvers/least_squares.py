@@ -13,7 +13,7 @@ from htsvm._typing import Array
 from htsvm.linalg import CSROperator
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import LeastSquares
-from htsvm.solvers.admm_system import FACTOR_LIMIT, RidgeSystem
+from htsvm.solvers.admm_system import RidgeSystem
 from htsvm.solvers.problem import Problem, SolverResult, Start
 
 # On sparse data conjugate gradients are quicker than a factorisation from this side on.
@@ -74,7 +74,7 @@ class _Run:
         some = len(self.rows) < problem.n_samples
         self.part = problem.take(self.rows) if some else problem
         sparse = isinstance(problem.operator, CSROperator)
-        self.system = RidgeSystem(self.part, SPARSE_LIMIT if sparse else FACTOR_LIMIT)
+        self.system = RidgeSystem(self.part, SPARSE_LIMIT if sparse else None)
         self.began = time.perf_counter()
         self.passes_before = self.part.operator.passes
         self.history: dict[str, list[Any]] = {}
