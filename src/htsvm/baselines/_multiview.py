@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from htsvm._typing import Array
 from htsvm.baselines._base import constraints_without
 from htsvm.baselines._certificates import GapCertificate, GradientCertificate
-from htsvm.baselines._kernel_space import KERNELS, KernelSpace, Space, coordinate_spaces
+from htsvm.baselines._kernel_space import KernelSpace, Space, coordinate_spaces
 from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
 from htsvm.linalg import as_operator
 from htsvm.linalg.threads import single_threaded_blas
@@ -247,6 +247,3 @@ class MultiViewBaseline(BaseMultiViewSVC):
         ]
         scores: Array = super()._view_scores(features, weighted=weighted)
         return scores
-
-
-__all__ = ["KERNELS", "KERNEL_RULES", "BinaryFit", "MultiViewBaseline"]

@@ -202,5 +202,5 @@ class _Hinges(Classifiers[CoupledResult]):
         return np.array([float(w @ w) for w in point.coefs])
 
     def objective(self, point: CoupledResult, weights: Array) -> float:
-        """Return the objective, with weights of at least 1e-6 in the regulariser."""
+        """Return the objective for the weights that the classifiers were found for."""
         return point.objective

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from htsvm._typing import Array
 from htsvm.solvers.coupled_problem import CoupledProblem
@@ -37,6 +36,8 @@ INNER_TOLERANCE = 1e-10
 MOST_STEPS = 50
 # A line search ends when the slope has shrunk by this factor.
 SLOPE_REDUCTION = 0.05
+# The longest step, in units of the Newton step, and the most trials.
+LONGEST, MOST_TRIALS = 1e12, 60
 
 
 @dataclass
@@ -181,6 +182,8 @@ class _Run:
                 return
             moved = p.decisions(dw, db)
             t = self._line_search(xi, dw, moved, falling)
+            if t == 0.0:
+                return
             self.coefs = [w + t * d for w, d in zip(self.coefs, dw, strict=True)]
             self.intercepts = self.intercepts + t * db
             self.values = self.values + t * moved
@@ -211,16 +214,7 @@ class _Run:
             g = p.pulls(*self._multipliers(self.values + t * moved, xi))
             return float(linear + t * square - np.sum(g * moved))
 
-        low, high = 0.0, 1.0
-        while (at_high := derivative(high)) < 0.0 and high < 1e12:
-            if abs(at_high) <= SLOPE_REDUCTION * abs(falling):
-                return high
-            low, high = high, 10.0 * high
-        if abs(at_high) <= SLOPE_REDUCTION * abs(falling):
-            return high
-        if derivative(low) >= 0.0:
-            return low
-        return float(brentq(derivative, low, high, xtol=1e-14, rtol=1e-6, maxiter=60, disp=False))
+        return _root(derivative, falling)
 
     # ------------------------------------------------------------------------------ reporting
 
@@ -248,3 +242,29 @@ class _Run:
             self.history.setdefault(name, []).append(value)
         if self.options.callback is not None:
             self.options.callback(row)
+
+
+def _root(derivative: Callable[[float], float], at_zero: float) -> float:
+    """Return a step at which a rising derivative, negative at zero, has all but vanished.
+
+    False position inside a bracket; halving the value at an end that stays keeps it from creeping
+    up on one side.
+    """
+    goal = SLOPE_REDUCTION * abs(at_zero)
+    low, at_low, high = 0.0, at_zero, 1.0
+    at_high = derivative(high)
+    while at_high < -goal and high < LONGEST:
+        low, at_low, high = high, at_high, 10.0 * high
+        at_high = derivative(high)
+    if at_high <= goal:
+        return high
+    for _ in range(MOST_TRIALS):
+        t = low - at_low * (high - low) / (at_high - at_low)
+        value = derivative(t)
+        if abs(value) <= goal:
+            return t
+        if value < 0.0:
+            low, at_low, at_high = t, value, 0.5 * at_high
+        else:
+            high, at_high, at_low = t, value, 0.5 * at_low
+    return low

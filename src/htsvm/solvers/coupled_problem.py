@@ -19,6 +19,7 @@ d_i` of the disagreements, and :math:`g_v = y \alpha_v - \sum_{u>v} \beta_{vu} +
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -57,7 +58,7 @@ class CoupledProblem:
     scales: Array
     fit_intercept: bool = True
 
-    @property
+    @cached_property
     def pairs(self) -> list[tuple[int, int]]:
         """The pairs of views that are coupled."""
         if not np.any(self.coupling > 0.0):

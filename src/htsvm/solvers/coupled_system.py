@@ -14,6 +14,8 @@ from htsvm.solvers.newton_system import _preconditioned_cg, _solve_positive
 LARGEST_SIDE = 4000
 # Kernel matrices are kept for this many samples at most: 128 MB per view.
 KERNEL_SAMPLES = 4000
+# The Woodbury identity is used where the terms are fewer than this share of the unknowns.
+WOODBURY_SHARE = 0.7
 # What keeps a direction in which nothing curves from being infinitely long.
 RIDGE = 1e-9
 # How well conjugate gradients solve a system.
@@ -21,7 +23,7 @@ CG_TOLERANCE = 1e-2
 
 
 class CoupledSystem:
-    """Solve (diag(theta, 0) + sum_i Z_i' Omega_i Z_i) d = -g for several right-hand sides g.
+    """Solve (diag(theta, 0) + sum_i Z_i' Omega_i Z_i) d = -g.
 
     Z_i holds the rows of sample i in all views, with a one for the intercept; Omega_i is a
     symmetric matrix with a row and column per view. Three forms: the matrix itself; where it has
@@ -52,7 +54,7 @@ class CoupledSystem:
         Parameters
         ----------
         own : ndarray of shape (n_views, n_samples)
-            Curvatures of the terms of single views: added to the diagonals of Omega.
+            Curvatures of the terms of single views, not negative: added to the diagonals of Omega.
         shared : list of (u, v, ndarray of shape (n_samples,))
             Curvatures of the terms of differences between views u and v.
         gradients, slope : list of ndarrays, ndarray of shape (n_views,)
@@ -60,9 +62,8 @@ class CoupledSystem:
         """
         count = np.count_nonzero(own) + sum(np.count_nonzero(one) for _, _, one in shared)
         side = int(self.edges[-1])
-        small = len(self.views[0]) if not sp.issparse(self.views[0]) else self.views[0].shape[0]
-        convex = np.all(own >= 0.0)
-        if convex and count < 0.7 * side and count <= LARGEST_SIDE and small <= KERNEL_SAMPLES:
+        few = count < WOODBURY_SHARE * side and count <= LARGEST_SIDE
+        if few and self.views[0].shape[0] <= KERNEL_SAMPLES:
             return self._by_kernels(own, shared, gradients, slope)
         if side <= LARGEST_SIDE:
             return self._by_matrix(own, shared, gradients, slope)
@@ -128,6 +129,9 @@ class CoupledSystem:
             self.kernels = [_dense(X @ X.T) for X in self.views]
         V = len(self.views)
         rows, signs, curvature = _terms(own, shared)
+        if not len(rows):
+            dw = [-g / s for g, s in zip(gradients, self.scales, strict=True)]
+            return dw, -slope if self.fit_intercept else np.zeros(V)
         M = np.zeros((len(rows), len(rows)))
         r = np.zeros(len(rows))
         for v in range(V):
@@ -140,13 +144,13 @@ class CoupledSystem:
             r[at] -= sign * (self.views[v][rows[at]] @ gradients[v]) / self.scales[v]
         places = np.arange(len(rows))
         M[places, places] += 1.0 / curvature
-        solved = _solve_positive(M, np.column_stack([r, signs.T])) if len(rows) else M.reshape(0, 1)
-        z, db = (solved[:, 0] if len(rows) else r), np.zeros(V)
+        solved = _solve_positive(M, np.column_stack([r, signs.T]))
+        z, db = solved[:, 0], np.zeros(V)
         if self.fit_intercept:
-            S = signs @ solved[:, 1:] if len(rows) else np.zeros((V, V))
+            S = signs @ solved[:, 1:]
             S[np.arange(V), np.arange(V)] += self._ridge(np.diagonal(S))
             db = np.linalg.solve(S, -slope - signs @ z)
-            z = z + (solved[:, 1:] @ db if len(rows) else 0.0)
+            z = z + solved[:, 1:] @ db
         dw = [
             -(gradients[v] + self.views[v][rows].T @ (signs[v] * z)) / self.scales[v]
             for v in range(V)
