@@ -21,6 +21,7 @@ from benchmarks import (  # noqa: E402
     multiview,
     multiview_accuracy,
     multiview_baselines,
+    multiview_images,
     multiview_rivals,
     path,
     quality,
@@ -41,6 +42,7 @@ PARTS = {
     "multiview": multiview,
     "multiview_accuracy": multiview_accuracy,
     "multiview-baselines": multiview_baselines,
+    "multiview-images": multiview_images,
     "multiview-rivals": multiview_rivals,
     "quality": quality,
 }

@@ -104,10 +104,11 @@ def test_disagreeing_views_collapse_where_agreement_is_dear():
     assert clf.objective_[0] == pytest.approx(1.5 * 20, rel=1e-6)
 
 
-def test_even_weights_are_svm_2k_with_larger_penalties():
+@pytest.mark.parametrize("D", [0.0, 0.4])
+def test_even_weights_are_svm_2k_with_larger_penalties(D):
     views, y = two_views(90)
-    even = MvSVM2C(0.5, D=0.4, weight_smoothness=1e9).fit(views, y)
-    pair = SVM2K(1.0, D=0.8).fit(views, y)
+    even = MvSVM2C(0.5, D=D, weight_smoothness=1e9).fit(views, y)
+    pair = SVM2K(1.0, D=2.0 * D).fit(views, y)
     np.testing.assert_allclose(even.view_weights_, 0.5, atol=1e-6)
     for v in range(2):
         np.testing.assert_allclose(even.view_coef_[v], pair.view_coef_[v], atol=1e-4)

@@ -28,6 +28,8 @@ from htsvm.solvers.coupled_system import CoupledSystem
 
 # The first xi: multipliers go from one bound to the other over a violation of its inverse.
 FIRST_STEP = 5.0
+# The first xi of a warm start, whose multipliers are nearly right.
+WARM_STEP = 125.0
 # How fast xi grows, and how far: beyond, rounding errors of the violations are what is left.
 GROWTH, LARGEST_STEP = 5.0, 1e7
 # A round ends when the gradient is this small against its terms.
@@ -117,6 +119,7 @@ class _Run:
     ) -> None:
         self.options, self.problem = options, problem
         V, m = len(problem.views), len(problem.y)
+        self.first_step = FIRST_STEP if start is None else WARM_STEP
         self.system = CoupledSystem(problem.views, problem.scales, problem.fit_intercept)
         if start is None:
             self.coefs = [np.zeros(X.shape[1]) for X in problem.views]
@@ -132,7 +135,7 @@ class _Run:
 
     def go(self) -> CoupledResult:
         problem, tol = self.problem, self.options.tol
-        xi, enough, best = FIRST_STEP, False, None
+        xi, enough, best = self.first_step, False, None
         while True:
             self._minimise(xi)
             self.alpha, self.beta = self._multipliers(self.values, xi)
