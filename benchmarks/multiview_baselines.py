@@ -160,8 +160,9 @@ def tables(rows: list[Row]) -> str:
     cells.append({"set": "the paper's average", "samples": "", "columns": "", **paper})
     text = (
         "## Seconds per fit\n\nDefault settings (structure = 1 where there is one; clustering is "
-        "part of the time). Columns scaled to [-1, 1], and their principal components. The paper's times are from another machine and other "
-        f"parameters, and show the order of magnitude.\n\n{markdown_table(cells)}"
+        "part of the time). Columns scaled to [-1, 1], and their principal components. The "
+        "paper's times are from another machine and other parameters, and show the order of "
+        f"magnitude.\n\n{markdown_table(cells)}"
     )
     return f"{text}\n\n{solver_table(rows)}"
 
