@@ -86,8 +86,10 @@ class SVM2K(MultiViewBaseline):
     Notes
     -----
     The problem is convex and solved by Newton's method on its augmented Lagrangian, which needs
-    neither a QP solver nor a kernel matrix for linear views. `benchmarks/results` has its times
-    beside those of general QP solvers.
+    neither a QP solver nor a kernel matrix for linear views. Measured beside general QP solvers on
+    ten small sets (``python -m benchmarks --only multiview-baselines``), it took 0.86 s in all,
+    Clarabel 1.30 s and OSQP 12 s. Clarabel was quicker on the seven with the least to do (by 10 %
+    to 63 %), Newton on the others; it was taken because it is as good without another package.
 
     *Our choices.* The intercepts are not regularised: public code puts them into the regulariser
     (K + 1 in place of K), the article has free ones. Its epsilon is left open; public code takes
