@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.sets import data_file, signs
+from benchmarks.plan import Plan
+from benchmarks.sets import DEFAULT_FOLDER, MissingData, signs
 
+# How many sets a quick run looks at.
+QUICK_SETS = 2
 VOTES = {"y": 1.0, "n": -1.0, "?": 0.0}
 LEVELS = {"P": 1.0, "A": 0.0, "N": -1.0}
 STL10_CLASSES = (
     "airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck",
 )  # fmt: skip
+
+
+def data_file(*parts: str) -> Path:
+    """Return a file of the data folder ($HTSVM_DATA), or raise MissingData."""
+    path = Path(os.environ.get("HTSVM_DATA") or DEFAULT_FOLDER).joinpath(*parts)
+    if not path.is_file():
+        raise MissingData(f"the data folder holds no {'/'.join(parts)}; set HTSVM_DATA to one")
+    return path
 
 
 @dataclass(frozen=True)
@@ -114,6 +127,17 @@ def _cifar(
     # Each cell of the LBP histograms counts 16 x 16 pixels.
     views = [content[hog][kept].astype(np.float64), content[lbp][kept] / 256.0]
     return views, signs(y[kept] == positive)
+
+
+def loaded(sets: Sequence[Any], plan: Plan) -> Iterator[tuple[Any, Any, np.ndarray]]:
+    """Yield the sets that can be had with their samples and labels; say why others cannot."""
+    for one in sets[:QUICK_SETS] if plan.quick else sets:
+        try:
+            samples, y = one.load()
+        except MissingData as reason:
+            plan.say(f"{one.name}: skipped, {reason}")
+            continue
+        yield one, samples, y
 
 
 IMAGE_SETS = tuple(

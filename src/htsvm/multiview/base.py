@@ -129,7 +129,8 @@ class BaseMultiViewSVC(BaseLinearSVC):
             For two classes, positive scores mean ``classes_[1]``.
         """
         check_is_fitted(self)
-        if not is_view_collection(X):
+        # Subclasses with functions that are not linear have no coef_.
+        if hasattr(self, "coef_") and not is_view_collection(X):
             scores: Array = super().decision_function(X)
             return scores
         views = self._views_of(X)

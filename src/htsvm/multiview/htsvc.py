@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
 from htsvm._typing import Array
-from htsvm.losses import HybridTruncated
+from htsvm.losses import HybridTruncated, Loss
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.descent import BlockDescent, Outcome
 from htsvm.multiview.parameters import fixed_weights, per_view
@@ -194,6 +195,9 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         "memory": [None, str, HasMethods(["cache"])],
     }
 
+    # How classifiers and weights are found by turns.
+    _block_descent: ClassVar[type[BlockDescent]] = BlockDescent
+
     def __init__(
         self,
         C: Any = 1.0,
@@ -263,7 +267,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self._warn_unconverged(counting)
         warn_moving(outcomes, self.tol, self.max_rounds)
         warn_dropped(outcomes, self.view_names_)
-        warn_constant(outcomes, self.view_names_)
+        warn_constant(outcomes, self.view_names_, self._cap_name)
         self._warn_ignored(counting[: len(outcomes)], codes, weights)
 
     # ------------------------------------------------------------------------- before the fit
@@ -294,16 +298,19 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         """Return, for each binary problem, the problems of the views."""
         factors = weigh_classes(self.class_weight, classes, codes, weights)
         penalties = per_view("C", self.C, self.view_names_)
-        caps = per_view("cap", self.cap, self.view_names_, infinite=True)
         per_space = [
             binary_problems(
                 space.coordinates, n_classes, codes, weights, factors,
-                C=float(C), loss=HybridTruncated(knee=self.knee, cap=float(cap)),
-                fit_intercept=bool(self.fit_intercept),
+                C=float(C), loss=loss, fit_intercept=bool(self.fit_intercept),
             )
-            for space, C, cap in zip(spaces, penalties, caps, strict=True)
+            for space, C, loss in zip(spaces, penalties, self._losses(), strict=True)
         ]  # fmt: skip
         return [list(of_views) for of_views in zip(*per_space, strict=True)]
+
+    def _losses(self) -> list[Loss]:
+        """Return the loss of each view."""
+        caps = per_view("cap", self.cap, self.view_names_, infinite=True)
+        return [HybridTruncated(knee=self.knee, cap=float(cap)) for cap in caps]
 
     def _descent(
         self,
@@ -315,7 +322,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         fixed = fixed_weights(self.view_weights, self.view_names_)
         uniform = np.full(len(problems), 1.0 / len(problems))
         smoothness = self.weight_smoothness
-        return BlockDescent(
+        return self._block_descent(
             problems,
             self._solver(),
             strength,
@@ -327,7 +334,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
             tol=self.tol,
             max_rounds=self.max_rounds,
             n_jobs=n_jobs,
-            callback=_print_round if self.verbose else None,
+            callback=partial(_print_round, type(self).__name__) if self.verbose else None,
         )
 
     # -------------------------------------------------------------------------- after the fit
@@ -361,10 +368,10 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self.ignored_ = np.flatnonzero(np.all(ignored | ~used, axis=1))
 
 
-def _print_round(row: dict[str, Any]) -> None:
-    weights = " ".join(f"{row[name]:.3f}" for name in row if name.startswith("weight_"))
+def _print_round(name: str, row: dict[str, Any]) -> None:
+    weights = " ".join(f"{row[key]:.3f}" for key in row if key.startswith("weight_"))
     print(
-        f"[MultiViewHTSVC] round {row['iteration']:3d}  objective {row['objective']:.6g}  "
+        f"[{name}] round {row['iteration']:3d}  objective {row['objective']:.6g}  "
         f"view weights {weights}  change {row['change']:.1e}  {row['seconds']:.2f} s",
         flush=True,
     )

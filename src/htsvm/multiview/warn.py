@@ -48,7 +48,9 @@ def warn_dropped(outcomes: list[Outcome], view_names: list[Hashable]) -> None:
     )
 
 
-def warn_constant(outcomes: list[Outcome], view_names: list[Hashable]) -> None:
+def warn_constant(
+    outcomes: list[Outcome], view_names: list[Hashable], cap_name: str | None
+) -> None:
     """Warn of views that do not tell the classes apart."""
     if len(view_names) == 1:
         return
@@ -57,6 +59,7 @@ def warn_constant(outcomes: list[Outcome], view_names: list[Hashable]) -> None:
     counting = _named(
         view_names, [marks & (one.weights > 0.0) for marks, one in zip(flat, outcomes, strict=True)]
     )
+    larger = "C" if cap_name is None else f"C or {cap_name}"
     for names, effect in (
         (left_out, "They were left out (weight 0): learned weights would have trusted them most"),
         (counting, "Their intercepts shift every decision"),
@@ -65,7 +68,7 @@ def warn_constant(outcomes: list[Outcome], view_names: list[Hashable]) -> None:
             warnings.warn(
                 f"the classifiers of the views {names!r} are constant (view_coef_ = 0): giving up "
                 f"one class is the best that was found for them. {effect}. If these views matter, "
-                "try class_weight='balanced', a larger C or a larger cap.",
+                f"try class_weight='balanced', or a larger {larger}.",
                 IgnoredClassWarning,
                 stacklevel=TO_THE_CALLER,
             )

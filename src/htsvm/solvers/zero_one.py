@@ -111,6 +111,19 @@ class ZeroOneSolver:
             notes=[*best.notes, CONSTANT],
         )
 
+    def refit(self, problem: Problem, result: SolverResult) -> SolverResult:
+        """Return the classifier with the widest margin for the samples that `result` satisfies.
+
+        Parameters
+        ----------
+        problem : Problem
+            What to minimise.
+        result : SolverResult
+            A point, for instance the solution of a problem with another regulariser.
+        """
+        run = _Run(self, problem, np.random.default_rng(self.random_state))
+        return run.finished(run.rounded(result))
+
 
 class _Candidate(NamedTuple):
     """A point, its 0/1 objective at its best scale, and the samples satisfied there."""
@@ -137,11 +150,11 @@ class _Run:
         candidates: list[_Candidate] = []
         path: SolverResult | None = None
         for result in self._points(start, restart):
-            candidates.append(self._rounded(result))
+            candidates.append(self.rounded(result))
             path = result if path is None else continued(path, result)
         assert path is not None
         candidates.sort(key=lambda candidate: candidate.objective)
-        finals = [self._finished(candidate) for candidate in candidates[:FINALISTS]]
+        finals = [self.finished(candidate) for candidate in candidates[:FINALISTS]]
         best = min(finals, key=lambda final: final.objective)
         return replace(
             best,
@@ -191,7 +204,7 @@ class _Run:
             C=steeper * problem.C,
         )
 
-    def _rounded(self, result: SolverResult) -> _Candidate:
+    def rounded(self, result: SolverResult) -> _Candidate:
         """Return the 0/1 objective at the best multiple of (w, b), and who is satisfied there.
 
         A sample with y f(x) = u > 0 is satisfied by multiples from 1 / u on, so the multiples 1 / u
@@ -215,7 +228,7 @@ class _Run:
 
     # ------------------------------------------------------------------------- the exact margin
 
-    def _finished(self, candidate: _Candidate) -> SolverResult:
+    def finished(self, candidate: _Candidate) -> SolverResult:
         """Return the hard-margin classifier of the satisfied samples.
 
         It is that of the few nearest to the margin, as long as the others turn out satisfied; those
