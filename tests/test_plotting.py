@@ -76,7 +76,7 @@ def test_history_without_caps(noisy_plane, axes):
 
 def test_history_of_one_problem_of_several(axes):
     X, y = make_blobs(90, centers=3, random_state=0)
-    model = HTSVC().fit(X, y)
+    model = HTSVC(multi_class="ovr").fit(X, y)
     plot_history(model, ax=axes, problem=2)
     rows = model.history_["problem"] == 2
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["objective"][rows])

@@ -334,7 +334,7 @@ def _history_of(estimator: Any, problem: int) -> dict[str, Array]:
         )
     if "problem" not in table:
         if problem != 0:
-            raise ValueError(f"problem={problem} does not exist: the fit had two classes.")
+            raise ValueError(f"problem={problem} does not exist: the fit was one problem.")
         return table
     rows = table["problem"] == problem
     if not rows.any():

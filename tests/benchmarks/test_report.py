@@ -162,7 +162,7 @@ def test_slow_works_get_fewer_repeats():
 
 QUICK_PARTS = [
     "speed", "baselines", "path", "memory", "startup", "multiview", "multiview_accuracy",
-    "multiview-baselines", "multiview-images", "multiview-rivals",
+    "multiview-baselines", "multiview-images", "multiview-rivals", "multiclass",
 ]  # fmt: skip
 
 
