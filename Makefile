@@ -16,10 +16,12 @@ export HTSVM_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench lint format clean
+.PHONY: help demo reproduce test test-slow bench lint format clean
 
 help:
-	@echo "make demo       compare HTSVC with its rivals on noisy labels; writes htsvm-demo.html"
+	@echo "make demo       compare HTSVC with its rivals on noisy labels, then a quick version of the"
+	@echo "                paper's experiments; writes htsvm-demo.html and htsvm-quick.html"
+	@echo "make reproduce  all of the paper's tables and figures, in hours; writes htsvm-report.html"
 	@echo "make test       lint, type check and test"
 	@echo "make test-slow  the long tests"
 	@echo "make bench      speed and memory beside scikit-learn's classifiers"
@@ -38,8 +40,14 @@ $(VENV)/installed-%: $(VENV)/created $(SOURCES)
 	@$(PIP_INSTALL) -e ".[$*]"
 	@touch $@
 
-demo: $(VENV)/installed-demo
+demo: $(VENV)/installed-experiments
 	$(BIN)/htsvm demo
+	$(BIN)/htsvm reproduce --quick --store htsvm-quick.sqlite
+	$(BIN)/htsvm report --quick --store htsvm-quick.sqlite --output htsvm-quick.html
+
+reproduce: $(VENV)/installed-experiments
+	$(BIN)/htsvm reproduce
+	$(BIN)/htsvm report
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -61,4 +69,4 @@ bench: $(VENV)/installed-bench
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -f src/htsvm/linalg/_compiled.c src/htsvm/linalg/_compiled*.so htsvm-demo.html
+	rm -f src/htsvm/linalg/*.c src/htsvm/linalg/*.so htsvm-demo.html htsvm-quick.*

@@ -22,6 +22,7 @@ OPTIMISE = [
     "-fassociative-math",
     "-fno-signed-zeros",
 ]
+MODULES = ["_compiled", "_newton", "_compiled_joint"]
 PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 
 
@@ -71,7 +72,7 @@ def kernels():
                 [f"src/htsvm/linalg/{name}.pyx"],
                 include_dirs=["src/htsvm/linalg"],
             )
-            for name in ("_compiled", "_newton")
+            for name in MODULES
         ],
     )
     for extension in extensions:

@@ -14,15 +14,42 @@ if __name__ == "__main__":
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = THREADS
 
-from benchmarks import distributed, machine, memory, path, quality, report, speed, startup  # noqa: E402
+from benchmarks import (  # noqa: E402
+    baselines,
+    distributed,
+    memory,
+    multiclass,
+    multiview,
+    multiview_accuracy,
+    multiview_baselines,
+    multiview_images,
+    multiview_rivals,
+    path,
+    quality,
+    report,
+    speed,
+    startup,
+)
 from benchmarks.bars import Bar  # noqa: E402
 from benchmarks.plan import Plan  # noqa: E402
 from benchmarks.sets import SOURCES, select  # noqa: E402
+from htsvm.experiments import environment  # noqa: E402
 
 PARTS = {
-    "speed": speed, "path": path, "memory": memory, "startup": startup,
-    "distributed": distributed, "quality": quality,
-}  # fmt: skip
+    "speed": speed,
+    "baselines": baselines,
+    "path": path,
+    "memory": memory,
+    "startup": startup,
+    "multiview": multiview,
+    "multiview_accuracy": multiview_accuracy,
+    "multiview-baselines": multiview_baselines,
+    "multiview-images": multiview_images,
+    "multiview-rivals": multiview_rivals,
+    "multiclass": multiclass,
+    "distributed": distributed,
+    "quality": quality,
+}
 RESULTS = Path(__file__).parent / "results"
 FULL_REPEATS, QUICK_REPEATS = 5, 3
 
@@ -111,7 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
 def run_part(name: str, plan: Plan, folder: Path) -> None:
     """Measure one part and write its results."""
     plan.say(f"== {name}")
-    described = machine.describe()
+    described = environment.describe()
     part = PARTS[name]
     rows = part.run(plan)
     if not rows:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.svm import LinearSVC
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.svm import SVC, LinearSVC
 
 from htsvm import HTSVC
+from htsvm.baselines import HingeSVC, LeastSquaresSVC, PinballSVC, RampSVC, ZeroOneSVC
 
 SEED = 0
 
@@ -59,3 +60,25 @@ SGD = Rival("sgd", "SGDClassifier", sgd)
 LOGISTIC = Rival("logistic", "LogisticRegression", logistic)
 
 RIVALS = (OURS, DEFAULT, HINGE, SGD, LOGISTIC)
+
+# ---------------------------------------------------------------------- the baselines and theirs
+
+
+def ridge(C: float, n_samples: int) -> Any:
+    """Return ridge regression on the labels; C times the squared error is alpha = 1 / (2 C)."""
+    return RidgeClassifier(alpha=1.0 / (2.0 * C))
+
+
+def libsvm(C: float, n_samples: int) -> Any:
+    return SVC(C=C, kernel="linear")
+
+
+HINGE_SVC = Rival("hinge", "HingeSVC", lambda C, m: HingeSVC(C=C))
+LEAST_SQUARES = Rival("least_squares", "LeastSquaresSVC", lambda C, m: LeastSquaresSVC(C=C))
+PINBALL = Rival("pinball", "PinballSVC", lambda C, m: PinballSVC(C=C))
+RAMP = Rival("ramp", "RampSVC", lambda C, m: RampSVC(C=C))
+ZERO_ONE = Rival("zero_one", "ZeroOneSVC", lambda C, m: ZeroOneSVC(C=C))
+RIDGE = Rival("ridge", "RidgeClassifier", ridge)
+LIBSVM = Rival("svc", "SVC (LIBSVM)", libsvm)
+
+BASELINES = (HINGE_SVC, LEAST_SQUARES, PINBALL, RAMP, ZERO_ONE)

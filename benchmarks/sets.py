@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
 import scipy.sparse as sp
-from sklearn.datasets import load_svmlight_file
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
+
+from htsvm import datasets
+from htsvm.datasets import narrow
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 TEST_SHARE = 0.2
@@ -81,25 +81,14 @@ def nbytes(X: Any) -> int:
 # ------------------------------------------------------------------------------- from files
 
 
-def data_file(*parts: str) -> Path:
-    """Return a file of the data folder ($HTSVM_DATA), or raise MissingData."""
-    folder = Path(os.environ.get("HTSVM_DATA") or DEFAULT_FOLDER)
-    if not folder.is_dir():
-        raise MissingData("no data folder; set HTSVM_DATA to one")
-    path = folder.joinpath(*parts)
-    if not path.is_file():
-        raise MissingData(f"the data folder holds no {'/'.join(parts)}")
-    return path
-
-
-def narrow(X: Any) -> sp.csr_matrix:
-    """Return X as CSR with sorted 32-bit indices, which is all that LinearSVC accepts."""
-    X = sp.csr_matrix(X, dtype=np.float64)
-    X.sum_duplicates()
-    if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
-        raise MissingData("too many stored values for 32-bit indices")
-    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
-    return sp.csr_matrix(parts, shape=X.shape)
+def published(name: str) -> Any:
+    """Return a data set of the registry, or raise MissingData."""
+    if "HTSVM_DATA" not in os.environ and DEFAULT_FOLDER.is_dir():
+        os.environ["HTSVM_DATA"] = str(DEFAULT_FOLDER)
+    try:
+        return datasets.load(name)
+    except datasets.DataFileError as error:
+        raise MissingData(str(error)) from error
 
 
 def signs(positive: np.ndarray) -> np.ndarray:
@@ -107,10 +96,9 @@ def signs(positive: np.ndarray) -> np.ndarray:
     return np.where(positive, 1, -1)
 
 
-def libsvm(folder: str, name: str, n_features: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    X, y = load_svmlight_file(data_file(folder, f"{name}.bz2"), n_features=n_features)
-    X_test, y_test = load_svmlight_file(data_file(folder, f"{name}.t.bz2"), n_features=n_features)
-    return narrow(X), signs(y > 0), narrow(X_test), signs(y_test > 0)
+def predefined(name: str) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    data = published(name)
+    return data.X, data.y, data.X_test, data.y_test
 
 
 def hold_out(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray, Any, np.ndarray]:
@@ -119,14 +107,13 @@ def hold_out(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray, Any, np.ndarray]:
 
 
 def skin() -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    with bz2.open(data_file("large", "Skin_NonSkin.txt.bz2"), "rt") as lines:
-        table = np.loadtxt(lines)
-    return hold_out(np.ascontiguousarray(table[:, :3] / 127.5 - 1.0), signs(table[:, 3] == 1))
+    data = published("skin")
+    return hold_out(np.ascontiguousarray(data.X / 127.5 - 1.0), data.y)
 
 
 def susy() -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    content = scipy.io.loadmat(data_file("large", "SUSY_sample30000.mat"))
-    X, y, X_test, y_test = hold_out(narrow(content["X"]), signs(content["y"].ravel() > 0))
+    data = published("susy")
+    X, y, X_test, y_test = hold_out(data.X, data.y)
     return narrow(X), y, narrow(X_test), y_test
 
 
@@ -191,12 +178,12 @@ def text(
 # --------------------------------------------------------------------------------- the list
 
 SOURCES = (
-    Source("a1a", partial(libsvm, "libsvm", "a1a", 123), full=False, quick=True),
-    Source("w5a", partial(libsvm, "libsvm", "w5a", 300), full=False),
-    Source("a9a", partial(libsvm, "libsvm", "a9a", 123), quick=True),
-    Source("w8a", partial(libsvm, "libsvm", "w8a", 300)),
-    Source("ijcnn1", partial(libsvm, "large", "ijcnn1", 22)),
-    Source("reuters", partial(libsvm, "large", "reuters_lasvm", 8315)),
+    Source("a1a", partial(predefined, "a1a"), full=False, quick=True),
+    Source("w5a", partial(predefined, "w5a"), full=False),
+    Source("a9a", partial(predefined, "a9a"), quick=True),
+    Source("w8a", partial(predefined, "w8a")),
+    Source("ijcnn1", partial(predefined, "ijcnn1")),
+    Source("reuters", partial(predefined, "reuters")),
     Source("skin", skin),
     Source("susy", susy),
     Source("gaussians-1e4", partial(gaussians, 10**4), quick=True),

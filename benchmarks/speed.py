@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.bars import Bar, Row, at_most, every
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, number, percent
-from benchmarks.rivals import DEFAULT, HINGE, OURS, RIVALS
+from benchmarks.rivals import DEFAULT, HINGE, OURS, RIVALS, Rival
 from benchmarks.sets import Dataset, gaussians
 from benchmarks.timing import Timings, interleaved, median_seconds
 
@@ -20,7 +20,7 @@ LARGE = 20_000
 
 def run(plan: Plan) -> list[Row]:
     """Time all rivals on all sets, in one process."""
-    _warm_up()
+    warm_up()
     rows = []
     for data in plan.datasets():
         pass_seconds = _one_pass(data.X)
@@ -33,12 +33,12 @@ def run(plan: Plan) -> list[Row]:
     return rows
 
 
-def _warm_up() -> None:
+def warm_up(rivals: tuple[Rival, ...] = RIVALS) -> None:
     """Fit everything once on little data: late imports are the business of the startup part."""
     X, y, _, _ = gaussians(200, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for rival in RIVALS:
+        for rival in rivals:
             rival.make(1.0, len(y)).fit(X, y)
 
 
@@ -48,12 +48,12 @@ def _one_pass(X: Any) -> float:
 
 
 def _measure(data: Dataset, C: float, repeats: int) -> Row:
-    works = {rival.key: partial(_fit, rival.make, C, data) for rival in RIVALS}
+    works = {rival.key: partial(fit_rival, rival.make, C, data) for rival in RIVALS}
     timings = interleaved(works, repeats, never_fewer=(OURS.key,))
     m, n = data.X.shape
     row: Row = {"set": data.name, "m": m, "n": n, "C": C, "repeats": repeats}
     for rival in RIVALS:
-        row.update(_columns(rival.key, timings[rival.key], data))
+        row.update(columns_of(rival.key, timings[rival.key], data))
     ours = timings[OURS.key]
     row["ratio_linearsvc"] = ours.median / timings[DEFAULT.key].median
     row["ratio_linearsvc_hinge"] = ours.median / timings[HINGE.key].median
@@ -63,11 +63,11 @@ def _measure(data: Dataset, C: float, repeats: int) -> Row:
     return row
 
 
-def _fit(make: Any, C: float, data: Dataset) -> Any:
+def fit_rival(make: Any, C: float, data: Dataset) -> Any:
     return make(C, data.n_samples).fit(data.X, data.y)
 
 
-def _columns(key: str, timings: Timings, data: Dataset) -> Row:
+def columns_of(key: str, timings: Timings, data: Dataset) -> Row:
     fitted = timings.result
     return {
         f"{key}_seconds": timings.median,
@@ -157,20 +157,20 @@ def tables(rows: list[Row]) -> str:
     )
 
 
-def _head(row: Row) -> dict[str, str]:
+def head(row: Row) -> dict[str, str]:
     return {"set": row["set"], "m x n": f"{row['m']:,} x {row['n']:,}", "C": f"{row['C']:g}"}
 
 
 def _time_cells(row: Row) -> dict[str, str]:
-    cells = _head(row)
+    cells = head(row)
     for rival in RIVALS:
-        cells[rival.label] = _time_cell(row, rival.key)
+        cells[rival.label] = time_cell(row, rival.key)
     cells["ours / LinearSVC"] = number(row["ratio_linearsvc"])
     cells["ours / hinge"] = number(row["ratio_linearsvc_hinge"])
     return cells
 
 
-def _time_cell(row: Row, key: str) -> str:
+def time_cell(row: Row, key: str) -> str:
     if row.get(f"{key}_error"):
         return "failed"
     text = number(row[f"{key}_seconds"])
@@ -179,7 +179,7 @@ def _time_cell(row: Row, key: str) -> str:
 
 
 def _work_cells(row: Row) -> dict[str, str]:
-    cells = _head(row)
+    cells = head(row)
     cells["one pass (ms)"] = number(row["pass_ms"])
     cells["passes"] = number(row.get("passes"))
     cells["time in passes"] = number(row["htsvc_seconds_in_passes"])
@@ -189,7 +189,7 @@ def _work_cells(row: Row) -> dict[str, str]:
 
 
 def _result_cells(row: Row) -> dict[str, str]:
-    cells = _head(row)
+    cells = head(row)
     cells["certified"] = "yes" if row["certified"] else "NO"
     cells["residual"] = number(row.get("residual"), 2)
     cells["local minimiser"] = str(row.get("local_minimizer", ""))
@@ -202,7 +202,7 @@ def _result_cells(row: Row) -> dict[str, str]:
 
 
 def _accuracy_cells(row: Row) -> dict[str, str]:
-    cells = _head(row)
+    cells = head(row)
     for rival in RIVALS:
         cells[rival.label] = percent(row.get(f"{rival.key}_accuracy"), 2)
     return cells

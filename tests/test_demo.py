@@ -63,10 +63,6 @@ def test_more_noise_keeps_the_labels_that_less_has_flipped():
     assert more[some].all()
 
 
-def test_bayes_accuracy_of_the_gaussians():
-    assert pytest.approx(0.980375, abs=5e-7) == data.BAYES_ACCURACY
-
-
 @pytest.mark.filterwarnings("ignore")  # such extreme penalties make some methods complain
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
 def test_every_method_gets_the_penalty(method):

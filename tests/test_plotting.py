@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 
 from htsvm import HTSVC
-from htsvm.losses import HybridTruncated
+from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Pinball, Ramp, ZeroOne
 from htsvm.plotting import plot_boundary, plot_history, plot_losses
 
 mpl.use("svg")
@@ -35,13 +35,17 @@ def labels(ax):
 
 def test_losses_by_default(axes):
     assert plot_losses(ax=axes) is axes
-    assert labels(axes) == [
-        "hinge",
-        "squared hinge",
-        "logistic",
-        "hybrid truncated, cap 2",
-        "hybrid truncated, cap 1",
-    ]
+    drawn = {
+        "hinge": Hinge(),
+        "pinball, tau 0.5": Pinball(0.5),
+        "least squares": LeastSquares(),
+        "ramp, ceiling 2": Ramp(2.0),
+        "0/1": ZeroOne(),
+        "hybrid truncated": HybridTruncated(),
+    }
+    assert labels(axes) == list(drawn)
+    for line, loss in zip(axes.lines, drawn.values(), strict=False):
+        np.testing.assert_array_equal(line.get_ydata(), loss.value(line.get_xdata()))
 
 
 def test_losses_given(axes):
@@ -72,7 +76,7 @@ def test_history_without_caps(noisy_plane, axes):
 
 def test_history_of_one_problem_of_several(axes):
     X, y = make_blobs(90, centers=3, random_state=0)
-    model = HTSVC().fit(X, y)
+    model = HTSVC(multi_class="ovr").fit(X, y)
     plot_history(model, ax=axes, problem=2)
     rows = model.history_["problem"] == 2
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["objective"][rows])

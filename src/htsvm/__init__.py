@@ -12,8 +12,10 @@ __all__ = [
     "HTSVC",
     "HTSVCCV",
     "IgnoredClassWarning",
+    "MultiViewHTSVC",
     "SampleStatus",
     "__version__",
+    "baselines",
     "certify",
     "ht_path",
     "show_versions",
@@ -26,4 +28,12 @@ def __getattr__(name: str) -> Any:
         from htsvm.svm import HTSVCCV
 
         return HTSVCCV
+    if name == "baselines":
+        from importlib import import_module
+
+        return import_module("htsvm.baselines")
+    if name == "MultiViewHTSVC":
+        from htsvm.multiview import MultiViewHTSVC
+
+        return MultiViewHTSVC
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""The command line: ``htsvm demo``, ``htsvm versions``.
+"""The command line: ``htsvm demo``, ``reproduce``, ``report`` and ``versions``.
 
-Typer and rich come with the extra "demo" and are imported only when a command runs, so that the
-package itself does not need them.
+Typer and rich come with the extras "demo" and "experiments" and are imported only when a command
+runs, so that the package itself does not need them.
 """
 
 import sys
@@ -60,6 +60,8 @@ def build_app() -> Any:
             typer.echo("htsvm: interrupted; no report was written.", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
+    _add_experiments(app)
+
     @app.command()
     def versions() -> None:
         """Show the versions of everything involved, for bug reports."""
@@ -68,6 +70,13 @@ def build_app() -> Any:
         show_versions()
 
     return app
+
+
+def _add_experiments(app: Any) -> None:
+    """Add the commands of the experiments, which need an extra of their own."""
+    from htsvm.experiments.commands import add_commands
+
+    add_commands(app)
 
 
 def _demo(output: Path, *, quick: bool, seed: int) -> None:

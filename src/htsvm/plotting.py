@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.losses import Hinge, HybridTruncated, Loss
+from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Loss, Pinball, Ramp, ZeroOne
+from htsvm.optimality import SampleStatus
 
-__all__ = ["plot_boundary", "plot_history", "plot_losses"]
+__all__ = [
+    "plot_boundary",
+    "plot_history",
+    "plot_losses",
+    "plot_objective",
+    "plot_view_margins",
+    "plot_view_weights",
+]
 
 Curve = Loss | Callable[[Array], Array]
 
@@ -27,8 +35,8 @@ def plot_losses(losses: Mapping[str, Curve] | Iterable[Loss] | None = None, ax: 
     Parameters
     ----------
     losses : mapping of names to losses or functions, or iterable of losses, optional
-        What to draw. By default the hinge, squared hinge and logistic losses beside the hybrid
-        truncated loss with caps 1 and 2.
+        What to draw. By default the six losses of the paper's first figure: hinge, pinball, least
+        squares, ramp, 0/1 and hybrid truncated.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -154,6 +162,138 @@ def plot_boundary(estimator: Any, X: Any, y: Any, ax: Any = None) -> Any:
     return ax
 
 
+def plot_view_weights(estimator: Any, ax: Any = None) -> Any:
+    """Draw how much a multi-view classifier trusts each view.
+
+    Parameters
+    ----------
+    estimator : MultiViewHTSVC
+        A fitted estimator: its `view_weights_` are drawn, a bar per view. With more than two
+        classes there is a bar per class, divided among the views.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on.
+    """
+    weights = np.asarray(_fitted(estimator, "view_weights_"))
+    names = [str(name) for name in estimator.view_names_]
+    ax = _axes(ax)
+    if weights.ndim == 1:
+        ax.bar(names, weights, color=[_class_colour(v) for v in range(len(names))])
+        ax.axhline(1.0 / len(names), color=_ink(), lw=0.8, ls=":")
+        ax.set(xlabel="view", ylabel="weight", ylim=(0.0, max(1.05 * float(weights.max()), 0.1)))
+        return ax
+    labels = [str(label) for label in estimator.classes_]
+    bottom = np.zeros(len(labels))
+    for v, name in enumerate(names):
+        ax.bar(labels, weights[:, v], bottom=bottom, color=_class_colour(v), label=name)
+        bottom += weights[:, v]
+    ax.set(xlabel="class (against the rest)", ylabel="weight of the views", ylim=(0.0, 1.0))
+    ax.legend(title="view", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax
+
+
+def plot_objective(estimator: Any, ax: Any = None, *, problem: int = 0) -> Any:
+    """Draw the objective of a multi-view fit, round by round.
+
+    Parameters
+    ----------
+    estimator : MultiViewHTSVC
+        A fitted estimator: the objective in its `history_` is drawn.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    problem : int, default=0
+        Which binary problem of a multi-class fit.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on.
+    """
+    table = _history_of(estimator, problem)
+    ax = _axes(ax)
+    ax.plot(table["iteration"], table["objective"], "o-", ms=4, color=OBJECTIVE_COLOUR)
+    ax.set(xlabel="round (classifiers, then view weights)", ylabel="objective")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    return ax
+
+
+def plot_view_margins(
+    estimator: Any, X: Any, y: Any, ax: Any = None, *, views: Any = (0, 1), problem: int = 0
+) -> Any:
+    """Draw samples in the plane of two views' decision values, with the ignored ones marked.
+
+    Parameters
+    ----------
+    estimator : MultiViewHTSVC
+        A fitted estimator with at least two views.
+    X : matrix, or list or dict of views
+        Samples. If they are the training data (as many rows as the fit had), samples that one
+        of the two views ignores, or both, are marked.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    views : pair of int, default=(0, 1)
+        The positions of the two views.
+    problem : int, default=0
+        Which binary problem of a multi-class fit: the number of the class against the rest.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on.
+    """
+    names = _fitted(estimator, "view_names_")
+    first, second = views
+    for view in views:
+        if not 0 <= view < len(names):
+            raise ValueError(f"views={views!r} must be two positions from 0 to {len(names) - 1}.")
+    scores = np.asarray(estimator.view_decision_function(X, weighted=False))
+    y, status, classes = np.asarray(y), estimator.sample_status_, list(estimator.classes_)
+    positive, rest = classes[-1], f"class {classes[0]}"
+    if scores.ndim == 3:
+        scores, status = scores[:, :, problem], status[:, :, problem]
+        positive, rest = classes[problem], "the rest"
+    points = scores[:, [first, second]]
+    ax = _axes(ax)
+    for k, (side, name) in enumerate(((y != positive, rest), (y == positive, f"class {positive}"))):
+        ax.scatter(*points[side].T, s=14, lw=0, alpha=0.7, color=_class_colour(k), label=name)
+    if len(status) == len(points):
+        _mark_ignored(ax, points, status[:, [first, second]])
+    for line in (ax.axvline, ax.axhline):
+        line(0.0, color=_ink(), lw=1.2)
+        for margin in (-1.0, 1.0):
+            line(margin, color=_ink(), lw=0.8, ls="dashed", alpha=0.6)
+    ax.set(
+        xlabel=f"decision value of view {names[first]}",
+        ylabel=f"decision value of view {names[second]}",
+    )
+    ax.legend(loc="best", frameon=False)
+    return ax
+
+
+def _mark_ignored(ax: Any, points: Array, status: Array) -> None:
+    """Mark the samples that one or both of two views ignore."""
+    ignored = (status == SampleStatus.IGNORED).sum(axis=1)
+    for number, marker, text in ((1, "+", "ignored by one"), (2, "x", "ignored by both")):
+        marked = points[ignored == number]
+        if len(marked):
+            label = f"{text} ({len(marked)})"
+            ax.scatter(*marked.T, s=30, marker=marker, lw=1.0, color=IGNORED_COLOUR, label=label)
+
+
+def _fitted(estimator: Any, attribute: str) -> Any:
+    """Return an attribute of a fitted multi-view classifier."""
+    value = getattr(estimator, attribute, None)
+    if value is None:
+        raise ValueError(f"a fitted classifier with {attribute} is needed, got {estimator!r}.")
+    return value
+
+
 def _axes(ax: Any) -> Any:
     """Return `ax`, or new axes; say how to get matplotlib where it is missing."""
     try:
@@ -174,10 +314,11 @@ def _named(losses: Mapping[str, Curve] | Iterable[Loss] | None) -> dict[str, Cur
     if losses is None:
         return {
             "hinge": Hinge(),
-            "squared hinge": lambda s: np.square(np.maximum(s, 0.0)),
-            "logistic": lambda s: np.logaddexp(0.0, s - 1.0),
-            "hybrid truncated, cap 2": HybridTruncated(cap=2.0),
-            "hybrid truncated, cap 1": HybridTruncated(),
+            "pinball, tau 0.5": Pinball(0.5),
+            "least squares": LeastSquares(),
+            "ramp, ceiling 2": Ramp(2.0),
+            "0/1": ZeroOne(),
+            "hybrid truncated": HybridTruncated(),
         }
     if isinstance(losses, Mapping):
         return dict(losses)
@@ -189,11 +330,11 @@ def _history_of(estimator: Any, problem: int) -> dict[str, Array]:
     table: dict[str, Array] | None = getattr(estimator, "history_", None)
     if table is None:
         raise ValueError(
-            f"plot_history needs a fitted estimator with history_, got {estimator!r}; call fit."
+            f"the picture needs a fitted estimator with history_, got {estimator!r}; call fit."
         )
     if "problem" not in table:
         if problem != 0:
-            raise ValueError(f"problem={problem} does not exist: the fit had two classes.")
+            raise ValueError(f"problem={problem} does not exist: the fit was one problem.")
         return table
     rows = table["problem"] == problem
     if not rows.any():

@@ -160,12 +160,18 @@ def test_slow_works_get_fewer_repeats():
     assert (allowed([0.1], 5), allowed([11.0], 5), allowed([61.0], 5)) == (5, 2, 1)
 
 
+QUICK_PARTS = [
+    "speed", "baselines", "path", "memory", "startup", "multiview", "multiview_accuracy",
+    "multiview-baselines", "multiview-images", "multiview-rivals", "multiclass", "distributed",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([], ["speed", "path", "memory", "startup", "distributed", "quality"]),
-        (["--quick"], ["speed", "path", "memory", "startup", "distributed"]),
-        (["--no-quality"], ["speed", "path", "memory", "startup", "distributed"]),
+        ([], [*QUICK_PARTS, "quality"]),
+        (["--quick"], QUICK_PARTS),
+        (["--no-quality"], QUICK_PARTS),
         (["--only", "memory,quality"], ["memory", "quality"]),
         (["--only", "speed", "--quality"], ["speed", "quality"]),
     ],

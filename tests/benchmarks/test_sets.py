@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import bz2
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,11 +8,10 @@ from benchmarks.sets import (
     SOURCES,
     MissingData,
     Source,
-    data_file,
     dense,
     gaussians,
-    libsvm,
-    narrow,
+    predefined,
+    published,
     select,
     text,
 )
@@ -56,32 +53,19 @@ def test_text_is_normalised_csr_with_narrow_indices():
         np.testing.assert_allclose(np.sqrt(part.multiply(part).sum(axis=1)), 1.0)
 
 
-def test_narrow_sorts_and_adds_up():
-    X = sp.csr_matrix(
-        (np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2], dtype=np.int64), np.array([0, 3])),
-        shape=(1, 3),
-    )
-    np.testing.assert_array_equal(narrow(X).toarray(), [[2.0, 0.0, 4.0]])
-
-
-def test_libsvm_files(tmp_path, monkeypatch):
-    (tmp_path / "libsvm").mkdir()
-    for name in ("tiny.bz2", "tiny.t.bz2"):
-        (tmp_path / "libsvm" / name).write_bytes(bz2.compress(b"+1 1:0.5 3:2\n-1 2:1\n"))
+def test_missing_data_say_why(tmp_path, monkeypatch):
     monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
-    X, y, X_test, _ = libsvm("libsvm", "tiny", 4)
-    assert X.shape == X_test.shape == (2, 4)
-    np.testing.assert_array_equal(y, [1, -1])
-    assert X.indices.dtype == np.int32
+    monkeypatch.setenv("HTSVM_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(MissingData, match=r"Put large/SUSY_sample30000\.mat"):
+        published("susy")
 
 
-def test_missing_data_says_why(tmp_path, monkeypatch):
-    monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
-    with pytest.raises(MissingData, match=r"holds no large/nowhere\.bz2"):
-        data_file("large", "nowhere.bz2")
-    monkeypatch.setenv("HTSVM_DATA", str(tmp_path / "none"))
-    with pytest.raises(MissingData, match="set HTSVM_DATA"):
-        data_file("large", "nowhere.bz2")
+def test_predefined_split(data_dir, monkeypatch):
+    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
+    X, y, X_test, y_test = predefined("a1a")
+    assert X.shape == (1605, 123)
+    assert X_test.shape == (30956, 123)
+    assert set(y) == set(y_test) == {-1, 1}
 
 
 def test_plan_skips_missing_sets(capsys):

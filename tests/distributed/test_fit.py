@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, ht_path
+from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, MultiViewHTSVC, ht_path
+from htsvm.baselines import HingeSVC, RampSVC
+from htsvm.losses import Pinball, Ramp
 from htsvm.solvers import ADMM
 from tests.distributed.data import assert_same_fit, cut, noisy, thinned
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
+from htsvm.distributed.estimate import problems_of  # noqa: E402
+from htsvm.distributed.inputs import open_dataset  # noqa: E402
 
 
 def as_dask(X, y, sizes=(170, 40, 333)):
@@ -84,12 +88,41 @@ def test_weight_k_is_k_repetitions():
 def test_three_classes_with_names():
     X, y = noisy(900, 6, classes=3, seed=5)
     names = np.array(["ash", "beech", "cedar"])[y]
-    blocks, local = fit_both(X, names, n_jobs=2)
+    blocks, local = fit_both(X, names, n_jobs=2, multi_class="ovr")
     assert_same_fit(blocks, local)
     np.testing.assert_array_equal(blocks.classes_, local.classes_)
     np.testing.assert_array_equal(blocks.sample_status_.compute(), local.sample_status_)
     np.testing.assert_array_equal(blocks.ignored_.compute(), local.ignored_)
     assert set(np.unique(blocks.history_["problem"])) == {0, 1, 2}
+    violation = blocks.margin_violation(*as_dask(X, names))
+    np.testing.assert_allclose(violation, local.margin_violation(X, names), atol=1e-7)
+
+
+def test_many_classes_are_one_problem_each():
+    X, y = noisy(600, 5, classes=3, seed=17)
+    dX, dy = as_dask(X, y)
+    assert_same_fit(HTSVC().fit(dX, dy), HTSVC(multi_class="ovr").fit(X, y))
+    with pytest.raises(ValueError, match="use multi_class='ovr'"):
+        HTSVC(multi_class="joint").fit(dX, dy)
+    with pytest.raises(ValueError, match="use multi_class='ovr'"):
+        ht_path(dX, dy, multi_class="joint")
+    path = ht_path(dX, dy, Cs=[1.0])
+    np.testing.assert_allclose(
+        path.objective, ht_path(X, y, Cs=[1.0], multi_class="ovr").objective, rtol=1e-8
+    )
+    two = y < 2
+    assert_same_fit(*fit_both(X[two], y[two], multi_class="joint"))
+
+
+def test_a_warm_start_does_not_take_one_problem_for_three():
+    X, y = noisy(600, 5, classes=3, seed=18)
+    dX, dy = as_dask(X, y)
+    model = HTSVC(warm_start=True).fit(X, y)
+    assert_same_fit(model.fit(dX, dy), HTSVC().fit(dX, dy))
+    cold = model.n_iter_
+    assert model.fit(dX, dy).n_iter_ < cold
+    again = model.fit(X, y)
+    np.testing.assert_allclose(again.objective_, HTSVC().fit(X, y).objective_)
 
 
 @pytest.mark.parametrize("cap", [1.0, np.inf])
@@ -256,10 +289,29 @@ def test_other_bad_input():
         HTSVC().fit(dX, dy, sample_weight=np.zeros(300))
     with pytest.raises(ValueError, match="solver='newton'"):
         HTSVC(solver=ADMM()).fit(dX, dy)
-    with pytest.raises(TypeError, match="HTSVCCV does not take Dask"):
-        HTSVCCV().fit(dX, dy)
+    for other in (HTSVCCV(), HingeSVC(), RampSVC(), MultiViewHTSVC(views=[[0, 1], [2, 3]])):
+        with pytest.raises(TypeError, match=f"{type(other).__name__} does not take Dask"):
+            other.fit(dX, dy)
     with pytest.raises(ValueError, match="4 features"):
         HTSVC().fit(dX, dy).predict(dX[:, :3])
+
+
+@pytest.mark.parametrize("loss", [Pinball(0.5), Ramp()], ids=str)
+def test_losses_that_blocks_cannot_weigh_are_refused(loss):
+    X, y = noisy(60, 3, seed=19)
+    dataset = open_dataset(*as_dask(X, y, (20,)), None)
+    with pytest.raises(ValueError, match="does not work on Dask collections"):
+        problems_of(dataset, None, C=1.0, loss=loss, fit_intercept=True)
+    dataset.source.close()
+
+
+def test_all_estimators_decide_on_blocks():
+    X, y = noisy(300, 4, seed=20)
+    dX, dy = as_dask(X, y, (100,))
+    for model in (HingeSVC(), MultiViewHTSVC(views=[[0, 1], [2, 3]])):
+        model.fit(X, y)
+        np.testing.assert_array_equal(model.predict(dX).compute(), model.predict(X))
+        assert model.score(dX, dy) == pytest.approx(model.score(X, y))
 
 
 def test_column_chunks_are_put_together():

@@ -33,11 +33,13 @@ def solve_dc(
 ) -> Reference:
     """Minimise w'Rw/2 + sum_i C weight_i loss(q_i) from the convex start (errata E16).
 
-    The loss is a [s]_+ - h(s) with h convex; each round linearises h at the last violations.
+    The loss is a [s]_+ - h(s) with h convex; each round linearises h at the last violations. For
+    the ramp loss this is the concave-convex procedure of Collobert et al. as they print it.
     """
     import cvxpy as cp
 
     loss = HybridTruncated() if loss is None else loss
+    slope = float(loss.profile_slope(0.0))
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     m, n = X.shape
     penalty = C * (np.ones(m) if sample_weight is None else np.asarray(sample_weight, dtype=float))
@@ -50,7 +52,7 @@ def solve_dc(
     above = excess >= violation
     energy = 0.5 * cp.sum_squares(root @ w)
     problem = cp.Problem(
-        cp.Minimize(energy + loss.slope * (penalty @ excess) - tilt @ violation),
+        cp.Minimize(energy + slope * (penalty @ excess) - tilt @ violation),
         [above] + ([] if fit_intercept else [b == 0]),
     )
     beta, objectives = np.zeros(m), []
@@ -62,7 +64,7 @@ def solve_dc(
         objectives.append(float(0.5 * coef @ R @ coef + penalty @ loss.value(q)))
         multipliers = beta - above.dual_value
         multipliers[np.abs(multipliers) < 1e-10 * C] = 0.0
-        new = penalty * (loss.slope - loss.profile_slope(np.maximum(q, 0.0)))
+        new = penalty * (slope - loss.profile_slope(np.maximum(q, 0.0)))
         if np.abs(new - beta).max() <= 1e-9 * C:
             break
         beta = new

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from htsvm.losses import HybridTruncated
+from htsvm.losses import HybridTruncated, Ramp, ZeroOne
 from tests.oracles.tiny import COUNT, tiny
 
 
@@ -25,13 +26,34 @@ class GlobalOptimum:
     bound: float
 
 
+class Piece(NamedTuple):
+    """A part of a loss: slope * q + height on [low, high], or a parabola."""
+
+    low: float
+    high: float
+    slope: float = 0.0
+    height: float = 0.0
+    curved: bool = False
+
+
+def _pieces(loss, highest) -> list[Piece]:
+    safe = Piece(-highest, 0.0)
+    if isinstance(loss, ZeroOne):
+        return [safe, Piece(0.0, highest, height=1.0)]
+    ignored = Piece(loss.cap, highest, height=loss.cap)
+    if isinstance(loss, Ramp):
+        return [safe, Piece(0.0, loss.cap, slope=1.0), ignored]
+    bend = loss.knee * loss.cap
+    return [safe, Piece(0.0, bend, loss.slope), Piece(bend, loss.cap, curved=True), ignored]
+
+
 def solve_globally(
     X, y, *, C=1.0, loss=None, sample_weight=None, regularizer=None, seconds=30.0
 ) -> GlobalOptimum:
     """Minimise w'Rw/2 + sum_i C weight_i loss(q_i) over w and b, exactly.
 
-    Each sample chooses one of the four pieces of the loss (safe, straight, parabola, ignored) by
-    a binary variable that switches the bounds of its share of q; on the parabola
+    Each sample chooses one of the pieces of the loss (see `_pieces`) by a binary variable that
+    switches the bounds of its share of q; on the parabola of the hybrid truncated loss
 
         t = cap * (z - (z - u)² / (1 - knee²)),   u = q / cap,   z the binary of that piece,
 
@@ -61,22 +83,26 @@ def solve_globally(
     energy = model.addVar("energy", lb=0.0)
     pairs = [(j, k) for j in range(n) for k in range(n)]
     model.addCons(energy >= quicksum(0.5 * R[j, k] * w[j] * w[k] for j, k in pairs))
-    knee, cap = loss.knee, loss.cap
-    pieces = [(-highest, 0.0), (0.0, knee * cap), (knee * cap, cap), (cap, highest)]
     losses = []
     for i in range(m):
-        choice = [model.addVar(f"z{i}{p}", vtype="B") for p in range(4)]
-        part = [model.addVar(f"q{i}{p}", lb=-highest, ub=highest) for p in range(4)]
-        model.addCons(quicksum(choice) == 1)
+        shares, total = [], []
         margin = quicksum(X[i, j] * w[j] for j in range(n)) + b
-        model.addCons(quicksum(part) == 1.0 - y[i] * margin)
-        for z, q, (low, high) in zip(choice, part, pieces, strict=True):
-            model.addCons(q >= low * z)
-            model.addCons(q <= high * z)
-        curved = model.addVar(f"t{i}", lb=0.0, ub=cap)
-        gap = choice[2] - part[2] / cap
-        model.addCons(curved >= cap * (choice[2] - gap * gap / (1.0 - knee**2)))
-        losses.append(penalty[i] * (loss.slope * part[1] + curved + cap * choice[3]))
+        for p, piece in enumerate(_pieces(loss, highest)):
+            z = model.addVar(f"z{i}{p}", vtype="B")
+            q = model.addVar(f"q{i}{p}", lb=-highest, ub=highest)
+            model.addCons(q >= piece.low * z)
+            model.addCons(q <= piece.high * z)
+            shares.append((z, q))
+            total.append(piece.slope * q + piece.height * z)
+            if piece.curved:
+                knee, cap = loss.knee, loss.cap
+                bent = model.addVar(f"t{i}", lb=0.0, ub=cap)
+                gap = z - q / cap
+                model.addCons(bent >= cap * (z - gap * gap / (1.0 - knee**2)))
+                total.append(bent)
+        model.addCons(quicksum(z for z, _ in shares) == 1)
+        model.addCons(quicksum(q for _, q in shares) == 1.0 - y[i] * margin)
+        losses.append(penalty[i] * quicksum(total))
     model.setObjective(energy + quicksum(losses), "minimize")
     model.optimize()
     if model.getNSols() == 0:
@@ -89,13 +115,18 @@ def solve_globally(
     return GlobalOptimum(coef, intercept, objective, float(model.getDualbound()))
 
 
+LOSSES = {"hybrid_truncated": HybridTruncated(), "ramp": Ramp(1.0), "zero_one": ZeroOne()}
+
+
 def store_optima() -> None:
     """Write the optima of the tiny problems to `global_optima.json`."""
-    optima = []
-    for seed in range(COUNT):
-        X, y, C = tiny(seed)
-        best = solve_globally(X, y, C=C)
-        optima.append({"objective": best.objective, "bound": best.bound})
+    optima = {}
+    for name, loss in LOSSES.items():
+        optima[name] = []
+        for seed in range(COUNT):
+            X, y, C = tiny(seed)
+            best = solve_globally(X, y, C=C, loss=loss)
+            optima[name].append({"objective": best.objective, "bound": best.bound})
     path = Path(__file__).with_name("global_optima.json")
     path.write_text(json.dumps(optima, indent=1) + "\n")
 

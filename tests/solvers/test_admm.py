@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -219,10 +220,10 @@ def test_all_three_linear_systems_agree(monkeypatch, fit_intercept, R):
     problem = make_problem(X, y, weight=weight, R=R, fit_intercept=fit_intercept)
     system = admm_system.RidgeSystem(problem)
     target, guess = rng.normal(size=20), (np.zeros(35), 0.0)
-    for rows in (None, np.array([1, 4, 5, 17])):
-        by_rows = system._by_rows(rows, 0.7, target, fit_intercept)
-        by_features = system._by_features(rows, 0.7, target, fit_intercept)
-        by_cg = system._by_conjugate_gradients(rows, 0.7, target, fit_intercept, guess)
+    for rows, offset in product((None, np.array([1, 4, 5, 17])), (None, rng.normal(size=35))):
+        by_rows = system._by_rows(rows, 0.7, target, fit_intercept, offset)
+        by_features = system._by_features(rows, 0.7, target, fit_intercept, offset)
+        by_cg = system._by_conjugate_gradients(rows, 0.7, target, fit_intercept, guess, offset)
         np.testing.assert_allclose(by_rows[0], by_features[0], atol=1e-9)
         assert by_rows[1] == pytest.approx(by_features[1], abs=1e-9)
         np.testing.assert_allclose(by_cg[0], by_features[0], atol=1e-4)

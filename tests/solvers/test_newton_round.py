@@ -132,3 +132,15 @@ def test_a_singular_system_is_solved_step_by_step():
     result = Newton(tol=1e-4).solve(problem)
     assert result.converged
     assert np.all(np.isfinite(result.coef))
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_without_relevant_rows_only_the_regulariser_counts(n):
+    """All samples are safe or ignored: the way is down to w = 0 until one of them matters."""
+    problem = make((1500, n), fit_intercept=False)
+    it, engine = start(problem), Rounds(problem)
+    it.w, it.q[:] = np.full(n, 2.0), -1.0
+    it.alpha[:] = 0.0
+    report = engine.run(it, 1.0, tol=1e-8, max_steps=5, reach=0.1)
+    assert report.steps > 0
+    np.testing.assert_allclose(it.w, 0.0, atol=1e-12)

@@ -81,7 +81,7 @@ def test_lists_and_columns_of_labels():
 def test_several_classes(names):
     X, codes = three_classes()
     y = np.asarray(names)[codes]
-    clf = HTSVC(C=0.1).fit(X, y)
+    clf = HTSVC(C=0.1, multi_class="ovr").fit(X, y)
     assert clf.coef_.shape == (3, 4)
     assert clf.intercept_.shape == clf.objective_.shape == (3,)
     assert len(clf.certificate_) == len(clf.seconds_) == 3
@@ -94,7 +94,7 @@ def test_several_classes(names):
 
 def test_each_binary_problem_of_a_multi_class_fit_is_balanced():
     X, y = three_classes()
-    clf = HTSVC(C=0.1, tol=1e-6).fit(X, y)
+    clf = HTSVC(C=0.1, tol=1e-6, multi_class="ovr").fit(X, y)
     for k in range(3):
         one = HTSVC(C=0.1, tol=1e-6, class_weight="balanced").fit(X, y == k)
         np.testing.assert_allclose(clf.coef_[k], one.coef_[0], atol=1e-4)
@@ -395,7 +395,7 @@ def test_the_expansion_in_support_vectors(n_classes, sparse):
     assert np.all(np.abs(expansion - clf.coef_) <= 1e-5 * size)
     assert clf.n_support_.sum() == len(clf.support_)
     np.testing.assert_array_equal(clf.n_support_, np.bincount(y[clf.support_]))
-    assert clf.dual_coef_.shape == (len(clf.certificate_), len(clf.support_))
+    assert clf.dual_coef_.shape == (len(clf.coef_), len(clf.support_))
     assert np.all(np.any(clf.dual_coef_ != 0.0, axis=0))
     assert np.all(np.diff(clf.support_) > 0)
 
@@ -426,7 +426,7 @@ def test_ignored_samples_of_a_multi_class_fit():
     X, y = three_classes()
     y = y.copy()
     y[:10] = (y[:10] + 1) % 3
-    clf = HTSVC(C=0.1).fit(X, y)
+    clf = HTSVC(C=0.1, multi_class="ovr").fit(X, y)
     own = clf.decision_function(X)[np.arange(len(y)), y]
     clear = np.abs(own) > 1e-2
     marked = np.isin(np.arange(len(y)), clf.ignored_)
@@ -445,7 +445,7 @@ def test_history_is_a_table(solver):
 
 
 def test_history_of_a_multi_class_fit():
-    clf = HTSVC(C=0.1).fit(*three_classes())
+    clf = HTSVC(C=0.1, multi_class="ovr").fit(*three_classes())
     table = pd.DataFrame(clf.history_)
     sizes = table.groupby("problem").size()
     assert sizes.index.tolist() == [0, 1, 2]
@@ -484,7 +484,7 @@ def test_no_fit_ends_on_a_saddle_point():
         for C in (2.0**-4, 1.0, 2.0**4):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                clf = HTSVC(C=C).fit(*data())
+                clf = HTSVC(C=C, multi_class="ovr").fit(*data())
             assert all(c.local_minimizer != "no" for c in clf.certificate_), (data.__name__, C)
 
 

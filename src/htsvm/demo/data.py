@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from htsvm._typing import Array
+from htsvm.datasets import flip_labels, make_two_gaussians
 
 BREAST_CANCER = "breast cancer"
 GAUSSIANS = "two Gaussians"
@@ -21,13 +20,7 @@ SYMMETRIC = "any label"
 ONE_SIDED = "one class only"
 NOISES = (SYMMETRIC, ONE_SIDED)
 
-# The Gaussians of the paper: centres, and the variances that both share.
-CENTRE = np.array([0.5, -3.0])
-VARIANCE = np.array([0.2, 3.0])
 TRAIN_PER_CLASS, TEST_PER_CLASS = 250, 1000
-
-# No classifier is right more often than this on the Gaussians.
-BAYES_ACCURACY = float(norm.cdf(math.sqrt(float(np.sum(CENTRE**2 / VARIANCE)))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +69,9 @@ def load(name: str, seed: int) -> Split:
 
 
 def gaussians(per_class: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return samples of the paper's two Gaussian classes in the plane."""
-    y = np.repeat([1, 0], per_class)
-    noise = rng.standard_normal((2 * per_class, 2)) * np.sqrt(VARIANCE)
-    return np.where(y[:, None] == 1, CENTRE, -CENTRE) + noise, y
+    """Return samples of the paper's two Gaussian classes, with labels 1 and 0."""
+    X, y = make_two_gaussians(per_class, random_state=rng)
+    return X, (y + 1) // 2
 
 
 def with_noise(split: Split, noise: str, rate: float, seed: int) -> Split:
@@ -96,8 +88,6 @@ def with_noise(split: Split, noise: str, rate: float, seed: int) -> Split:
     seed : int
         Drives the choice. For one seed a higher rate flips the same labels and some more.
     """
-    candidates = np.flatnonzero(split.y == 1) if noise == ONE_SIDED else np.arange(len(split.y))
-    order = np.random.default_rng(seed).permutation(candidates)
-    flipped = np.zeros(len(split.y), dtype=bool)
-    flipped[order[: round(rate * len(candidates))]] = True
-    return replace(split, y=np.where(flipped, 1 - split.y, split.y), flipped=flipped)
+    classes = [1] if noise == ONE_SIDED else None
+    y, flipped = flip_labels(split.y, rate, classes=classes, random_state=seed)
+    return replace(split, y=y, flipped=flipped)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
 from sklearn.svm import LinearSVC
 
 from htsvm import HTSVC
+from htsvm.datasets import BAYES_ACCURACY
 from htsvm.demo.data import (
-    BAYES_ACCURACY,
     BREAST_CANCER,
     GAUSSIANS,
     ONE_SIDED,
@@ -27,28 +21,8 @@ from htsvm.demo.data import (
 )
 from htsvm.demo.summary import Panel
 from htsvm.plotting import plot_boundary, plot_history, plot_losses
+from htsvm.svg import INK, drawing
 
-# Stands for the colour of the page's text, so that one SVG serves light, dark and paper.
-INK = "#123456"
-STYLE: dict[Any, Any] = {
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "grid.alpha": 0.15,
-    "grid.color": INK,
-    "legend.fontsize": 9,
-    "legend.labelcolor": INK,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "htsvm",
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
 # HTSVC first and strongest, then its rivals; told apart without colour by their markers.
 LOOKS = (
     {"color": "#d55e00", "marker": "o", "lw": 2.4, "zorder": 5},
@@ -57,8 +31,6 @@ LOOKS = (
     {"color": "#cc79a7", "marker": "D", "lw": 1.4},
     {"color": "#8c8c8c", "marker": "v", "lw": 1.4},
 )
-WIDTH = 5.4
-
 # The noise of the fits that are shown singly.
 SHOWN_RATE = 0.3
 
@@ -94,7 +66,7 @@ def fits_for_boundaries(seed: int) -> list[SingleFit]:
 
 def accuracy_figure(panel: Panel) -> str:
     """Return the curves of test accuracy under growing noise, with bands of one deviation."""
-    with _figure(4.0) as (ax, finish):
+    with drawing(4.0) as (ax, finish):
         rates = 100.0 * np.array(panel.rates)
         for row, look in zip(panel.rows, LOOKS, strict=True):
             mean, spread = 100.0 * np.array(row.mean), 100.0 * np.array(row.spread)
@@ -116,14 +88,14 @@ def accuracy_figure(panel: Panel) -> str:
 
 def losses_figure() -> str:
     """Return the curves of the losses."""
-    with _figure(3.8) as (ax, finish):
+    with drawing(3.8) as (ax, finish):
         plot_losses(ax=ax)
     return finish("Losses as functions of the margin violation")
 
 
 def convergence_figure(fit: SingleFit) -> str:
     """Return the objective and the residual of one fit per iteration."""
-    with _figure(3.8) as (ax, finish):
+    with drawing(3.8) as (ax, finish):
         plot_history(fit.model, ax=ax)
     return finish("Objective and residual of one fit per iteration")
 
@@ -131,7 +103,7 @@ def convergence_figure(fit: SingleFit) -> str:
 def boundary_figure(fit: SingleFit) -> str:
     """Return the decision boundary of one fit, flipped and ignored samples marked."""
     model, split = fit.model, fit.split
-    with _figure(4.6) as (ax, finish):
+    with drawing(4.6) as (ax, finish):
         plot_boundary(model, split.X, split.y, ax=ax)
         ax.scatter(
             *split.X[split.flipped].T,
@@ -145,33 +117,3 @@ def boundary_figure(fit: SingleFit) -> str:
         ax.set_title(f"{type(model).__name__}: {accuracy:.1%} of the test right")
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
     return finish(f"Decision boundary of {type(model).__name__} in the plane")
-
-
-@contextmanager
-def _figure(height: float) -> Iterator[tuple[Any, Callable[[str], str]]]:
-    """Yield axes to draw on and a function that returns the finished SVG, given a description."""
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-
-        def finish(description: str) -> str:
-            with mpl.rc_context(STYLE):
-                return _as_svg(figure, description)
-
-        yield figure.subplots(), finish
-
-
-def _as_svg(figure: Figure, description: str) -> str:
-    """Return a figure as an SVG element for a page, with ids that no other figure on it has."""
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    prefix = "f" + re.sub(r"\W+", "-", description.lower())
-    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
-    svg = re.sub(r'(xlink:href="|url\()#', rf"\1#{prefix}-", svg)
-    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
-    # The page decides on the size; the viewBox keeps the proportions.
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    svg = svg.replace("<svg", f'<svg role="img" aria-label="{description}"', 1)
-    return svg.replace(INK, "currentColor")

@@ -32,14 +32,29 @@ def problems_of(
     return [BlockProblem.of(Blocks(dataset.source, task)) for task in tasks]
 
 
+def check_multi_class(multi_class: str, n_classes: int) -> None:
+    """Complain if more than two classes are to be one problem; "auto" means one per class here."""
+    if multi_class == "joint" and n_classes > 2:
+        raise ValueError(
+            "multi_class='joint' does not work on Dask collections; use multi_class='ovr' for one "
+            "binary problem per class, or pass X.compute() if it fits into memory."
+        )
+
+
 def path_problems(
-    X: Any, y: Any, sample_weight: Any, class_weight: Any, options: dict[str, Any]
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    class_weight: Any,
+    multi_class: str,
+    options: dict[str, Any],
 ) -> tuple[Array, list[BlockProblem]]:
     """Return the classes and the binary problems of `ht_path`."""
     from htsvm.svm.path import check_path_classes
 
     dataset = open_dataset(X, y, sample_weight)
     check_path_classes(dataset.classes)
+    check_multi_class(multi_class, len(dataset.classes))
     return dataset.classes, problems_of(dataset, class_weight, **options)
 
 
@@ -54,12 +69,13 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     dataset = open_dataset(X, y, sample_weight)
     try:
         estimator._check_mass(dataset.classes, dataset.mass)
+        check_multi_class(estimator.multi_class, len(dataset.classes))
         estimator.n_features_in_ = dataset.source.shape[1]
         problems = problems_of(
             dataset, estimator.class_weight, C=estimator._penalty(), loss=estimator._loss(),
             fit_intercept=bool(estimator.fit_intercept),
         )  # fmt: skip
-        starts = _warm_starts(estimator, dataset)
+        starts = _warm_starts(estimator, dataset, problems)
         done = Parallel(n_jobs=estimator.n_jobs, prefer="threads")(
             job(_solve)(problem, solver, start)
             for problem, start in zip(problems, starts, strict=True)
@@ -93,17 +109,16 @@ def _ignored_shares(counts: list[Array]) -> Array:
     return np.array([lost / max(size, 1) for _, size, _, lost in counts])
 
 
-def _warm_starts(estimator: Any, dataset: Dataset) -> list[Any]:
+def _warm_starts(estimator: Any, dataset: Dataset, problems: list[BlockProblem]) -> list[Any]:
     """Return the starts of the binary problems: the last solution, or None for cold ones."""
-    classes, (m, n) = dataset.classes, dataset.source.shape
-    cold: list[Any] = estimator._warm_starts(classes, (-1, n))
-    if cold[0] is None or len(estimator.sample_status_) != m:
-        return cold
+    if not estimator._continues(dataset.classes, problems):
+        return [None] * len(problems)
+    same_size = len(estimator.sample_status_) == dataset.source.shape[0]
     starts = []
-    for k, (w, b, _) in enumerate(cold):
-        dual = estimator.dual_coef_[k]
-        psi = Multipliers(estimator.support_, -np.abs(dual), np.sign(dual).astype(np.int8))
-        starts.append((w, b, psi))
+    for w, b, dual in zip(estimator.coef_, estimator.intercept_, estimator.dual_coef_, strict=True):
+        signs = np.sign(dual).astype(np.int8)
+        psi = Multipliers(estimator.support_, -np.abs(dual), signs) if same_size else None
+        starts.append((w, float(b), psi))
     return starts
 
 
@@ -201,19 +216,16 @@ def decision_function(estimator: Any, X: Any) -> Any:
     )  # fmt: skip
 
 
-def predict(estimator: Any, X: Any) -> Any:
+def labels(scores: Any, classes: Array) -> Any:
     """Return the predicted classes as a Dask array."""
-    scores = decision_function(estimator, X)
-    classes = estimator.classes_
     return scores.map_blocks(
         labels_of, classes, dtype=classes.dtype, meta=np.zeros(0, dtype=classes.dtype),
         **({} if scores.ndim == 1 else {"drop_axis": 1}),
     )  # fmt: skip
 
 
-def score(estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
-    """Return the (weighted) accuracy."""
-    predicted = predict(estimator, X)
+def accuracy(predicted: Any, y: Any, sample_weight: Any) -> float:
+    """Return the share of samples, by weight, that are predicted right."""
     hits = _like(y, predicted, "y") == predicted
     if sample_weight is None:
         return float(hits.mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -104,6 +105,11 @@ class BlockProblem(Problem):
     def of(cls, blocks: Blocks) -> BlockProblem:
         """Return the problem of some blocks."""
         task = blocks.task
+        if task.loss.tilt != 0.0 or math.isinf(task.loss.weak_convexity):
+            raise ValueError(
+                f"{task.loss!r} does not work on Dask collections: only losses that never fall and "
+                "whose slope does not jump down do; use HybridTruncated or Hinge."
+            )
         return cls(
             operator=BlockOperator(blocks),
             y=np.zeros(0, dtype=np.int8),

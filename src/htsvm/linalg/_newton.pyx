@@ -181,7 +181,7 @@ cdef void _dense_gram_row(const real* x, Py_ssize_t n, double weight, double* ou
 # -------------------------------------------------------------------------------- the steps
 
 cdef class NewtonSteps:
-    """Newton's method on the inner function of a round, for few features.
+    """Newton's method on the inner function of a round, for few features and at least one row.
 
     The arguments are what `solvers/newton_inner.py` calls them: violations `q`, multipliers
     `alpha`, weights `c`, penalties, the classifier `w` and `b`. `gram` is the weighted Gram matrix
@@ -242,8 +242,6 @@ cdef class NewtonSteps:
     def run(self, double tol, int max_steps):
         """Take steps until both gradient residuals are below `tol`; return how it ended."""
         cdef int status
-        if self.m == 0:
-            return _NO_DESCENT
         with nogil:
             status = self._run(tol, max_steps)
         return status

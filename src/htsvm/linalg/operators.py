@@ -64,7 +64,8 @@ class Operator(ABC):
     def add_gram(self, rows: Array, sign: float, out: Array, weights: Array | None = None) -> None:
         """Add ``sign * weight * (x, 1)(x, 1)'`` over `rows` to (the lower triangle of) `out`.
 
-        `weights` has an entry for each of `rows`, not negative; all are one by default.
+        `rows` is sorted and without repetitions. `weights` has an entry for each of them, not
+        negative; all are one by default.
         """
 
     @abstractmethod
@@ -131,10 +132,12 @@ class DenseOperator(Operator):
         self.passes += len(rows) / max(self.shape[0], 1)
         size = max(256, 2_000_000 // max(n, 1))
         for low in range(0, len(rows), size):
-            part = self.X[rows[low : low + size]].astype(np.float64, copy=False)
+            # All rows, in order: a slice spares the copy.
+            some = slice(low, low + size) if len(rows) == self.shape[0] else rows[low : low + size]
+            part = self.X[some].astype(np.float64, copy=False)
             root = np.ones(len(part)) if weights is None else np.sqrt(weights[low : low + size])
             if weights is not None:
-                part *= root[:, None]
+                part = part * root[:, None]
             out[:n, :n] += sign * (part.T @ part)
             out[n, :n] += sign * (root @ part)
             out[n, n] += sign * float(root @ root)

@@ -12,8 +12,8 @@ from threadpoolctl import ThreadpoolController
 
 from htsvm.linalg.operators import DenseOperator, Operator
 
-# From this many dense columns on BLAS keeps its threads.
-WIDE = 64
+# From this many dense columns, and this many entries, on BLAS keeps its threads.
+WIDE, LARGE = 64, 4_000_000
 
 _lock = threading.Lock()
 _inside = 0
@@ -25,16 +25,19 @@ _controller = ThreadpoolController()
 
 
 @contextmanager
-def single_threaded_blas(operator: Operator) -> Iterator[None]:
+def single_threaded_blas(operator: Operator, *, always: bool = False) -> Iterator[None]:
     """Keep BLAS to one thread while our own kernels use several.
 
     BLAS mostly factorises small matrices here, where a second thread gains nothing and its waiting
-    threads take the cores from the kernels. Only the Gram matrices of wide dense data are worth
-    its threads. The limit holds for the whole process, so it is set by
-    the first fit that enters and lifted by the last that leaves, whatever thread they run in.
+    threads take the cores from the kernels, and from everybody else where the machine is busy. Only
+    the products of large and wide dense data are worth its threads, unless `always` says that
+    there will be none. The limit holds for the whole
+    process, so it is set by the first fit that enters and lifted by the last that leaves, whatever
+    thread they run in.
     """
     global _inside, _limit
-    if isinstance(operator, DenseOperator) and operator.shape[1] >= WIDE:
+    wide = isinstance(operator, DenseOperator) and operator.shape[1] >= WIDE
+    if not always and wide and operator.stored >= LARGE:
         yield
         return
     with _lock:

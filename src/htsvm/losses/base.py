@@ -13,13 +13,16 @@ from htsvm._typing import Array
 class Loss(ABC):
     """A function of the margin violation ``s = 1 - y * f(x)``.
 
-    Every loss has a value and a subdifferential. Two more abilities are optional, and a solver
-    that needs one says so in its ``requires`` (see `require`):
+    Every loss has a value and a subdifferential. More abilities are optional, and a solver that
+    needs one says so in its ``requires`` (see `require`):
 
-    - ``"prox"``: `prox` and `prox_bounds`;
-    - ``"profile"``: the loss is ``g(max(s, 0))`` with g concave, non-decreasing and g(0) = 0, and
-      `profile` and `profile_slope` give g and g'. Such a loss lies below the weighted hinge loss
-      that touches it at any point, which is what the default solver is built on.
+    - ``"prox"``: `prox`, `prox_bounds`, `largest_step` and `weak_convexity`;
+    - ``"profile"``: the loss is ``g(max(s, 0)) - tilt * s`` with g concave, non-decreasing and
+      g(0) = 0, and `profile`, `profile_slope` and `tilt` (mostly 0) give g, g' and the number.
+      Such a loss lies below the weighted and tilted hinge loss that touches it at any point,
+      which is what the default solver is built on;
+    - ``"conjugate"``: the loss is convex and `conjugate` gives its conjugate, from which a
+      duality gap is computed.
 
     Losses are immutable, hashable and comparable, made of floats only; their methods accept arrays
     of any shape and any float type.
@@ -70,6 +73,41 @@ class Loss(ABC):
         """The smallest rho for which ``value(s) + rho * s ** 2 / 2`` is convex."""
         raise self._lacks("prox")
 
+    @property
+    def unit_step(self) -> float:
+        """The step of the prox in tests of stationarity.
+
+        Half of that up to which the prox is single-valued; 1 for a convex loss.
+        """
+        rho = self.weak_convexity
+        return 0.5 / rho if rho > 0.0 else 1.0
+
+    def reference_step(self, s: Any, slope: Any) -> Array:
+        """Return the step at which to test whether `slope` is a subgradient at `s`.
+
+        That is `unit_step`, but for losses whose prox jumps near `s` however small the step: these
+        return a smaller one there.
+        """
+        return np.full(np.broadcast(as_floats(s), as_floats(slope)).shape, self.unit_step)
+
+    def conjugate(self, slope: Any) -> Array:
+        """Return the supremum over s of ``slope * s - value(s)``."""
+        raise self._lacks("conjugate")
+
+    def best_constant(self, positive: float, negative: float) -> tuple[float, float]:
+        """Return the least total loss of a constant score, and that score.
+
+        `positive` and `negative` are the total penalties of the two classes. Losses that never
+        fall beyond the margin do best with the score 1 or -1.
+        """
+        at_two = float(self.value(2.0))
+        return (negative * at_two, 1.0) if negative <= positive else (positive * at_two, -1.0)
+
+    @property
+    def tilt(self) -> float:
+        """What is taken off ``g(max(s, 0))`` per unit of s; see ``"profile"``."""
+        return 0.0
+
     def profile(self, h: Any) -> Array:
         """Return g at ``h >= 0``."""
         raise self._lacks("profile")
@@ -116,6 +154,19 @@ class Loss(ABC):
         return NotImplementedError(f"{type(self).__name__} has no {ability!r}")
 
 
+class ConvexLoss(Loss):
+    """A convex loss: its prox is single-valued for every step."""
+
+    @property
+    def weak_convexity(self) -> float:
+        """Zero: the loss is convex."""
+        return 0.0
+
+    def largest_step(self, s: Any, slope: Any) -> Array:
+        """Return infinity: a convex loss sets no limit."""
+        return np.full(np.broadcast(as_floats(s), as_floats(slope)).shape, np.inf)
+
+
 def as_floats(values: Any) -> Array:
     """Return `values` as a float array, keeping float32."""
     array = np.asarray(values)
@@ -130,7 +181,7 @@ def require(loss: Loss, abilities: tuple[str, ...], needed_by: str) -> None:
     loss : Loss
         The loss given by the user.
     abilities : tuple of str
-        What is needed, out of ``"prox"`` and ``"profile"``.
+        What is needed, out of ``"prox"``, ``"profile"`` and ``"conjugate"``.
     needed_by : str
         Who asks, for the message.
     """

@@ -8,20 +8,15 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.losses.base import Loss, as_floats
+from htsvm.losses.base import ConvexLoss, as_floats
 
 
 @dataclass(frozen=True)
-class Hinge(Loss):
+class Hinge(ConvexLoss):
     """The hinge loss ``max(s, 0)`` of the classical soft-margin SVM: convex, never truncated."""
 
     name = "hinge"
-    abilities = frozenset({"prox", "profile"})
-
-    @property
-    def weak_convexity(self) -> float:
-        """Zero: the loss is convex."""
-        return 0.0
+    abilities = frozenset({"prox", "profile", "conjugate"})
 
     @property
     def slope_line(self) -> tuple[float, float, float]:
@@ -57,6 +52,7 @@ class Hinge(Loss):
         unique = np.where(z < 0.0, z, np.maximum(z - as_floats(step), 0.0))
         return unique, unique.copy()
 
-    def largest_step(self, s: Any, slope: Any) -> Array:
-        """Return infinity: a convex loss sets no limit."""
-        return np.full(np.broadcast(as_floats(s), as_floats(slope)).shape, np.inf)
+    def conjugate(self, slope: Any) -> Array:
+        """Return 0 between 0 and 1, infinity outside."""
+        slope = as_floats(slope)
+        return np.where((slope < 0.0) | (slope > 1.0), np.inf, 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from htsvm._typing import Array
@@ -17,8 +19,9 @@ class Samples:
     A sample with q < 0 and no multiplier is as it should be for every nu; on large data that is
     most of them, and everything below is computed for the others only.
 
-    Each of these is moved to the point that it stands for: q-hat = prox(q - nu psi) with the
-    slope that goes with it. At a stationary point q-hat = q; at an approximate one q-hat tells
+    Each of these is moved to the point that it stands for: q-hat = prox(q - nu psi), for a nu at
+    which the prox is single-valued near it (`Loss.reference_step`), with the slope that goes
+    with it. At a stationary point q-hat = q; at an approximate one q-hat tells
     what q is about to become, and is exactly zero for a sample that holds the margin.
 
     Parameters
@@ -27,13 +30,11 @@ class Samples:
         The problem and the point.
     q : ndarray
         All violations.
-    nu : float
-        A nu for which the prox is single-valued.
     snap : float
         A violation of at most this size is zero, whatever its multiplier.
     """
 
-    def __init__(self, point: Point, q: Array, nu: float, snap: float) -> None:
+    def __init__(self, point: Point, q: Array, snap: float) -> None:
         self.point, self.q, self.snap = point, q, snap
         self.dropped = np.flatnonzero(point.penalty == 0.0)
         self.square_norm = float(np.dot(point.penalty * q, q) / point.C)
@@ -47,19 +48,20 @@ class Samples:
         self.penalty = point.penalty[self.rows]
         self.weight = self.penalty / point.C
         self.psi = point.psi[self.rows]
-        self.top = float(point.loss.subdifferential(0.0)[1])
-        self._project(nu)
+        self.bottom, self.top = (float(end) for end in point.loss.subdifferential(0.0))
+        self._project()
 
-    def _project(self, nu: float) -> None:
-        step = nu * self.point.C
-        z = self.near_q - nu * self.psi / self.weight
-        self.q_hat = self.point.loss.prox(z, step)
+    def _project(self) -> None:
+        loss, pull = self.point.loss, -self.psi / self.penalty
+        step = loss.reference_step(self.near_q, pull)
+        z = self.near_q + step * pull
+        self.q_hat = loss.prox(z, step)
         self.errors = np.abs(self.near_q - self.q_hat)
-        self.slack = self.errors / step + 1e-9 * self.top
+        self.slack = self.errors / step + 1e-9 * min(self.top, 1.0)
         zero = np.flatnonzero(np.abs(self.near_q) <= self.snap)
         self.q_hat[zero] = 0.0
-        self.slope = np.clip((z - self.q_hat) / step, 0.0, self.top)
-        self.slope[zero] = np.clip(-self.psi[zero] / self.penalty[zero], 0.0, self.top)
+        self.slope = np.clip((z - self.q_hat) / step, *loss.subdifferential(self.q_hat))
+        self.slope[zero] = np.clip(pull[zero], self.bottom, self.top)
 
     def prox_errors(self, nu: float) -> Array:
         """Return |q - prox(q - nu psi)| per sample, without those that are zero for sure."""
@@ -98,6 +100,8 @@ class Samples:
         point = self.point
         if point.loss.weak_convexity == 0.0:
             return Verdict("yes", note="the problem is convex")
+        if math.isinf(point.loss.weak_convexity):
+            return self._verdict_of_pieces()
         with single_threaded_blas(point.operator):
             return second_order_verdict(
                 point.operator,
@@ -106,6 +110,18 @@ class Samples:
                 fit_intercept=point.fit_intercept,
                 max_dimension=max_dimension,
             )
+
+    def _verdict_of_pieces(self) -> Verdict:
+        """Decide for a loss that is straight but for a concave kink or a jump.
+
+        Away from the kink the objective is convex near the point. A jump at zero acts like the
+        constraint q <= 0 on the samples that hold the margin, and is constant for the others.
+        """
+        cap = self.point.loss.cap
+        least, most = np.minimum(self.near_q, self.q_hat), np.maximum(self.near_q, self.q_hat)
+        if cap > 0.0 and np.any((least <= cap + self.snap) & (most >= cap - self.snap)):
+            return Verdict("undecided", note="a sample is at the concave kink of the loss")
+        return Verdict("yes", note="the objective is convex near the point")
 
     def critical(self) -> CriticalSamples:
         """Return the samples that matter to second order.

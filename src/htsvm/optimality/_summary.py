@@ -55,9 +55,8 @@ class Summary:
 
 
 def default_nu(point: Point) -> float:
-    """Return half of the nu below which the prox is single-valued; 1 / C for a convex loss."""
-    rho = point.loss.weak_convexity
-    return (0.5 / rho if rho > 0.0 else 1.0) / point.C
+    """Return the nu of the prox residual, unless another is asked for."""
+    return point.loss.unit_step / point.C
 
 
 def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary, Samples, Array]:
@@ -67,7 +66,7 @@ def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary
     share = len(support) / max(len(point.psi), 1)
     pull, signed_sum = point.operator.signed_tdot(point.y, point.psi, share)
     reference = default_nu(point)
-    samples = Samples(point, q, reference, on_margin)
+    samples = Samples(point, q, on_margin)
     square_errors = samples.square(samples.errors)
     other_nu = None if nu == reference else nu
     status = samples.status()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from htsvm.linalg import Operator
 from htsvm.losses import Loss
 from htsvm.optimality._inputs import Point, check_point
 from htsvm.optimality._summary import Summary, default_nu, summarise
+from htsvm.optimality.duality import duality_gap
 from htsvm.optimality.partition import SampleStatus
 from htsvm.optimality.second_order import Verdict
 
@@ -44,6 +45,9 @@ class Certificate:
     objective, trivial_objective, convex_objective : float
         The objective here, at the best constant classifier, and at the solution of the convex
         start (NaN where nobody filled it in).
+    duality_gap : float
+        For a convex loss, a bound on how far the objective is above its minimum; NaN for others,
+        and for rows on Dask workers. `relative_duality_gap` is its share of the objective.
     local_minimizer : {"yes", "no", "undecided"}
         The second-order verdict.
     curvature : float
@@ -77,6 +81,7 @@ class Certificate:
     on_margin: float
     feasibility: float = 0.0
     convex_objective: float = float("nan")
+    duality_gap: float = float("nan")
     local_minimizer: str = "undecided"
     curvature: float = float("nan")
     escape_direction: Array | None = None
@@ -88,6 +93,11 @@ class Certificate:
     def residual(self) -> float:
         """The largest of the four residuals."""
         return max(self.stationarity, self.balance, self.feasibility, self.prox_residual)
+
+    @property
+    def relative_duality_gap(self) -> float:
+        """The duality gap as a share of the objective."""
+        return self.duality_gap / self.objective if self.objective > 0.0 else self.duality_gap
 
     @property
     def certified(self) -> bool:
@@ -113,6 +123,9 @@ class Certificate:
         ]
         if not math.isnan(self.convex_objective):
             lines.append(("  convex start", f"{self.convex_objective:.8g}"))
+        if not math.isnan(self.duality_gap):
+            share = f"{self.duality_gap:.2e}  ({self.relative_duality_gap:.1e} of the objective)"
+            lines.append(("  duality gap", share))
         lines.append(("support vectors", f"{self.n_support}"))
         lines += [(f"  {name.replace('_', ' ')}", str(k)) for name, k in self.counts.items()]
         return lines + [("note", note) for note in self.notes]
@@ -141,7 +154,8 @@ def certify(
 ) -> Certificate:
     """Certify a point of min w'Rw/2 + sum_i C weight_i loss(1 - y_i (x_i'w + b)).
 
-    One product with X, one with its transpose, and the rows that decide the second order.
+    One product with X, one with its transpose (two for a convex loss, for the duality gap), and
+    the rows that decide the second order.
 
     Parameters
     ----------
@@ -167,7 +181,8 @@ def certify(
     nu : float, optional
         The nu of the prox residual. By default half of the weak-convexity limit
         ``1 / (weak_convexity * C)``, below which the prox is single-valued and continuous; for a
-        convex loss 1 / C.
+        convex loss 1 / C. Losses with a concave kink or a jump (`Ramp`, `ZeroOne`) have no such
+        limit: there a sample near it gets a smaller nu of its own (`Loss.reference_step`).
     tol : float, default=1e-3
         The residual up to which the point counts as stationary.
     second_order : bool, default=True
@@ -237,7 +252,7 @@ def _certify(
     max_dimension: int,
 ) -> Certificate:
     summary, samples, status = summarise(point, nu, on_margin)
-    return conclude(
+    certificate = conclude(
         point,
         summary,
         lambda: samples.verdict(max_dimension) if second_order else Verdict("undecided"),
@@ -245,6 +260,7 @@ def _certify(
         tol=tol,
         sample_status=status,
     )
+    return replace(certificate, duality_gap=duality_gap(point, certificate.objective))
 
 
 def conclude(
@@ -294,12 +310,11 @@ def conclude(
 
 
 def _trivial_objective(point: Point, summary: Summary) -> float:
-    """Return the objective of the best constant classifier: w = 0, b = 1 or -1 (0 if fixed)."""
+    """Return the objective of the best constant classifier: w = 0 and the best b (0 if fixed)."""
     if not point.fit_intercept:
         return float(point.loss.value(1.0)) * summary.penalty
     total, difference = summary.penalty, summary.signed_penalty
-    positive, negative = 0.5 * (total + difference), 0.5 * (total - difference)
-    return min(positive, negative) * float(point.loss.value(2.0))
+    return point.loss.best_constant(0.5 * (total + difference), 0.5 * (total - difference))[0]
 
 
 def _rounding_floor(point: Point, summary: Summary, scale: float) -> float:

@@ -51,7 +51,7 @@ def sample_status(q: Any, loss: Loss, tol: float = 1e-9) -> Array:
     status[q > tol] = SampleStatus.INSIDE_MARGIN
     if np.isfinite(cap):
         status[q > max(bend, tol)] = SampleStatus.TRANSITION
-        status[q >= cap] = SampleStatus.IGNORED
+        status[(q >= cap) & (q > tol)] = SampleStatus.IGNORED
     return status
 
 
@@ -91,7 +91,7 @@ def partition(q: Any, psi: Any, *, C: float, loss: Loss, nu: float) -> Partition
         The penalty, the same for all samples: with weights the regime would differ from sample
         to sample, and the paper's sets would have no meaning.
     loss : Loss
-        `HybridTruncated` of any knee and cap, or a convex loss (sets G1 to G3).
+        `HybridTruncated` of any knee and cap, or a multiple of the hinge loss (sets G1 to G3).
     nu : float
         The nu of p = q - nu * psi.
 
@@ -111,7 +111,7 @@ def partition(q: Any, psi: Any, *, C: float, loss: Loss, nu: float) -> Partition
     p, kappa = q - nu * psi, nu * C
     number = np.ones(p.shape, dtype=np.int8)
     number[p >= 0.0] = 2
-    if loss.weak_convexity == 0.0:
+    if loss.weak_convexity == 0.0 and "profile" in loss.abilities and loss.tilt == 0.0:
         number[p > top * kappa] = 3
         return Partition("G", number, number >= 2)
     if not isinstance(loss, HybridTruncated):

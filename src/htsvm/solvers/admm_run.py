@@ -61,9 +61,12 @@ class Run:
         self.weight = self.problem.penalty / self.problem.C
         self.measures = Measures(self.problem)
         self.seconds = {"system": 0.0}
-        self.majorize = "majorize" in self.guards and "profile" in self.problem.loss.abilities
+        loss = self.problem.loss
+        self.majorize = (
+            "majorize" in self.guards and "profile" in loss.abilities and loss.tilt == 0.0
+        )
         if "majorize" in self.guards and not self.majorize:
-            self.notes.append(f"'majorize' left out: {self.problem.loss!r} has no concave profile.")
+            self.notes.append(f"'majorize' left out: {loss!r} has no concave profile.")
 
     def solve(self, start: Start | None) -> SolverResult:
         """Run all phases and return the result."""

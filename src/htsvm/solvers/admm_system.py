@@ -1,4 +1,4 @@
-"""The linear least-squares step of the ADMM: w, or w and b together, from given targets."""
+"""Regularised least squares for w, or w and b together: the linear step of the ADMM."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ class RidgeSystem:
 
     Three forms of the same solution, chosen by size: the n x n normal equations, the
     |rows| x |rows| Sherman-Morrison-Woodbury form where the rows are fewer than the features, and
-    conjugate gradients where both are large. No matrix over all samples is formed unless they are
-    the smaller side. The normal matrix follows a working set by adding and subtracting the rows
-    that changed; for all rows it is built once, and factorised once per penalty.
+    conjugate gradients where both are larger than `limit`. No matrix over all samples is formed
+    unless they are the smaller side. The normal matrix follows a working set by adding and
+    subtracting the rows that changed; for all rows it is built once, and factorised once per
+    penalty.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, limit: int | None = None) -> None:
         self.problem = problem
+        self.limit = FACTOR_LIMIT if limit is None else limit
         self.n = problem.n_features
         self.weight = problem.penalty / problem.C
         self.weighted = not np.all(self.weight == 1.0)
@@ -38,6 +40,12 @@ class RidgeSystem:
         # Work on copies of rows, in passes over the whole data.
         self.extra_passes = 0.0
 
+    @property
+    def factorised(self) -> bool:
+        """Whether a system over all rows is solved by a factorisation."""
+        fewest = min(self.problem.n_samples, self.n)
+        return fewest <= self.limit or self.problem.regularizer.is_matrix
+
     def solve(
         self,
         rows: Array | None,
@@ -45,6 +53,7 @@ class RidgeSystem:
         target: Array,
         joint: bool,
         guess: tuple[Array, float],
+        offset: Array | None = None,
     ) -> tuple[Array, float]:
         """Return (w, b).
 
@@ -61,21 +70,28 @@ class RidgeSystem:
             returned b is that of the guess.
         guess : tuple of (ndarray, float)
             Where conjugate gradients start; also the b that is kept if nothing determines it.
+        offset : ndarray of shape (n,), optional
+            The gradient of a linear function of w to be added to what is minimised.
         """
         size = self.problem.n_samples if rows is None else len(rows)
         if size == 0:
             return np.zeros(self.n), guess[1]
         regularizer = self.problem.regularizer
-        if size < self.n and size <= FACTOR_LIMIT and regularizer.positive:
-            w, b = self._by_rows(rows, penalty, target, joint)
-        elif self.n <= FACTOR_LIMIT or regularizer.is_matrix:
-            w, b = self._by_features(rows, penalty, target, joint)
+        if size < self.n and size <= self.limit and regularizer.positive:
+            w, b = self._by_rows(rows, penalty, target, joint, offset)
+        elif self.n <= self.limit or regularizer.is_matrix:
+            w, b = self._by_features(rows, penalty, target, joint, offset)
         else:
-            w, b = self._by_conjugate_gradients(rows, penalty, target, joint, guess)
+            w, b = self._by_conjugate_gradients(rows, penalty, target, joint, guess, offset)
         return w, (b if joint else guess[1])
 
     def _by_features(
-        self, rows: Array | None, penalty: float, target: Array, joint: bool
+        self,
+        rows: Array | None,
+        penalty: float,
+        target: Array,
+        joint: bool,
+        offset: Array | None = None,
     ) -> tuple[Array, float]:
         n, problem = self.n, self.problem
         size = n + 1 if joint else n
@@ -92,8 +108,8 @@ class RidgeSystem:
             masked[rows] = self.weight[rows] * target[rows]
             share = len(rows) / problem.n_samples
             right, balance = problem.operator.signed_tdot(problem.y, masked, share)
-        full = np.append(right, balance)[:size]
-        solution: Array = cho_solve((self.factor, True), penalty * full)
+        full = _right_hand_side(penalty, right, balance, offset)[:size]
+        solution: Array = cho_solve((self.factor, True), full)
         return solution[:n], (float(solution[n]) if joint else 0.0)
 
     def _gram_of(self, rows: Array | None) -> Array:
@@ -116,10 +132,17 @@ class RidgeSystem:
         return self.gram
 
     def _by_rows(
-        self, rows: Array | None, penalty: float, target: Array, joint: bool
+        self,
+        rows: Array | None,
+        penalty: float,
+        target: Array,
+        joint: bool,
+        offset: Array | None = None,
     ) -> tuple[Array, float]:
         part, y, weight, wished = self._part(rows, target)
         inverse = 1.0 / self.problem.regularizer.diagonal()
+        if offset is not None:
+            wished = wished + part.signed_dot(y, inverse * offset, 0.0, np.empty(len(y)))
         key = ("rows", penalty)
         if rows is not None or self.cached != key:
             K = part.kernel(inverse) * np.multiply.outer(y.astype(np.float64), y)
@@ -132,7 +155,8 @@ class RidgeSystem:
             toward_b = cho_solve((self.factor, True), y.astype(np.float64))
             b = float(y @ multipliers) / float(y @ toward_b)
             multipliers = multipliers - b * toward_b
-        w = inverse * part.signed_tdot(y, multipliers)[0]
+        pull = part.signed_tdot(y, multipliers)[0]
+        w = inverse * (pull if offset is None else pull - offset)
         self._count(part)
         return w, b
 
@@ -143,6 +167,7 @@ class RidgeSystem:
         target: Array,
         joint: bool,
         guess: tuple[Array, float],
+        offset: Array | None = None,
     ) -> tuple[Array, float]:
         part, y, weight, wished = self._part(rows, target)
         n, regularizer = self.n, self.problem.regularizer
@@ -161,7 +186,7 @@ class RidgeSystem:
         scale = np.append(np.maximum(regularizer.diagonal(), 1e-12), penalty * weight.sum())[:size]
         solution, _ = cg(
             LinearOperator((size, size), matvec=normal_matrix, dtype=np.float64),
-            penalty * np.append(right, balance)[:size],
+            _right_hand_side(penalty, right, balance, offset)[:size],
             x0=np.append(guess[0], guess[1])[:size],
             M=LinearOperator((size, size), matvec=lambda v: np.ravel(v) / scale, dtype=np.float64),
             rtol=1e-6,
@@ -179,6 +204,12 @@ class RidgeSystem:
     def _count(self, part: Operator) -> None:
         if part is not self.problem.operator:
             self.extra_passes += part.passes * part.shape[0] / self.problem.n_samples
+
+
+def _right_hand_side(penalty: float, right: Array, balance: float, offset: Array | None) -> Array:
+    if offset is None:
+        return penalty * np.append(right, balance)
+    return np.append(penalty * right - offset, penalty * balance)
 
 
 def _factorise(H: Array) -> Array:

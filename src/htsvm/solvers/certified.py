@@ -9,7 +9,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.optimality import Certificate
-from htsvm.solvers.problem import Problem, SolverResult, Start
+from htsvm.solvers.problem import Problem, SolverResult, Start, continued
 
 # How often a stationary point that is no minimiser is left along a direction of descent.
 ESCAPES = 3
@@ -54,7 +54,7 @@ def solve_certified(
         The certificate of that point.
     """
     result = solver.solve(problem, start=start)
-    certificate = _certify(problem, result, solver.tol)
+    certificate = certify_result(problem, result, solver.tol)
     for _ in range(ESCAPES):
         if certificate.escape_direction is None:
             break
@@ -62,16 +62,17 @@ def solve_certified(
         if lower is None:
             break
         finer = replace(solver, tol=0.1 * solver.tol)
-        better = _continued(result, finer.solve(problem, start=lower))
+        better = continued(result, finer.solve(problem, start=lower))
         if not better.objective < result.objective:
             break
         result = better
         result.notes.append("left a saddle point")
-        certificate = _certify(problem, result, solver.tol)
+        certificate = certify_result(problem, result, solver.tol)
     return result, replace(certificate, convex_objective=result.convex_objective)
 
 
-def _certify(problem: Problem, result: SolverResult, tol: float) -> Certificate:
+def certify_result(problem: Problem, result: SolverResult, tol: float) -> Certificate:
+    """Return the certificate of a solver's result."""
     before = problem.operator.passes
     certificate = problem.certify(result.coef, result.intercept, result.multipliers, tol)
     result.passes += problem.operator.passes - before
@@ -95,25 +96,4 @@ def _lower_point(
         result.coef + steps[best] * dw,
         result.intercept + float(steps[best]) * db,
         result.multipliers,
-    )
-
-
-def _continued(first: SolverResult, second: SolverResult) -> SolverResult:
-    """Return `second` with the work and the history of `first` in front of its own."""
-    history: dict[str, list[Any]] = {}
-    for name, column in first.history.items():
-        more = second.history.get(name, [])
-        if name == "iteration":
-            more = [value + len(column) for value in more]
-        elif name in ("passes", "seconds") and column:
-            more = [value + column[-1] for value in more]
-        history[name] = column + more
-    return replace(
-        second,
-        history=history,
-        n_iter=first.n_iter + second.n_iter,
-        passes=first.passes + second.passes,
-        convex_objective=first.convex_objective,
-        seconds={k: v + second.seconds.get(k, 0.0) for k, v in first.seconds.items()},
-        notes=first.notes + second.notes,
     )

@@ -75,6 +75,9 @@ class DualSweeps:
     def _exact_w(self, alpha: Array) -> tuple[Array, float]:
         share = np.count_nonzero(alpha) / len(alpha)
         pull, balance = self.problem.operator.signed_tdot(self.problem.y, alpha, share)
+        if self.problem.linear is not None:
+            pull -= self.problem.linear[:-1]
+            balance -= float(self.problem.linear[-1])
         return self.scale * pull, balance
 
     def _undecided(self, it: Iterate, rows: Array) -> Array:

@@ -24,8 +24,9 @@ ROUGH = 0.03
 INNER_SHARE = 0.1
 # The last stage also asks that a round lowers the objective by less than this share.
 OBJECTIVE_SHARE = 0.3
-# Newton steps between two multiplier updates.
-STEPS_PER_ROUND = 10
+# Newton steps between two multiplier updates; twice as many, up to the second number, each time
+# that two rounds in a row were not finished.
+STEPS_PER_ROUND, MOST_STEPS = 7, 224
 # The penalty xi, in units of C, starts at one and doubles while the multipliers lag, up to this.
 LARGEST_PENALTY = 1e3
 # The convex start may use a sample of the rows: at least so many, and so many per feature.
@@ -42,6 +43,8 @@ REACH = 0.5
 # The penalty of a warm start, whose multipliers are nearly right.
 WARM_PENALTY = 8.0
 
+# Give up after so many rounds in a row that changed nothing.
+MOST_IDLE_ROUNDS = 5
 # Return to the lowest point seen if the end lies this share above it; what the rough rounds on the
 # way report is not exact to less.
 WORTH_RETURNING = 0.005
@@ -55,8 +58,9 @@ Callback = Callable[[dict[str, Any]], None]
 class Newton:
     """Majorisation with a semismooth Newton method on the augmented Lagrangian.
 
-    A loss ``g(max(s, 0))`` with concave g lies below the hinge loss with weights ``C g'(h_i)`` that
-    touches it at the current violations h_i. Each round takes a few Newton steps on that weighted
+    A loss ``g(max(s, 0))`` with concave g, less a linear part if it has a tilt, lies below the
+    hinge loss with weights ``C g'(h_i)``, tilted alike, that touches it at the current violations
+    h_i. Each round takes a few Newton steps on that weighted
     hinge problem, updates the multipliers, and weighs anew; samples beyond the cap get weight zero
     and leave. The truncation is not switched on at once: the convex problem (no cap) comes first,
     then the loss stretched to 8, 4, ... times its cap, one round each, then the loss itself until
@@ -98,6 +102,7 @@ class Newton:
             are guessed from the violations.
         """
         require(problem.loss, self.requires, "solver 'newton'")
+        problem = problem.tilted()
         rng = np.random.default_rng(self.random_state)
         with single_threaded_blas(problem.operator):
             best = _Run(problem, self, rng).go(start)
@@ -157,6 +162,10 @@ class _Run:
         self.best: tuple[float, Array, float] = (math.inf, np.zeros(0), 0.0)
         self.reach = REACH
         self.xi = 1.0
+        self.steps, self.unfinished = STEPS_PER_ROUND, 0
+        self.idle_rounds = 0
+        self.weighed = False
+        self.band = 0.0
 
     def go(self, start: Start | None, restart: bool = False) -> SolverResult:
         m, n = self.problem.operator.shape
@@ -264,16 +273,17 @@ class _Run:
         loss = self.problem.loss
         self.rows.weigh(loss)
         previous_lag, previous = math.inf, math.inf
-        stalled = 0
+        patience = ROUGH if math.isinf(loss.weak_convexity) else math.inf
         while not self._out_of_rounds():
-            lag = self._round(loss, tol)
+            lag = self._round(loss, tol, patience)
             objective = self.history["objective"][-1]
             gain = previous - objective
-            if self.residual <= tol and gain <= OBJECTIVE_SHARE * tol * abs(objective):
+            settled = self.weighed and self.residual <= tol
+            if settled and gain <= OBJECTIVE_SHARE * tol * abs(objective):
                 return True
-            stalled = stalled + 1 if self.last.steps == 0 and self.residual > tol else 0
-            if stalled > 5:
-                return False
+            if self.weighed:
+                patience = max(0.5 * patience, tol)
+                self.band += tol
             previous_lag = self._adapt_penalty(lag, previous_lag, tol)
             previous = objective
         return False
@@ -295,29 +305,57 @@ class _Run:
         return lag
 
     def _out_of_rounds(self) -> bool:
-        return len(self.history.get("iteration", ())) >= self.options.max_iter
+        used_up = len(self.history.get("iteration", ())) >= self.options.max_iter
+        return used_up or self.idle_rounds > MOST_IDLE_ROUNDS
 
     # --------------------------------------------------------------------------- one round
 
-    def _round(self, loss: Loss | None, goal: float) -> float:
-        """Run one round, weigh anew for `loss`, record; return how much the multipliers moved."""
-        self.last = self.rows.run(
-            self.xi, tol=INNER_SHARE * goal, max_steps=STEPS_PER_ROUND, reach=self.reach
+    def _round(self, loss: Loss | None, goal: float, patience: float = math.inf) -> float:
+        """Run one round, weigh anew for `loss`, record; return how much the multipliers moved.
+
+        The weights stay as they are while the residual that they leave is above `patience`.
+        """
+        rows, C = self.rows, self.problem.C
+        self.last = rows.run(
+            self.xi, tol=INNER_SHARE * goal, max_steps=self.steps, reach=self.reach
         )
+        self._adapt_steps()
         curvature = 0.0 if loss is None else loss.weak_convexity
-        nu = 0.5 / curvature if curvature > 0.0 else 1.0
+        nu = 1.0 if loss is None else loss.unit_step
+        jumps = math.isinf(curvature)
         began = time.perf_counter()
-        closing = self.rows.close(loss, nu, self.last.stale)
+        closing = rows.close(None if jumps else loss, nu, self.last.stale)
         if self.last.stale:
-            self.rows.clock.passes += time.perf_counter() - began
+            rows.clock.passes += time.perf_counter() - began
         self._adapt_reach(closing.violated)
-        unit = math.sqrt(self.problem.C) + math.sqrt(closing.size)
+        self.weighed = loss is not None
+        if loss is not None and jumps:
+            left = max(self._gradient_residual(), closing.residual(C))
+            self.weighed = left <= patience
+            closing = rows.reweigh(loss, self.band, closing) if self.weighed else closing
         # In the curved part of the loss the prox doubles an error of the multiplier.
-        complementarity = (2.0 if curvature > 0.0 else 1.0) * math.sqrt(closing.gap) / unit
-        lag = self.last.multiplier_change / self.xi / unit
-        self.residual = max(self.last.stationarity, self.last.balance, complementarity)
+        doubled = 2.0 if 0.0 < curvature < math.inf else 1.0
+        complementarity = doubled * closing.residual(C)
+        lag = self.last.multiplier_change / self.xi / closing.unit(C)
+        self.residual = max(self._gradient_residual(), complementarity)
         self._record(loss, complementarity, closing.loss)
+        self._watch_progress()
         return lag
+
+    def _watch_progress(self) -> None:
+        """Count the rounds in a row that changed nothing, though not all is well."""
+        last_two = self.history["objective"][-2:]
+        idle = self.last.steps == 0 or (not self.last.finished and last_two[0] == last_two[-1])
+        idle = idle and len(last_two) == 2 and self.residual > self.options.tol
+        self.idle_rounds = self.idle_rounds + 1 if idle else 0
+
+    def _adapt_steps(self) -> None:
+        """Take more steps next time if two rounds have run out of them."""
+        self.unfinished = 0 if self.last.finished else self.unfinished + 1
+        if self.last.finished:
+            self.steps = STEPS_PER_ROUND
+        elif self.unfinished % 2 == 0:
+            self.steps = min(2 * self.steps, MOST_STEPS)
 
     def _adapt_reach(self, violated: int) -> None:
         """Look further next time if rows that were left out turned out violated."""
@@ -327,6 +365,9 @@ class _Run:
             self.reach *= 2.0
         else:
             self.reach = max(0.5 * self.reach, REACH)
+
+    def _gradient_residual(self) -> float:
+        return max(self.last.stationarity, self.last.balance)
 
     def _record(self, loss: Loss | None, complementarity: float, total: float) -> None:
         problem, w, last = self.problem, self.rows.w, self.last

@@ -7,9 +7,10 @@ function
 
     F(w, b) = w'Rw/2 + sum_i m_i(q_i),   m_i'(q_i) = clip(alpha_i + xi p_i q_i, 0, c_i) =: s_i,
 
-with gradient (R w - X'(y * s), -y's) and generalised Hessian R + xi * sum_J p_i (x, 1)(x, 1)' over
-the samples J whose s_i is strictly inside its bounds. F is piecewise quadratic, so Newton's method
-with a line search ends after finitely many steps; then alpha <- s is the multiplier step.
+with gradient (R w - X'(y * s), -y's), plus `Problem.linear` for a loss with a tilt, and generalised
+Hessian R + xi * sum_J p_i (x, 1)(x, 1)' over the samples J whose s_i is strictly inside its bounds.
+F is piecewise quadratic, so Newton's method with a line search ends after finitely many steps; then
+alpha <- s is the multiplier step.
 """
 
 from __future__ import annotations
@@ -83,6 +84,8 @@ class Steps:
         problem = self.problem
         pull, total, size_of_s = self._sums(xi, report)
         own = problem.regularizer.dot(self.w)
+        if problem.linear is not None:
+            pull, total = pull - problem.linear[:-1], total - float(problem.linear[-1])
         grad_w = own - pull
         grad_b = -total if problem.fit_intercept else 0.0
         mass = report.support_penalty / problem.C
@@ -109,7 +112,7 @@ class Steps:
             return False
         self._set_out(xi, dw, db)
         searched = time.perf_counter()
-        t = self._line_search(xi, dw, slope)
+        t = self._line_search(xi, dw, db, slope)
         self.w += t * dw
         self.b += t * db
         self._move(t)
@@ -118,13 +121,15 @@ class Steps:
         self.clock.searches += time.perf_counter() - searched
         return True
 
-    def _line_search(self, xi: float, dw: Array, slope: float) -> float:
+    def _line_search(self, xi: float, dw: Array, db: float, slope: float) -> float:
         """Find a step where the derivative along the direction has all but vanished.
 
         The derivative is non-decreasing and piecewise linear in the step, so a Newton iteration
         on it, kept inside a bracket, needs a pass or two over the vectors and none over X.
         """
         linear = float(dw @ self.problem.regularizer.dot(self.w))
+        if self.problem.linear is not None:
+            linear += float(dw @ self.problem.linear[:-1]) + db * float(self.problem.linear[-1])
         square = 2.0 * self.problem.regularizer.energy(dw)
         low, high, slope_low, slope_high = 0.0, math.inf, slope, math.nan
         t = 1.0
@@ -182,7 +187,7 @@ class Inner(Steps):
         """Return whether the compiled steps are the quickest: few features, or little data."""
         operator = self.problem.operator
         n = operator.shape[1]
-        if operator.compiled_rows is None or n > COMPILED_FEATURES:
+        if operator.compiled_rows is None or n > COMPILED_FEATURES or len(self.q) == 0:
             return False
         return not (
             isinstance(operator, DenseOperator)
@@ -197,10 +202,11 @@ class Inner(Steps):
         problem, rows = self.problem, self.system.rows
         marks = gram.lend(rows)
         R = problem.regularizer
+        tilt = np.zeros(len(self.w) + 1) if problem.linear is None else problem.linear
         steps = kernels.newton.NewtonSteps(
             problem.operator.compiled_rows, problem.y, self.q, self.alpha, self.c,
             problem.penalty, self.w, self.b, np.ascontiguousarray(R.diagonal()),
-            R.values if R.is_matrix else None, np.zeros(len(self.w) + 1), gram.matrix, marks,
+            R.values if R.is_matrix else None, tilt, gram.matrix, marks,
             xi=xi, C=problem.C, row_length=problem.operator.row_length,
             unit_penalty=self.system._unit_penalty(), fit_intercept=problem.fit_intercept,
         )  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.linalg import kernels
 from htsvm.losses import Loss
 from htsvm.solvers.dual_sweeps import DualSweeps, prefers_sweeps
 from htsvm.solvers.newton_round import Rounds
@@ -61,7 +62,7 @@ class LocalRows:
         """Start from a point, with its multipliers if there are any."""
         m = self.problem.n_samples
         w = np.array(w, dtype=np.float64)
-        alpha = np.zeros(m) if psi is None else np.negative(psi)
+        alpha = np.zeros(m) if psi is None else np.maximum(self._tilt() - psi, 0.0)
         self.it = Iterate(w, float(b), self.problem.violations(w, b), alpha, np.empty(m))
 
     def move(self, w: Array, b: float) -> None:
@@ -84,7 +85,7 @@ class LocalRows:
     def with_random_penalties(self) -> LocalRows:
         """Return these rows with their penalties multiplied by exponential random numbers."""
         noise = self.rng.exponential(size=self.problem.n_samples)
-        varied = replace(self.problem, penalty=self.problem.penalty * noise)
+        varied = replace(self.problem, penalty=self.problem.penalty * noise, linear=None)
         return LocalRows(varied, self.rng)
 
     def adopt(self, varied: LocalRows) -> None:
@@ -105,7 +106,13 @@ class LocalRows:
 
     def multipliers(self) -> Array:
         """Return psi."""
-        return np.negative(self.it.alpha)
+        psi: Array = self._tilt() - self.it.alpha
+        return psi
+
+    def _tilt(self) -> Array:
+        """Return what the linear part of the loss adds to psi."""
+        tilt: Array = self.problem.loss.tilt * self.problem.penalty
+        return tilt
 
     # -------------------------------------------------------------------------- what to do
 
@@ -125,6 +132,22 @@ class LocalRows:
     def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:
         """Weigh the samples for the loss `stage` and look at the result; see `close_round`."""
         return close_round(self.problem, self.it, stage, nu, refresh)
+
+    def reweigh(self, loss: Loss, band: float, closing: Closing) -> Closing:
+        """Set the weights to the slopes of a loss whose slope jumps; return how that leaves things.
+
+        Samples within a narrow band around the jump keep the weight they have: either is right to
+        within the width of the band, and inexact rounds would move them in and out for ever.
+        """
+        it, penalty = self.it, self.problem.penalty
+        kept: Array = np.flatnonzero(np.abs(it.q - loss.cap) < band)
+        before = it.weights[kept].copy()
+        loss.slopes(it.q, penalty, it.weights)
+        it.weights[kept] = before
+        gap, size = kernels.active.natural_residual(
+            it.q, it.alpha, it.weights, penalty, loss.unit_step
+        )
+        return replace(closing, gap=gap, size=size)
 
 
 def ramp_width(q: Array, share: float) -> float:

@@ -95,6 +95,14 @@ class Closing:
     size: float
     loss: float
 
+    def unit(self, C: float) -> float:
+        """Return what residuals of the violations are measured in, for the penalty C."""
+        return math.sqrt(C) + math.sqrt(self.size)
+
+    def residual(self, C: float) -> float:
+        """Return the residual of the prox condition for the weights in force."""
+        return math.sqrt(self.gap) / self.unit(C)
+
 
 def close_round(
     problem: Problem, it: Iterate, stage: Loss | None, nu: float, refresh: bool
@@ -108,12 +116,15 @@ def close_round(
     line = (top, top, 0.0) if stage is None else stage.slope_line
     if problem.operator.compiled_rows is not None and own is not None and line is not None:
         problem.operator.passes += refresh
-        return Closing(
+        closing = Closing(
             *kernels.newton.close_round(
                 problem.operator.compiled_rows, problem.y, it.w, it.b, refresh,
                 it.q, it.alpha, it.weights, problem.penalty, line, own, nu,
             )
         )  # fmt: skip
+        if problem.loss.tilt != 0.0:
+            closing.loss -= problem.loss.tilt * float(np.dot(problem.penalty, it.q))
+        return closing
     if refresh:
         problem.violations(it.w, it.b, out=it.q)
     count = violated(it.q, it.weights)

@@ -38,6 +38,9 @@ class Problem:
         a sample of weight k counts exactly like k samples.
     fit_intercept : bool
         Whether b is free; otherwise it is zero.
+    linear : ndarray of shape (n + 1,) or None
+        For a loss with a tilt, the gradient in (w, b) of its linear part, over all samples even
+        where the problem holds only some of them; see `tilted`. None where there is none.
     """
 
     operator: Operator
@@ -47,6 +50,7 @@ class Problem:
     regularizer: Quadratic
     C: float = 1.0
     fit_intercept: bool = True
+    linear: Array | None = None
 
     # What makes the row state of the default solver, where rows are not in this process.
     rows: ClassVar[Callable[..., Any] | None] = None
@@ -67,9 +71,22 @@ class Problem:
             self, operator=self.operator.take(rows), y=self.y[rows], penalty=self.penalty[rows]
         )
 
+    def tilted(self) -> Problem:
+        """Return the problem with `linear` filled in, which takes one pass if the loss has a tilt.
+
+        The part -tilt * q of the loss sums up to a linear function of (w, b), so that a solver for
+        hinge losses only has to add its gradient.
+        """
+        tilt = self.loss.tilt
+        if tilt == 0.0:
+            return self
+        pull, total = self.operator.signed_tdot(self.y, self.penalty)
+        return replace(self, linear=tilt * np.append(pull, total if self.fit_intercept else 0.0))
+
     def scaled(self, C: float) -> Problem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
-        return replace(self, penalty=C * self.penalty, C=C)
+        linear = None if self.linear is None else C * self.linear
+        return replace(self, penalty=C * self.penalty, C=C, linear=linear)
 
     def release(self) -> None:
         """Let go of what a fit keeps in other places; of a problem in this process, nothing."""
@@ -97,6 +114,10 @@ class Problem:
         """Return the objective at w, given its violations q."""
         return self.regularizer.energy(w) + self.loss.total(q, self.penalty)
 
+    def energy(self, w: Array) -> float:
+        """Return the regulariser at w."""
+        return self.regularizer.energy(w)
+
     def certify(self, w: Array, b: float, psi: Array, tol: float) -> Certificate:
         """Certify the point (w, b, psi)."""
         uniform = bool(np.all(self.penalty == self.C))
@@ -109,15 +130,13 @@ class Problem:
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0.
 
-        With a free intercept that is b = 1 or b = -1; without one, w = 0 has b = 0.
+        With a free intercept that is mostly b = 1 or b = -1; without one, w = 0 has b = 0.
         """
         if not self.fit_intercept:
             return self.loss.total(np.ones(self.n_samples), self.penalty), 0.0
         total = float(self.penalty.sum())
         positive = 0.5 * (total + float(np.dot(self.penalty, self.y)))
-        negative = total - positive
-        at_two = float(self.loss.value(2.0))
-        return (negative * at_two, 1.0) if negative <= positive else (positive * at_two, -1.0)
+        return self.loss.best_constant(positive, total - positive)
 
 
 @dataclass
@@ -127,9 +146,10 @@ class SolverResult:
     Attributes
     ----------
     coef, intercept : ndarray, float
-        The classifier.
+        The classifier; for several classes at once a row and an intercept per class.
     multipliers : ndarray of shape (m,)
-        psi, with w = -R⁻¹ sum psi_i y_i x_i at a stationary point; psi_i <= 0.
+        psi, with w = -R⁻¹ sum psi_i y_i x_i at a stationary point, where -psi_i is penalty_i
+        times a slope of the loss; psi_i <= 0 for a loss that never falls.
     objective : float
         The true objective at (coef, intercept).
     convex_objective : float
@@ -151,7 +171,7 @@ class SolverResult:
     """
 
     coef: Array
-    intercept: float
+    intercept: Any
     multipliers: Array
     objective: float
     convex_objective: float = float("nan")
@@ -162,3 +182,24 @@ class SolverResult:
     history: dict[str, list[Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+
+def continued(first: SolverResult, second: SolverResult) -> SolverResult:
+    """Return `second` with the work and the history of `first` in front of its own."""
+    history: dict[str, list[Any]] = {}
+    for name, column in first.history.items():
+        more = second.history.get(name, [])
+        if name == "iteration":
+            more = [value + len(column) for value in more]
+        elif name in ("passes", "seconds") and column:
+            more = [value + column[-1] for value in more]
+        history[name] = column + more
+    return replace(
+        second,
+        history=history,
+        n_iter=first.n_iter + second.n_iter,
+        passes=first.passes + second.passes,
+        convex_objective=first.convex_objective,
+        seconds={k: v + second.seconds.get(k, 0.0) for k, v in first.seconds.items()},
+        notes=first.notes + second.notes,
+    )

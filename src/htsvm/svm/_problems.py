@@ -88,15 +88,18 @@ def binary_problems(
     C: float,
     loss: Loss,
     fit_intercept: bool,
+    balanced: bool = True,
 ) -> list[Problem]:
     """Return the binary problems of a fit: one for two classes, else one per class.
 
-    Those against the rest are balanced by the weight of the two sides, before the `factors` of the
-    classes are applied.
+    If `balanced`, those against the rest are balanced by the weight of the two sides, before the
+    `factors` of the classes are applied.
     """
     operator = as_operator(X)
     mass = np.bincount(codes, weights=weights, minlength=n_classes)
-    tasks = binary_tasks(mass, factors, C=C, loss=loss, fit_intercept=fit_intercept)
+    tasks = binary_tasks(
+        mass, factors, C=C, loss=loss, fit_intercept=fit_intercept, balanced=balanced
+    )
     return [binary_problem(copy.copy(operator), codes, weights, task) for task in tasks]
 
 
@@ -125,23 +128,17 @@ class BinaryTask:
 
 
 def binary_tasks(
-    mass: Array, factors: Array, *, C: float, loss: Loss, fit_intercept: bool
+    mass: Array, factors: Array, *, C: float, loss: Loss, fit_intercept: bool, balanced: bool = True
 ) -> list[BinaryTask]:
     """Return the tasks of a fit, given the weight of each class: see `binary_problems`."""
-    if len(mass) == 2:
-        return [BinaryTask(1, factors, np.ones(2), C, loss, fit_intercept)]
-    total = mass.sum()
-    return [
-        BinaryTask(
-            k,
-            factors,
-            class_factors("balanced", np.arange(2), np.array([total - mass[k], mass[k]])),
-            C,
-            loss,
-            fit_intercept,
-        )
-        for k in range(len(mass))
-    ]
+    tasks = []
+    for k in range(len(mass)) if len(mass) > 2 else (1,):
+        balance = np.ones(2)
+        if len(mass) > 2 and balanced:
+            sides = np.array([mass.sum() - mass[k], mass[k]])
+            balance = class_factors("balanced", np.arange(2), sides)
+        tasks.append(BinaryTask(k, factors, balance, C, loss, fit_intercept))
+    return tasks
 
 
 def binary_problem(
@@ -149,7 +146,7 @@ def binary_problem(
 ) -> Problem:
     """Return the binary problem of a task on some rows."""
     side = (codes == task.positive).astype(np.intp)
-    total = _times(_times(weights, task.factors, codes), task.balance, side)
+    total = weigh_samples(weigh_samples(weights, task.factors, codes), task.balance, side)
     return Problem(
         operator=operator,
         y=np.where(side == 1, 1, -1).astype(np.int8),
@@ -161,7 +158,7 @@ def binary_problem(
     )
 
 
-def _times(weights: Array | None, factors: Array, codes: Array) -> Array | None:
+def weigh_samples(weights: Array | None, factors: Array, codes: Array) -> Array | None:
     """Return sample weights times the factor of each sample's class; None if all are one."""
     if np.all(factors == 1.0):
         return weights

@@ -1,9 +1,10 @@
-"""What linear classifiers with a truncated loss have in common: everything but the loss."""
+"""What linear classifiers have in common: everything but the loss and the solver."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
@@ -22,9 +23,19 @@ from htsvm._typing import Array
 from htsvm.distributed import is_dask
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.losses import Loss
-from htsvm.optimality import Certificate, SampleStatus
-from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult, solve_certified
+from htsvm.optimality import SampleStatus
+from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult
+from htsvm.solvers.joint_problem import JointProblem
 from htsvm.solvers.newton import CONSTANT
+from htsvm.svm._joint import (
+    AnyFitted,
+    AnyProblem,
+    is_joint,
+    joint_problem,
+    joint_start,
+    margin_violation,
+    solve_any,
+)
 from htsvm.svm._problems import (
     binary_problems,
     check_weights,
@@ -33,14 +44,21 @@ from htsvm.svm._problems import (
     weigh_classes,
 )
 
-Fitted = tuple[SolverResult, Certificate]
-
 
 class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear classifier fitted as one binary problem, or one per class against the rest.
+    """A linear classifier fitted as one problem, or one per class against the rest.
 
-    Subclasses add the loss: `_loss`, and its parameters to ``__init__``.
+    Subclasses add the loss: `_loss`, and its parameters to ``__init__``; and the solver: `_solver`.
+    Those with a parameter `multi_class` can fit more than two classes as one problem.
     """
+
+    # A bounded loss finds it cheap to give up a small class, so each class is by default fitted
+    # against a rest of the same weight. Convex losses do without.
+    _balanced_rest: ClassVar[bool] = True
+    # The parameter that says from where on samples are ignored, if there is one.
+    _cap_name: ClassVar[str | None] = "cap"
+    # Whether `fit` takes Dask collections; all estimators decide on them.
+    _takes_dask: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
@@ -48,6 +66,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "multi_class": [StrOptions({"auto", "joint", "ovr"})],
         "warm_start": ["boolean"],
         "n_restarts": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -86,7 +105,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
-        if is_dask(X):
+        if self._takes_dask and is_dask(X):
             from htsvm.distributed import estimate
 
             estimate.fit(self, X, y, sample_weight)
@@ -104,33 +123,79 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} does not take Dask collections. Fit HTSVC or ht_path on "
                 "them, or pass X.compute() if it fits into memory."
             )
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
-            accept_large_sparse=True,
-        )  # fmt: skip
+        X, y = self._validated_data(X, y)
         check_classification_targets(y)
-        weights = check_weights(sample_weight, X)
+        weights = check_weights(sample_weight, y)
         classes, codes = encode_labels(y)
         self._check_classes(classes, codes, weights)
         return X, y, classes, codes, weights
 
+    def _validated_data(self, X: Any, y: Any) -> tuple[Any, Array]:
+        """Return X and y, checked; sets what scikit-learn wants to know of the features."""
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
+            accept_large_sparse=True,
+        )  # fmt: skip
+        return X, y
+
     def _fit_checked(self, X: Any, classes: Array, codes: Array, weights: Array | None) -> None:
         """Fit data that has been validated."""
-        factors = weigh_classes(self.class_weight, classes, codes, weights)
-        problems = binary_problems(
-            X, len(classes), codes, weights, factors,
-            C=self._penalty(), loss=self._loss(), fit_intercept=bool(self.fit_intercept),
-        )  # fmt: skip
-        starts = self._warm_starts(classes, X.shape)
+        problems = self._problems(X, classes, codes, weights, C=self._penalty(), loss=self._loss())
+        starts = self._warm_starts(classes, problems)
         solver = self._solver()
-        fitted: list[Fitted] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(solve_certified)(problem, solver, start=start)
-            for problem, start in zip(problems, starts, strict=True)
-        )
+        if len(problems) == 1:
+            fitted = [solve_any(problems[0], solver, start=starts[0])]
+        else:
+            fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(solve_any)(problem, solver, start=start)
+                for problem, start in zip(problems, starts, strict=True)
+            )
         self.classes_ = classes
         self._store(fitted, problems, codes)
         self._warn_unconverged(fitted)
         self._warn_ignored(fitted, codes, weights)
+
+    def _problems(
+        self, X: Any, classes: Array, codes: Array, weights: Array | None, *, C: float, loss: Loss
+    ) -> list[AnyProblem]:
+        """Return the problems of a fit: one, or one per class against the rest."""
+        factors = weigh_classes(self.class_weight, classes, codes, weights)
+        stated: dict[str, Any] = {
+            "C": C, "loss": loss, "fit_intercept": bool(self.fit_intercept),
+        }  # fmt: skip
+        if is_joint(getattr(self, "multi_class", "ovr"), len(classes), getattr(self, "solver", "")):
+            return [joint_problem(X, len(classes), codes, weights, factors, **stated)]
+        stated["balanced"] = self._balanced_rest
+        return [*binary_problems(X, len(classes), codes, weights, factors, **stated)]
+
+    def margin_violation(self, X: Any, y: Any) -> Array:
+        """Return how far each sample is from having its label confirmed by a margin of one.
+
+        For two classes ``1 - y f(x)`` with y in {-1, 1}, else ``1 + max_{j != y} f_j - f_y``. Zero
+        or less: safely of its class; above one: another class has the higher score. Labels with
+        the largest values are the ones to look at first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels, all of them among ``classes_``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The violations.
+        """
+        scores = np.asarray(self.decision_function(X))
+        labels = column_or_1d(np.asarray(y))
+        check_consistent_length(scores, labels)
+        known = np.isin(labels, self.classes_)
+        if not np.all(known):
+            raise ValueError(
+                f"y holds labels that the model was not fitted on: {labels[~known][:5].tolist()!r}."
+            )
+        return margin_violation(scores, np.searchsorted(self.classes_, labels))
 
     def decision_function(self, X: Any) -> Any:
         """Return the signed scores ``X @ coef_.T + intercept_``.
@@ -167,12 +232,12 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             Class labels. For Dask data, a Dask array.
         """
-        if is_dask(X):
-            check_is_fitted(self)
+        scores = self.decision_function(X)
+        if is_dask(scores):
             from htsvm.distributed import estimate
 
-            return estimate.predict(self, X)
-        return labels_of(self.decision_function(X), self.classes_)
+            return estimate.labels(scores, self.classes_)
+        return labels_of(scores, self.classes_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of samples, by weight, whose predicted class is the given one.
@@ -191,11 +256,10 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         float
             The accuracy.
         """
-        if is_dask(X):
-            check_is_fitted(self)
+        if is_dask(X) and is_dask(predicted := self.predict(X)):
             from htsvm.distributed import estimate
 
-            return estimate.score(self, X, y, sample_weight)
+            return estimate.accuracy(predicted, y, sample_weight)
         return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
@@ -222,37 +286,52 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"without weight are {empty!r}."
             )
 
-    def _warm_starts(self, classes: Array, shape: tuple[int, int]) -> list[Any]:
-        """Return the starts of the binary problems: the last solution, or None for cold ones."""
-        count = 1 if len(classes) == 2 else len(classes)
-        if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")):
-            return [None] * count
-        if self.coef_.shape != (count, shape[1]) or not np.array_equal(self.classes_, classes):
-            return [None] * count
-        same_size = len(self.sample_status_) == shape[0]
+    def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
+        """Return the starts of the problems: the last solution, or None for cold ones."""
+        if not self._continues(classes, problems):
+            return [None] * len(problems)
+        m = problems[0].operator.shape[0]
+        if len(problems) < len(self.coef_):
+            return [joint_start(self, m)]
+        same_size = len(self.sample_status_) == m
         starts = []
-        for k in range(count):
+        for k, problem in enumerate(problems):
             psi = None
-            if same_size:
-                psi = np.zeros(shape[0])
-                psi[self.support_] = -np.abs(self.dual_coef_[k])
+            if same_size and isinstance(problem, Problem):
+                psi = np.zeros(m)
+                psi[self.support_] = -self.dual_coef_[k] * problem.y[self.support_]
             starts.append((self.coef_[k], float(self.intercept_[k]), psi))
         return starts
 
+    def _continues(self, classes: Array, problems: Sequence[AnyProblem]) -> bool:
+        """Return whether to start from the last solution, and it is one of such problems."""
+        if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")):
+            return False
+        rows = 1 if len(classes) == 2 else len(classes)
+        return (
+            self.coef_.shape == (rows, problems[0].operator.shape[1])
+            and np.array_equal(self.classes_, classes)
+            and len(self.certificate_) == len(problems)
+        )
+
+    def _progress(self) -> _Progress | None:
+        """Return what prints a line per iteration, if that was asked for."""
+        return _Progress(type(self).__name__) if self.verbose else None
+
     def _named_solver(self, solver: Any) -> Solver:
         """Return the solver for a name, or the given solver, with this estimator's options."""
-        progress = _Progress(type(self).__name__) if self.verbose else None
+        progress = self._progress()
         if solver == "newton" or isinstance(solver, Newton):
             base = Newton() if isinstance(solver, str) else solver
             return replace(
                 base,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                n_restarts=self.n_restarts,
-                random_state=_seed(self.random_state),
+                n_restarts=getattr(self, "n_restarts", 0),
+                random_state=seed_of(self.random_state),
                 callback=progress or base.callback,
             )
-        if self.n_restarts:
+        if getattr(self, "n_restarts", 0):
             raise ValueError(
                 f"n_restarts={self.n_restarts} needs solver='newton'; {solver!r} has no restarts."
             )
@@ -263,16 +342,16 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -------------------------------------------------------------------------- after the fit
 
-    def _store(self, fitted: list[Fitted], problems: list[Problem], codes: Array) -> None:
+    def _store(self, fitted: list[AnyFitted], problems: list[AnyProblem], codes: Array) -> None:
         self._store_results(fitted)
         self._store_support([result for result, _ in fitted], problems, codes)
         self._store_status(codes)
 
-    def _store_results(self, fitted: list[Fitted]) -> None:
+    def _store_results(self, fitted: Sequence[AnyFitted]) -> None:
         results = [result for result, _ in fitted]
         self.certificate_ = [certificate for _, certificate in fitted]
         self.coef_ = np.vstack([result.coef for result in results])
-        self.intercept_ = np.array([result.intercept for result in results])
+        self.intercept_ = np.concatenate([np.atleast_1d(result.intercept) for result in results])
         self.objective_ = np.array([result.objective for result in results])
         self.n_iter_ = max(result.n_iter for result in results)
         self.n_passes_ = float(sum(result.passes for result in results))
@@ -280,22 +359,21 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = _joined_history(results)
 
     def _store_support(
-        self, results: list[SolverResult], problems: list[Problem], codes: Array
+        self, results: list[SolverResult], problems: list[AnyProblem], codes: Array
     ) -> None:
-        used = results[0].multipliers != 0.0
-        for result in results[1:]:
-            used |= result.multipliers != 0.0
-        self.support_ = np.flatnonzero(used)
-        self.dual_coef_ = np.vstack(
-            [
-                -result.multipliers[self.support_] * problem.y[self.support_]
-                for result, problem in zip(results, problems, strict=True)
-            ]
-        )
+        pulls = [
+            result.multipliers.T
+            if isinstance(problem, JointProblem)
+            else [-result.multipliers * problem.y]
+            for result, problem in zip(results, problems, strict=True)
+        ]
+        table = np.vstack(pulls)
+        self.support_ = np.flatnonzero(np.any(table != 0.0, axis=0))
+        self.dual_coef_ = table[:, self.support_]
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
 
     def _store_status(self, codes: Array) -> None:
-        """Store what became of each sample; in a multi-class fit, per binary problem."""
+        """Store what became of each sample; once per problem."""
         statuses = [certificate.sample_status for certificate in self.certificate_]
         self.certificate_ = [replace(c, sample_status=None) for c in self.certificate_]
         self.sample_status_: Array = np.column_stack([s for s in statuses if s is not None])
@@ -305,7 +383,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             own = self.sample_status_[np.arange(len(codes)), codes]
         self.ignored_ = np.flatnonzero(own == SampleStatus.IGNORED)
 
-    def _warn_unconverged(self, fitted: list[Fitted]) -> None:
+    def _warn_unconverged(self, fitted: Sequence[AnyFitted]) -> None:
         failed = [
             (r, c)
             for r, c in fitted
@@ -326,14 +404,16 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             stacklevel=5,
         )
 
-    def _warn_ignored(self, fitted: list[Fitted], codes: Array, weights: Array | None) -> None:
+    def _warn_ignored(
+        self, fitted: Sequence[AnyFitted], codes: Array, weights: Array | None
+    ) -> None:
         counted = codes if weights is None else codes[weights > 0.0]
         ignored = self.ignored_ if weights is None else self.ignored_[weights[self.ignored_] > 0.0]
         size = np.bincount(counted, minlength=len(self.classes_))
         lost = np.bincount(codes[ignored], minlength=len(self.classes_))
         self._warn_shares(fitted, lost / np.maximum(size, 1))
 
-    def _warn_shares(self, fitted: list[Fitted], share: Array, stacklevel: int = 6) -> None:
+    def _warn_shares(self, fitted: Sequence[AnyFitted], share: Array, stacklevel: int = 6) -> None:
         """Warn if more than half of a class is ignored."""
         if not np.any(share > 0.5):
             return
@@ -347,7 +427,7 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if constant:
             text += ": the lowest objective found is that of a constant classifier (coef_ = 0)"
         advice = [] if self.class_weight == "balanced" else ["class_weight='balanced'"]
-        advice += ["a larger C", "a larger cap"]
+        advice += ["a larger C"] + ([f"a larger {self._cap_name}"] if self._cap_name else [])
         warnings.warn(
             f"{text}. Try {', '.join(advice)}.", IgnoredClassWarning, stacklevel=stacklevel
         )
@@ -367,7 +447,7 @@ class _Progress:
         )
 
 
-def _seed(random_state: Any) -> int:
+def seed_of(random_state: Any) -> int:
     """Return a seed; always the same one for None, so that fits can be repeated."""
     if random_state is None or isinstance(random_state, Integral):
         return int(random_state or 0)

@@ -16,11 +16,11 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
-from htsvm.solvers import Newton, Problem, Solver
-from htsvm.svm._problems import binary_problems, weigh_classes
+from htsvm.solvers import Newton, Solver
+from htsvm.svm._joint import AnyFitted, AnyProblem
 from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.htsvc import HTSVC
-from htsvm.svm.path import Fitted, check_grid, solve_path
+from htsvm.svm.path import check_grid, solve_path
 
 
 class HTSVCCV(BaseLinearSVC):
@@ -41,7 +41,8 @@ class HTSVCCV(BaseLinearSVC):
         As everywhere in scikit-learn; None is stratified 5-fold.
     scoring : str or callable, default=None
         The score to maximise; None is accuracy.
-    knee, solver, tol, max_iter, fit_intercept, class_weight, n_restarts, random_state, verbose
+    knee, solver, tol, max_iter, fit_intercept, class_weight, multi_class, n_restarts, \
+    random_state, verbose
         As for `HTSVC`; the solver and the restarts are those of the final fit.
     n_jobs : int, optional
         Threads over folds.
@@ -96,6 +97,7 @@ class HTSVCCV(BaseLinearSVC):
         max_iter: int = 1000,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        multi_class: str = "auto",
         n_restarts: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -111,6 +113,7 @@ class HTSVCCV(BaseLinearSVC):
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.multi_class = multi_class
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -160,30 +163,26 @@ class HTSVCCV(BaseLinearSVC):
     ) -> Array:
         """Return the scores on one fold, of shape (n_caps, n_Cs)."""
         kept = None if weights is None else weights[train]
-        factors = weigh_classes(self.class_weight, classes, codes[train], kept)
-        columns = [
-            self._solve_grid(problem)
-            for problem in binary_problems(
-                X[train], len(classes), codes[train], kept, factors,
-                C=1.0, loss=self._loss_at(1.0), fit_intercept=bool(self.fit_intercept),
-            )
-        ]  # fmt: skip
+        problems = self._problems(
+            X[train], classes, codes[train], kept, C=1.0, loss=self._loss_at(1.0)
+        )
+        columns = [self._solve_grid(problem) for problem in problems]
         scores = np.empty((len(self.caps_), len(self.Cs_)))
         for i in range(len(self.caps_)):
             for j in range(len(self.Cs_)):
                 results = [column[i][j][0] for column in columns]
                 coef = np.vstack([result.coef for result in results])
-                intercept = np.array([result.intercept for result in results])
+                intercept = np.concatenate([np.atleast_1d(result.intercept) for result in results])
                 scores[i, j] = self._score(
                     coef, intercept, classes, X[test], y[test],
                     None if weights is None else weights[test],
                 )  # fmt: skip
         return scores
 
-    def _solve_grid(self, problem: Problem) -> list[list[Fitted]]:
-        """Solve one binary problem for all caps, largest first, and all C."""
+    def _solve_grid(self, problem: AnyProblem) -> list[list[AnyFitted]]:
+        """Solve one problem for all caps, largest first, and all C."""
         solver = Newton(tol=self.tol, max_iter=self.max_iter)
-        rows: list[list[Fitted]] = []
+        rows: list[list[AnyFitted]] = []
         for cap in self.caps_:
             stated = replace(problem, loss=self._loss_at(float(cap)))
             rows.append(solve_path(stated, self.Cs_, solver, rows[-1] if rows else None))

@@ -23,8 +23,13 @@ class HTSVC(BaseLinearSVC):
     margin, constant for those further on the wrong side than `cap` allows. The last kind no
     longer pulls at the model; `ignored_` lists them.
 
-    More than two classes are fitted one against the rest, each of these problems with balanced
-    weights, because a bounded loss finds it cheap to give up a small class.
+    More than two classes are one problem (`multi_class`), in which a sample has one violation,
+
+    .. math:: h_i = \max(0,\ 1 + \max_{j \ne y_i} f_j(x_i) - f_{y_i}(x_i)), \qquad
+        \tfrac12\|W\|^2 + C \sum_i \ell(h_i),
+
+    and is truncated once, not once per class. The intercepts sum to zero, as do the rows of W.
+    For two classes this problem with C would be the binary one with 2C.
 
     Parameters
     ----------
@@ -47,12 +52,18 @@ class HTSVC(BaseLinearSVC):
         Whether to fit an intercept, which is not regularised.
     class_weight : dict, "balanced" or None, default=None
         Factors of C per class.
+    multi_class : {"auto", "joint", "ovr"}, default="auto"
+        How to fit more than two classes. "joint" solves one problem for all; it needs the "newton"
+        solver. "ovr" fits each class against the rest, with balanced weights, because a
+        bounded loss finds it cheap to give up the smaller side. "auto" is "joint", but "ovr" with
+        the "admm" solver and on Dask data. Two classes are one binary problem in any case.
     warm_start : bool, default=False
         Whether to start from the last solution.
     n_restarts : int, default=0
         Further starts for the "newton" solver; the lowest objective wins.
     n_jobs : int, optional
-        Threads over the binary problems of a multi-class fit (on Dask data, problems at a time).
+        Threads over the binary problems of a fit with ``multi_class="ovr"`` (on Dask data,
+        problems at a time).
     random_state : int, RandomState or None, default=None
         Drives the sample of rows of the first, rough phase on large data, and the restarts, of the
         "newton" solver. None always takes the same seed, so that a fit can be repeated.
@@ -68,30 +79,31 @@ class HTSVC(BaseLinearSVC):
     classes_ : ndarray
         The class labels.
     objective_ : ndarray
-        The objective of each binary problem.
-    certificate_ : list of Certificate
-        For each binary problem, residuals, the interval of nu in which the point is P-stationary,
-        objectives and the second-order verdict, computed apart from the solver.
+        The objective of each problem: one, or with "ovr" one per class.
+    certificate_ : list of Certificate or JointCertificate
+        For each problem residuals and objectives, computed apart from the solver. For a binary
+        one also the interval of nu in which the point is P-stationary and the second-order
+        verdict; for a joint one the duality gap of the convex problem that touches it.
     support_ : ndarray
         Indices of the support vectors.
     n_support_ : ndarray of shape (n_classes,)
         Their number per class.
     dual_coef_ : ndarray of shape (1 or n_classes, n_support)
         Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
-    sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    sample_status_ : ndarray of shape (n_samples,), or (n_samples, n_classes) with "ovr"
         What became of each sample, as a `SampleStatus`: safe, on the margin, inside it, in the
         transition zone, or ignored. After a fit on Dask data, a Dask array, like `ignored_`.
     ignored_ : ndarray
-        Indices of the samples that were ignored (in the problem of their own class).
+        Indices of the samples that were ignored (with "ovr", in the problem of their own class).
     history_ : dict of ndarrays
         One entry per iteration in each column; ``pandas.DataFrame(clf.history_)`` shows it. After
         a fit on Dask data also the passes over the network so far, and the bytes they moved.
     n_iter_ : int
-        Iterations (the most over the binary problems).
+        Iterations (the most over the problems).
     n_passes_ : float
         The work, in units of one product ``X @ w``.
     seconds_ : list of dict
-        For each binary problem, seconds by part.
+        For each problem, seconds by part.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray
@@ -123,6 +135,7 @@ class HTSVC(BaseLinearSVC):
     True
     """
 
+    _takes_dask: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseLinearSVC._parameter_constraints,
         "cap": [Interval(Real, 0.0, None, closed="right")],
@@ -141,6 +154,7 @@ class HTSVC(BaseLinearSVC):
         max_iter: int = 1000,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        multi_class: str = "auto",
         warm_start: bool = False,
         n_restarts: int = 0,
         n_jobs: int | None = None,
@@ -155,6 +169,7 @@ class HTSVC(BaseLinearSVC):
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.multi_class = multi_class
         self.warm_start = warm_start
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs

@@ -14,10 +14,10 @@ from htsvm._typing import Array
 from htsvm.distributed import is_dask
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import Certificate
-from htsvm.solvers import Newton, Problem, Solver, SolverResult, solve_certified
+from htsvm.optimality.joint import JointCertificate
+from htsvm.solvers import Newton, Solver
+from htsvm.svm._joint import AnyFitted, AnyProblem, is_joint, joint_problem, solve_any
 from htsvm.svm._problems import binary_problems, check_weights, encode_labels, weigh_classes
-
-Fitted = tuple[SolverResult, Certificate]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,9 @@ class HTPath:
     ----------
     Cs : ndarray of shape (n_Cs,)
         The penalties.
-    coef : ndarray of shape (n_Cs, n_problems, n_features)
-        Weights; one problem for two classes, else one per class.
-    intercept : ndarray of shape (n_Cs, n_problems)
+    coef : ndarray of shape (n_Cs, 1 or n_classes, n_features)
+        Weights; one row for two classes, else one per class.
+    intercept : ndarray of shape (n_Cs, 1 or n_classes)
         Intercepts.
     objective : ndarray of shape (n_Cs, n_problems)
         Objectives.
@@ -38,8 +38,9 @@ class HTPath:
         Iterations.
     n_support : ndarray of shape (n_Cs, n_problems)
         Support vectors.
-    certificates : list of lists of Certificate
-        ``certificates[i][k]`` belongs to ``Cs[i]`` and problem k.
+    certificates : list of lists of Certificate or JointCertificate
+        ``certificates[i][k]`` belongs to ``Cs[i]`` and problem k; there is one problem, or with
+        ``multi_class="ovr"`` and more than two classes one per class.
     classes : ndarray
         The class labels.
     """
@@ -50,7 +51,7 @@ class HTPath:
     objective: Array
     n_iter: Array
     n_support: Array
-    certificates: list[list[Certificate]]
+    certificates: list[list[Certificate | JointCertificate]]
     classes: Array
 
 
@@ -65,6 +66,7 @@ def ht_path(
     max_iter: int = 1000,
     fit_intercept: bool = True,
     class_weight: Any = None,
+    multi_class: str = "auto",
     sample_weight: Any = None,
     random_state: int = 0,
 ) -> HTPath:
@@ -78,7 +80,7 @@ def ht_path(
         Class labels.
     Cs : int or array-like, default=9
         The penalties, or how many between 1/16 and 16.
-    cap, knee, tol, max_iter, fit_intercept, class_weight
+    cap, knee, tol, max_iter, fit_intercept, class_weight, multi_class
         As for `HTSVC`.
     sample_weight : array-like of shape (n_samples,), optional
         Factors of C per sample.
@@ -97,17 +99,19 @@ def ht_path(
     at them again.
     """
     grid = check_grid(Cs)
+    if multi_class not in ("auto", "joint", "ovr"):
+        raise ValueError(f"multi_class must be 'auto', 'joint' or 'ovr', got {multi_class!r}.")
     options = {
         "C": 1.0, "loss": HybridTruncated(knee=knee, cap=cap), "fit_intercept": fit_intercept
     }  # fmt: skip
     solver = Newton(tol=tol, max_iter=max_iter, random_state=random_state)
-    classes, problems = _problems(X, y, sample_weight, class_weight, options)
+    classes, problems = _problems(X, y, sample_weight, class_weight, multi_class, options)
     columns = [solve_path(problem, grid, solver) for problem in problems]
     rows = list(zip(*columns, strict=True))
     return HTPath(
         Cs=grid,
-        coef=np.array([[result.coef for result, _ in row] for row in rows]),
-        intercept=np.array([[result.intercept for result, _ in row] for row in rows]),
+        coef=np.array([np.vstack([result.coef for result, _ in row]) for row in rows]),
+        intercept=np.array([np.hstack([result.intercept for result, _ in row]) for row in rows]),
         objective=np.array([[result.objective for result, _ in row] for row in rows]),
         n_iter=np.array([[result.n_iter for result, _ in row] for row in rows]),
         n_support=np.array([[c.n_support for _, c in row] for row in rows]),
@@ -117,13 +121,18 @@ def ht_path(
 
 
 def _problems(
-    X: Any, y: Any, sample_weight: Any, class_weight: Any, options: dict[str, Any]
-) -> tuple[Array, Sequence[Problem]]:
-    """Return the classes and the binary problems of valid data."""
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    class_weight: Any,
+    multi_class: str,
+    options: dict[str, Any],
+) -> tuple[Array, Sequence[AnyProblem]]:
+    """Return the classes and the problems of valid data: one, or one per class."""
     if is_dask(X):
         from htsvm.distributed import estimate
 
-        return estimate.path_problems(X, y, sample_weight, class_weight, options)
+        return estimate.path_problems(X, y, sample_weight, class_weight, multi_class, options)
     X, y = check_X_y(
         X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
         accept_large_sparse=True,
@@ -133,6 +142,8 @@ def _problems(
     classes, codes = encode_labels(y)
     check_path_classes(classes)
     factors = weigh_classes(class_weight, classes, codes, weights)
+    if is_joint(multi_class, len(classes), "newton"):
+        return classes, [joint_problem(X, len(classes), codes, weights, factors, **options)]
     return classes, binary_problems(X, len(classes), codes, weights, factors, **options)
 
 
@@ -155,13 +166,13 @@ def check_grid(Cs: Any) -> Array:
 
 
 def solve_path(
-    problem: Problem, Cs: Array, solver: Solver, starts: Sequence[Fitted] | None = None
-) -> list[Fitted]:
+    problem: AnyProblem, Cs: Array, solver: Solver, starts: Sequence[AnyFitted] | None = None
+) -> list[AnyFitted]:
     """Solve `problem` (stated for C = 1) for each of `Cs`; return the fits in their order.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or JointProblem
         The problem with penalties for C = 1.
     Cs : ndarray
         The penalties.
@@ -171,8 +182,8 @@ def solve_path(
         A start for each C, for instance the solutions for a larger cap. Otherwise each C but the
         largest starts from the next larger one.
     """
-    fits: list[Fitted | None] = [None] * len(Cs)
-    previous: tuple[Fitted, float] | None = None
+    fits: list[AnyFitted | None] = [None] * len(Cs)
+    previous: tuple[AnyFitted, float] | None = None
     for i in np.argsort(-Cs, kind="stable"):
         C = float(Cs[i])
         if starts is not None:
@@ -186,17 +197,17 @@ def solve_path(
 
 
 def _solve_at(
-    problem: Problem, C: float, solver: Solver, previous: tuple[Fitted, float] | None
-) -> Fitted:
+    problem: AnyProblem, C: float, solver: Solver, previous: tuple[AnyFitted, float] | None
+) -> AnyFitted:
     """Solve `problem` for one C, from the solution for another if there is one."""
     scaled = problem.scaled(C)
     try:
-        return solve_certified(scaled, solver, start=_start(previous, C))
+        return solve_any(scaled, solver, start=_start(previous, C))
     finally:
         scaled.release()
 
 
-def _start(previous: tuple[Fitted, float] | None, C: float) -> Any:
+def _start(previous: tuple[AnyFitted, float] | None, C: float) -> Any:
     """Return the previous solution with its multipliers scaled to the new penalty."""
     if previous is None:
         return None
@@ -204,13 +215,13 @@ def _start(previous: tuple[Fitted, float] | None, C: float) -> Any:
     return result.coef, result.intercept, result.multipliers * (C / old)
 
 
-def _lend_solutions(problem: Problem, Cs: Array, solver: Solver, path: list[Fitted]) -> None:
+def _lend_solutions(problem: AnyProblem, Cs: Array, solver: Solver, path: list[AnyFitted]) -> None:
     """Solve again, from the solution for another C, where that one has the lower objective.
 
     A solution costs energy + C * loss at every C, so all of them can be compared without looking
     at the data.
     """
-    energy = np.array([problem.regularizer.energy(result.coef) for result, _ in path])
+    energy = np.array([problem.energy(result.coef) for result, _ in path])
     loss = np.array([result.objective for result, _ in path]) - energy
     loss /= Cs
     for i in np.argsort(Cs, kind="stable"):
@@ -222,5 +233,5 @@ def _lend_solutions(problem: Problem, Cs: Array, solver: Solver, path: list[Fitt
         again = _solve_at(problem, C, solver, (path[j], float(Cs[j])))
         if again[0].objective < values[i]:
             path[i] = again
-            energy[i] = problem.regularizer.energy(again[0].coef)
+            energy[i] = problem.energy(again[0].coef)
             loss[i] = (again[0].objective - energy[i]) / C

@@ -1,4 +1,4 @@
-"""On what the figures were measured, without names of hosts or places."""
+"""On what results were computed, without names of hosts or places."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from htsvm._show_versions import versions
 
-ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def describe() -> dict[str, str]:
-    """Return the machine, the versions and the moment."""
+    """Return the moment, the commit, the machine and the versions of the libraries."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "commit": _commit(),
+        "commit": commit(),
         "CPU": _field("/proc/cpuinfo", "model name"),
         "cores": str(_cores()),
         "RAM": _ram(),
@@ -26,29 +26,36 @@ def describe() -> dict[str, str]:
     }
 
 
-def _cores() -> int | None:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
-
-
-def _commit() -> str:
+def commit() -> str:
+    """Return the commit of the source tree that the package runs from, if it is one."""
     head = _git("rev-parse", "--short=12", "HEAD")
-    if not head:
-        return "not committed"
-    changed = _git("status", "--porcelain", "--", "src", "setup.py")
+    # An installed copy may lie inside the tree of something else.
+    if not head or not _git("ls-files", "--", "_version.py"):
+        return "not a source tree"
+    changed = _git("status", "--porcelain", "--", ".")
     return f"{head} with changes" if changed else head
 
 
 def _git(*arguments: str) -> str:
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=10, check=False
+            ["git", *arguments],
+            cwd=PACKAGE,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
         )
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _cores() -> int | None:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
 
 
 def _field(path: str, name: str) -> str:

@@ -1,0 +1,20 @@
+"""Data files by path, with their checksums."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+from htsvm.datasets._files import DataFile
+
+
+@cache
+def checksums() -> dict[str, str]:
+    """Return the sha256 of every known file by its path in the data folder."""
+    text = resources.files("htsvm.datasets").joinpath("checksums.txt").read_text("utf-8")
+    return {path: digest for digest, path in (line.split() for line in text.splitlines())}
+
+
+def data_file(path: str, url: str | None = None, *, canonical: bool = False) -> DataFile:
+    """Return a known file."""
+    return DataFile(path, checksums()[path], url, canonical)

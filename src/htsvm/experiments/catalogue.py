@@ -1,0 +1,43 @@
+"""All experiments, in the order of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from htsvm.experiments import (
+    ablation,
+    cifar10n,
+    convergence,
+    label_noise,
+    losses,
+    sensitivity,
+    single_view,
+    stl10,
+    synthetic,
+    two_view,
+)
+from htsvm.experiments.tasks import Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (
+        losses, single_view, synthetic, convergence, label_noise, two_view, stl10, sensitivity,
+        ablation, cifar10n,
+    )
+}  # fmt: skip
+
+
+def select(names: Iterable[str] = ()) -> list[Experiment]:
+    """Return the named experiments, or all; for an unknown name, list the nearest."""
+    wanted = list(names)
+    for name in wanted:
+        if name not in EXPERIMENTS:
+            near = get_close_matches(name, EXPERIMENTS, n=3, cutoff=0.4)
+            hint = f"did you mean {', '.join(near)}?" if near else f"there are {_all()}."
+            raise ValueError(f"Unknown experiment {name!r}; {hint}")
+    return [e for e in EXPERIMENTS.values() if not wanted or e.name in wanted]
+
+
+def _all() -> str:
+    return ", ".join(EXPERIMENTS)

@@ -1,0 +1,220 @@
+"""``htsvm reproduce`` and ``htsvm report``."""
+
+from __future__ import annotations
+
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+# Also the name that a run and a report agree on when none is given.
+STORE = Path("htsvm-results.sqlite")
+NEEDED = ("pandas", "scikit_posthocs", "threadpoolctl")
+INTERRUPTED = 130
+
+Names = Annotated[
+    list[str] | None, typer.Argument(help="Experiments; all by default. --list shows them.")
+]
+StoreOption = Annotated[Path, typer.Option("--store", help="The file with the results.")]
+QuickOption = Annotated[bool, typer.Option("--quick", help="A small version, in minutes.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Drives folds, noise, draws and methods.")]
+
+
+def add_commands(app: Any) -> None:
+    """Add the two commands to a Typer application."""
+
+    @app.command()  # type: ignore[untyped-decorator]
+    def reproduce(
+        experiments: Names = None,
+        listing: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+        quick: QuickOption = False,
+        jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells at a time.")] = 2,
+        methods: Annotated[
+            str | None, typer.Option(help="Only these methods, separated by commas.")
+        ] = None,
+        datasets: Annotated[
+            str | None, typer.Option(help="Only these data sets; wildcards, as stl10:*.")
+        ] = None,
+        time_limit: Annotated[
+            float, typer.Option(min=1.0, help="Seconds for a cell; then it is marked.")
+        ] = 1800.0,
+        retry: Annotated[bool, typer.Option("--retry", help="Compute marked cells again.")] = False,
+        store: StoreOption = STORE,
+        seed: SeedOption = 0,
+    ) -> None:
+        """Compute the paper's tables and figures; stop and continue at any time."""
+        _check_extra()
+        if listing:
+            _list()
+            return
+        with _refusals():
+            _reproduce(
+                experiments or [], store,
+                quick=quick, seed=seed, jobs=jobs, time_limit=time_limit, retry=retry,
+                methods=_split(methods), datasets=_split(datasets),
+            )  # fmt: skip
+
+    @app.command()  # type: ignore[untyped-decorator]
+    def report(
+        experiments: Names = None,
+        store: StoreOption = STORE,
+        output: Annotated[
+            Path, typer.Option("--output", "-o", help="The page; .md and .csv go beside it.")
+        ] = Path("htsvm-report.html"),
+        quick: QuickOption = False,
+        seed: SeedOption = 0,
+    ) -> None:
+        """Write the results beside the paper's numbers: HTML, Markdown and CSV."""
+        _check_extra()
+        with _refusals():
+            _report(experiments or [], store, output, quick=quick, seed=seed)
+
+
+def _check_extra() -> None:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        typer.echo(
+            f"htsvm: the experiments need {', '.join(missing)}. Install with:\n"
+            '  pip install "htsvm[experiments]"',
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+class _refusals:
+    """Turn refused input into a message without a traceback."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        from htsvm.experiments.store import StoreError
+
+        if isinstance(error, (ValueError, StoreError, OSError)):
+            typer.echo(f"htsvm: {error}", err=True)
+            raise typer.Exit(1) from None
+        if isinstance(error, KeyboardInterrupt):
+            typer.echo("htsvm: interrupted; the same command continues.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _split(names: str | None) -> list[str] | None:
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _list() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from htsvm.experiments.catalogue import EXPERIMENTS
+    from htsvm.experiments.tasks import Profile
+
+    table = Table("experiment", "shows", "what", "cells", box=None)
+    for experiment in EXPERIMENTS.values():
+        count = len(experiment.tasks(Profile()))
+        table.add_row(experiment.name, experiment.shows, experiment.title, str(count))
+    Console().print(table)
+
+
+def _reproduce(
+    names: list[str],
+    path: Path,
+    *,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    time_limit: float,
+    retry: bool,
+    methods: list[str] | None,
+    datasets: list[str] | None,
+) -> None:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from htsvm.experiments.catalogue import select
+    from htsvm.experiments.isolation import DONE
+    from htsvm.experiments.runner import Selection, compute, plan
+    from htsvm.experiments.store import Store
+    from htsvm.experiments.tasks import Profile
+
+    # Names such as stl10:airplane:bird are not emoji.
+    console = Console(emoji=False, markup=False, highlight=False)
+    chosen = select(names)
+    with Store(path) as store:
+        todo, there = plan(
+            chosen, Profile(quick, seed), store,
+            selection=Selection(methods, datasets), time_limit=time_limit, retry=retry,
+        )  # fmt: skip
+        console.print(f"{len(todo)} cells to compute, {there} there already, in {path}.")
+        columns = (
+            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+            TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+        )  # fmt: skip
+        log = _Log(len(todo), console.print)
+        with Progress(*columns, console=console) as progress:
+            bar = progress.add_task("starting", total=len(todo))
+
+            def show(task: Any, outcome: Any) -> None:
+                progress.update(bar, advance=1, description=f"{task.experiment} {task.dataset}")
+                if not console.is_terminal:
+                    log.advance(task)
+                if outcome.status not in (DONE, "skipped"):
+                    progress.console.print(f"{task}: {outcome.status}, {outcome.reason}")
+
+            counts = compute(todo, store, jobs=jobs, time_limit=time_limit, progress=show)
+    ended = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    console.print(f"{ended or 'Nothing to do'}. Next: htsvm report --store {path}", soft_wrap=True)
+
+
+class _Log:
+    """Lines instead of a bar, for output that goes to a file: one per twentieth of the work."""
+
+    def __init__(self, total: int, write: Any) -> None:
+        self.total = total
+        self.write = write
+        self.done = 0
+        self.began = time.monotonic()
+
+    def advance(self, task: Any) -> None:
+        """Count a cell, and write a line now and then."""
+        self.done += 1
+        if self.done * 20 // self.total > (self.done - 1) * 20 // self.total:
+            minutes = (time.monotonic() - self.began) / 60.0
+            left = minutes * (self.total - self.done) / self.done
+            self.write(
+                f"{self.done} of {self.total} cells, {minutes:.1f} min so far, about {left:.1f} "
+                f"left ({task.experiment} {task.dataset})"
+            )
+
+
+def _report(names: list[str], path: Path, output: Path, *, quick: bool, seed: int) -> None:
+    from htsvm.demo.output import written_whole
+    from htsvm.experiments.catalogue import select
+    from htsvm.experiments.report import as_html, as_markdown, collect
+    from htsvm.experiments.store import Store, write_csv
+    from htsvm.experiments.tasks import Profile
+
+    if not path.is_file():
+        raise ValueError(f"There is no {path}; run htsvm reproduce first, or name it with --store.")
+    profile = Profile(quick, seed)
+    with Store(path) as store, written_whole(output) as page:
+        sections = collect(store, select(names), profile)
+        runs = store.runs()
+        if not any(section.cells for section in sections):
+            raise ValueError(f"{path} has no {'quick' if quick else 'full'} results to report.")
+        page.write(as_html(sections, runs, profile))
+        with written_whole(output.with_suffix(".md")) as text:
+            text.write(as_markdown(sections, runs, profile))
+        with written_whole(output.with_suffix(".csv")) as lines:
+            write_csv((cell for section in sections for cell in section.cells), runs, lines)
+    typer.echo(f"Report: {output} (and {output.with_suffix('.md').name}, "
+               f"{output.with_suffix('.csv').name})")  # fmt: skip

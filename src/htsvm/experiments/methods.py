@@ -1,0 +1,167 @@
+"""The methods that are compared, by name; their classes are imported when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from inspect import signature
+from itertools import product
+from typing import Any
+
+SINGLE, MULTI, OTHER, ABLATION = "single-view", "multi-view", "other", "ablation"
+PAPER, NESTED = "paper", "nested"
+
+Params = dict[str, Any]
+
+
+class Unavailable(Exception):
+    """A method cannot be used here; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A classifier and what is tried for its hyper-parameters.
+
+    Attributes
+    ----------
+    name : str
+        What ``--methods`` calls it.
+    label : str
+        The title of its column. Where the paper compares the same method, the paper's title.
+    target : str
+        Where its class is: ``"module:Class"``, imported when first used.
+    kind : {"single-view", "multi-view", "other", "ablation"}
+        In which comparisons it takes part. A class with a parameter ``views`` gets the widths of
+        the views, whatever its kind.
+    penalties : tuple of str
+        Parameters that take the penalties of the experiment's grid.
+    shapes : Mapping of str to tuple
+        Parameters with values of their own. A quick run takes the first of each.
+    fixed : Mapping
+        Parameters that do not change.
+    search : {"grid", "path", "hinge-path"}
+        How the nested protocol scores the grid: point by point; HTSVC along warm-started paths; or,
+        for the hinge loss, along the path of the same convex problem.
+    protocols : tuple of str
+        The protocols that it takes part in.
+    in_paper : bool
+        Whether `label` is a column of the paper's tables.
+    """
+
+    name: str
+    label: str
+    target: str
+    kind: str
+    penalties: tuple[str, ...] = ("C",)
+    shapes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    search: str = "grid"
+    protocols: tuple[str, ...] = (PAPER, NESTED)
+    in_paper: bool = True
+
+    def resolve(self) -> type:
+        """Return the class, or raise `Unavailable`."""
+        module, _, name = self.target.partition(":")
+        try:
+            found: type = getattr(import_module(module), name)
+        except ImportError as error:
+            raise Unavailable(f"{self.target} cannot be imported ({error})") from error
+        except AttributeError:
+            raise Unavailable(f"{module} has no {name}") from None
+        return found
+
+    def has_parameter(self, name: str) -> bool:
+        """Whether its class has a parameter of this name."""
+        return name in signature(self.resolve()).parameters
+
+    def points(self, values: Sequence[float], *, quick: bool = False) -> list[Params]:
+        """Return the grid: every penalty takes all `values`; in the order of growing penalties."""
+        axes: dict[str, Sequence[Any]] = {name: sorted(values) for name in self.penalties}
+        axes |= {name: shape[:1] if quick else shape for name, shape in self.shapes.items()}
+        return [dict(zip(axes, point, strict=True)) for point in product(*axes.values())]
+
+    def make(self, params: Params, *, seed: int, view_widths: Sequence[int] = ()) -> Any:
+        """Return an unfitted model."""
+        cls = self.resolve()
+        options = {**self.fixed, **params}
+        if self.has_parameter("random_state"):
+            options["random_state"] = seed
+        if self.has_parameter("views"):
+            options["views"] = list(view_widths)
+        return cls(**options)
+
+
+def _baseline(name: str, label: str, cls: str, **options: Any) -> Method:
+    return Method(name, label, f"htsvm.baselines:{cls}", options.pop("kind", SINGLE), **options)
+
+
+METHODS: dict[str, Method] = {}
+
+
+def register(method: Method) -> None:
+    """Add a method to the registry."""
+    if method.name in METHODS:
+        raise ValueError(f"A method called {method.name!r} is registered already.")
+    METHODS[method.name] = method
+
+
+CAPS = (float("inf"), 4.0, 2.0, 1.0)
+TRADE_OFFS = ("C", "structure", "weight_smoothness")
+
+for _method in (
+    Method(
+        "hinge", "Hinge-SVM", "sklearn.svm:SVC", SINGLE,
+        fixed={"kernel": "linear", "cache_size": 500}, search="hinge-path",
+    ),
+    _baseline("hinge-ours", "Hinge-SVM, ours", "HingeSVC", in_paper=False),
+    _baseline("ls", "LS-SVM", "LeastSquaresSVC"),
+    _baseline("pin", "Pin-SVM", "PinballSVC", shapes={"tau": (0.5, 0.1, 1.0)}),
+    _baseline("ramp", "Ramp-SVM", "RampSVC", shapes={"ceiling": (2.0, 1.0)}),
+    _baseline("zero-one", "L0/1-SVM", "ZeroOneSVC"),
+    Method("ht", "L_ht-SVM", "htsvm:HTSVC", SINGLE, search="path"),
+    Method(
+        "ht-cap", "HTSVC, cap tuned", "htsvm:HTSVC", SINGLE,
+        shapes={"cap": CAPS}, search="path", protocols=(NESTED,), in_paper=False,
+    ),
+    _baseline("svm-2k", "SVM-2K", "SVM2K", kind=MULTI, penalties=("C", "D")),
+    _baseline(
+        "mvsvm-2c", "MvSVM-2C", "MvSVM2C", kind=MULTI, penalties=("C", "D", "weight_smoothness")
+    ),
+    _baseline("mvlssvc-2c", "MvLSSVC-2C", "MvLSSVC2C", kind=MULTI, penalties=TRADE_OFFS),
+    _baseline("wave-mvsvm", "Wave-MvSVM", "WaveMvSVM", kind=MULTI, penalties=("C", "D")),
+    _baseline("mvasy-bx", "MVASY-BX", "MvASYBX", kind=MULTI, penalties=("C", "D")),
+    _baseline("mvsl01", "MvSL0/1-SVM", "MvSL01SVM", kind=MULTI, penalties=TRADE_OFFS),
+    Method(
+        "mvht", "MvL_ht-SVM", "htsvm.multiview:MultiViewHTSVC", MULTI, penalties=TRADE_OFFS
+    ),
+    Method(
+        "logistic", "LogisticRegression", "sklearn.linear_model:LogisticRegression", OTHER,
+        fixed={"max_iter": 1000}, in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
+        "linear-svc", "LinearSVC", "sklearn.svm:LinearSVC", OTHER,
+        in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
+        "boosting", "HistGradientBoosting", "sklearn.ensemble:HistGradientBoostingClassifier",
+        OTHER, penalties=(), shapes={"learning_rate": (0.1, 0.03)},
+        in_paper=False, protocols=(NESTED,),
+    ),
+):  # fmt: skip
+    register(_method)
+
+
+def of_kind(*kinds: str) -> list[str]:
+    """Return the names of the methods of some kinds."""
+    return [name for name, method in METHODS.items() if method.kind in kinds]
+
+
+def get(name: str) -> Method:
+    """Return a method by name; for an unknown one, list the nearest."""
+    if name not in METHODS:
+        near = get_close_matches(name, METHODS, n=3, cutoff=0.4)
+        hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(METHODS)}."
+        raise ValueError(f"Unknown method {name!r}; {hint}")
+    return METHODS[name]

@@ -1,0 +1,191 @@
+"""Computes what is not in the store yet, several cells at a time, each in its own process."""
+
+from __future__ import annotations
+
+import fnmatch
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from joblib import Parallel, delayed
+
+from htsvm.datasets import DataFileError, describe, names
+from htsvm.experiments import environment
+from htsvm.experiments.isolation import DONE, FAILED, SKIPPED, SLOW, Outcome, Stopped, run_isolated
+from htsvm.experiments.methods import METHODS, Unavailable, get
+from htsvm.experiments.store import Store
+from htsvm.experiments.tasks import Experiment, Profile, Task
+from htsvm.experiments.worker import run_cell
+
+# Called with a finished cell and how it ended.
+Progress = Callable[[Task, Outcome], None]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which cells are wanted.
+
+    Attributes
+    ----------
+    methods, datasets : sequence of str, optional
+        Names; all by default. A name of a data set may have wildcards, as ``"stl10:*"``.
+    """
+
+    methods: Sequence[str] | None = None
+    datasets: Sequence[str] | None = None
+
+    def of(self, tasks: Iterable[Task]) -> list[Task]:
+        """Return the wanted ones of some cells; unknown names are an error."""
+        tasks = list(tasks)
+        for name in self.methods or ():
+            get(name)
+        known = sorted({task.dataset for task in tasks})
+        for pattern in self.datasets or ():
+            if not fnmatch.filter(known, pattern):
+                near = get_close_matches(pattern, known, n=3, cutoff=0.4)
+                hint = f"did you mean {', '.join(near)}?" if near else f"there are {_few(known)}."
+                raise ValueError(f"No experiment here uses a data set {pattern!r}; {hint}")
+        return [
+            task
+            for task in tasks
+            if (self.methods is None or task.method in self.methods)
+            and (
+                self.datasets is None
+                or any(fnmatch.fnmatch(task.dataset, pattern) for pattern in self.datasets)
+            )
+        ]
+
+
+def plan(
+    experiments: Iterable[Experiment],
+    profile: Profile,
+    store: Store,
+    *,
+    selection: Selection | None = None,
+    time_limit: float | None = None,
+    retry: bool = False,
+) -> tuple[list[Task], int]:
+    """Return the cells that have to be computed, and how many are there already.
+
+    Finished cells are never repeated. Failed ones are with `retry`, those that were too slow also
+    when there is more time now, and those of a method that was missing once it is there.
+
+    Parameters
+    ----------
+    experiments : iterable of Experiment
+        What is wanted.
+    profile : Profile
+        How much of it.
+    store : Store
+        What is there.
+    selection : Selection, optional
+        Restricts methods and data sets.
+    time_limit : float, optional
+        Seconds per cell.
+    retry : bool, default=False
+        Whether to compute marked cells again.
+    """
+    every = [task for experiment in experiments for task in experiment.tasks(profile)]
+    tasks = (selection or Selection()).of(every)
+    stored = {cell.task: cell for cell in store.cells(quick=profile.quick)}
+    todo = []
+    for task in tasks:
+        cell = stored.get(task)
+        more_time = (
+            cell is not None and cell.status == SLOW and _longer(time_limit, cell.time_limit)
+        )
+        if cell is None or cell.status == SKIPPED or more_time or (retry and cell.status != DONE):
+            todo.append(task)
+    return todo, len(tasks) - len(todo)
+
+
+def compute(
+    todo: Sequence[Task],
+    store: Store,
+    *,
+    jobs: int = 1,
+    time_limit: float | None = None,
+    progress: Progress = lambda task, outcome: None,
+) -> Counter[str]:
+    """Compute cells and write each to the store as soon as it is there.
+
+    Parameters
+    ----------
+    todo : sequence of Task
+        The cells.
+    store : Store
+        Where to write them.
+    jobs : int, default=1
+        How many at a time.
+    time_limit : float, optional
+        Seconds per cell; a cell that needs longer is marked "too slow".
+    progress : callable, optional
+        Called after each cell.
+
+    Returns
+    -------
+    Counter
+        How many ended how.
+    """
+    run = store.new_run(environment.describe())
+    stop = threading.Event()
+    missing = _missing_methods(todo)
+    absent = _absent_data(todo)
+
+    def one(task: Task) -> tuple[Task, Outcome]:
+        reason = missing.get(task.method) or absent.get(task.dataset)
+        if reason:
+            return task, Outcome(SKIPPED, reason)
+        try:
+            return task, run_isolated(run_cell, task, time_limit=time_limit, stop=stop)
+        except Stopped:
+            return task, Outcome(FAILED, "stopped")
+
+    counts: Counter[str] = Counter()
+    # Threads that only wait: each looks after one process at a time.
+    done = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(
+        delayed(one)(task) for task in todo
+    )
+    try:
+        for task, outcome in done:
+            store.add(task, outcome, run=run, time_limit=time_limit)
+            counts[outcome.status] += 1
+            progress(task, outcome)
+    finally:
+        stop.set()
+    return counts
+
+
+def _missing_methods(todo: Iterable[Task]) -> dict[str, str]:
+    """Return why the methods that cannot be used cannot."""
+    missing = {}
+    for name in {task.method for task in todo} & METHODS.keys():
+        try:
+            get(name).resolve()
+        except Unavailable as error:
+            missing[name] = str(error)
+    return missing
+
+
+def _absent_data(todo: Iterable[Task]) -> dict[str, str]:
+    """Fetch the files of all data sets, once and before the work; return why some are not there."""
+    absent, known = {}, set(names())
+    for dataset in {task.dataset for task in todo}:
+        name = dataset.split(":")[0]
+        if name in known:
+            try:
+                describe(name).paths()
+            except DataFileError as error:
+                absent[dataset] = str(error)
+    return absent
+
+
+def _longer(limit: float | None, before: float | None) -> bool:
+    return before is not None and (limit is None or limit > before)
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:12])
+    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"

@@ -1,0 +1,88 @@
+"""Accuracy, support vectors and time on 5 UCI and 10 LIBSVM sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from htsvm.datasets import describe, names
+from htsvm.experiments.blocks import Block, Words
+from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.methods import NESTED, PAPER, SINGLE, of_kind
+from htsvm.experiments.results import Results
+from htsvm.experiments.score_tables import Line, Measure, score_table, seconds, support
+from htsvm.experiments.significance import significance
+from htsvm.experiments.splits import make_split, n_folds
+from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
+
+NAME = "single-view"
+QUICK_SETS = ("australian", "a1a")
+
+
+def penalties(quick: bool) -> list[float]:
+    """Return the paper's grid of C."""
+    return [2.0**k for k in (range(-4, 5, 4) if quick else range(-4, 5))]
+
+
+def tasks(profile: Profile) -> list[Task]:
+    """Return the cells; the largest sets first, so that no core is left waiting for them."""
+    sets = QUICK_SETS if profile.quick else sorted(names("single-view"), key=_rows, reverse=True)
+    return cells(NAME, profile, datasets=sets, methods=of_kind(SINGLE), folds=n_folds)
+
+
+def _rows(name: str) -> int:
+    return describe(name).rows
+
+
+def run(task: Task) -> Iterator[Row]:
+    """Compute a cell."""
+    return evaluate(task, make_split(task), penalties(task.quick))
+
+
+def sections(results: Results, profile: Profile) -> list[Block]:
+    """Return the tables, by protocol and collection."""
+    sets = QUICK_SETS if profile.quick else names("single-view")
+    groups = {
+        "uci": ("UCI, 5-fold cross-validation", [s for s in sets if not describe(s).test_rows]),
+        "libsvm": ("LIBSVM, predefined test part", [s for s in sets if describe(s).test_rows]),
+    }
+    methods = of_kind(SINGLE)
+    blocks: list[Block] = [
+        Words(
+            (
+                "Hinge-SVM is LIBSVM's SVC, as in the paper; ours solves the same problem. In the "
+                "nested protocol its C is chosen along the path of that problem (both have the "
+                "same optimum), then LIBSVM fits. Mushroom is one-hot coded: with the 22 numeric "
+                "codes that the paper mentions no linear model comes near 100 %.",
+                "NSV counts samples of the training fold; the paper's LS-SVM column counts all "
+                "samples, its Pin-SVM column fewer than that model has.",
+            )
+        )
+    ]
+    for protocol in (PAPER, NESTED):
+        for key, (title, members) in groups.items():
+            lines = [Line(name, name) for name in members]
+            blocks += [
+                score_table(
+                    results, protocol, measure, lines, methods, title=f"{measure.title}, {title}"
+                )
+                for measure in (
+                    Measure("accuracy", "Accuracy (%)", f"{key}-acc"),
+                    support(f"{key}-nsv"),
+                    seconds(f"{key}-time"),
+                )
+            ]
+        every = score_table(
+            results, protocol, Measure("accuracy", "Accuracy"), [Line(n, n) for n in sets], methods
+        )
+        blocks += significance(every, name=f"single-view accuracy, {protocol} protocol")
+    return blocks
+
+
+EXPERIMENT = Experiment(
+    NAME,
+    "accuracy, support vectors and time on 5 UCI and 10 LIBSVM sets",
+    "tables 3-8",
+    tasks,
+    run,
+    sections,
+)

@@ -1,0 +1,94 @@
+"""Ten UCI sets with principal components as the second view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from htsvm.datasets import describe, names
+from htsvm.experiments.blocks import Block, Words
+from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.methods import MULTI, NESTED, PAPER, of_kind
+from htsvm.experiments.results import Results
+from htsvm.experiments.score_tables import Line, Measure, score_table, seconds
+from htsvm.experiments.significance import significance
+from htsvm.experiments.splits import make_split, n_folds
+from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
+
+NAME = "two-view"
+QUICK_SETS = ("iris", "heart")
+# HTSVC on both views side by side: what a second view has to beat.
+CONTROL = "ht"
+# The paper writes the names with capitals.
+CAPITALS = {"bupa": "BUPA"}
+
+
+def penalties(quick: bool) -> list[float]:
+    """Return the paper's grid for all trade-offs."""
+    return [2.0**k for k in ((-2, 2) if quick else range(-4, 5, 2))]
+
+
+def score_measures(prefix: str) -> list[Measure]:
+    """Return accuracy, precision, recall and F1 beside the tables of the paper."""
+    parts = {"accuracy": "acc", "precision": "prec", "recall": "rec", "f1": "f1"}
+    return [
+        Measure(metric, f"{metric.capitalize()} (%)", f"{prefix}-{part}")
+        for metric, part in parts.items()
+    ]
+
+
+def methods() -> list[str]:
+    """Return the multi-view methods and the control."""
+    return [*of_kind(MULTI), CONTROL]
+
+
+def _sets(quick: bool) -> list[str]:
+    return list(QUICK_SETS) if quick else names("two-view")
+
+
+def tasks(profile: Profile) -> list[Task]:
+    """Return the cells, larger sets first."""
+    sets = sorted(_sets(profile.quick), key=lambda name: -describe(name).rows)
+    return cells(NAME, profile, datasets=sets, methods=methods(), folds=n_folds)
+
+
+def run(task: Task) -> Iterator[Row]:
+    """Compute a cell."""
+    return evaluate(task, make_split(task, pca_view=True), penalties(task.quick))
+
+
+def sections(results: Results, profile: Profile) -> list[Block]:
+    """Return the tables."""
+    lines = [
+        Line(name, name, paper=CAPITALS.get(name, name.capitalize()))
+        for name in _sets(profile.quick)
+    ]
+    blocks: list[Block] = [
+        Words(
+            (
+                "View 1: the features, scaled to [-1, 1] on the training part. View 2: their "
+                "principal components with 95 % of the variance, also fitted there. That gives "
+                "the paper's dimensions for seven of ten sets (Heart 9 instead of 10, Hepatitis "
+                "13 or 14 instead of 15, Wine 10 instead of 1).",
+                "MvLSSVC-2C, MVASY-BX and MvSL0/1-SVM are reconstructions: no text or code of "
+                "theirs was available. L_ht-SVM sees both views side by side, as a control.",
+            )
+        )
+    ]
+    for protocol in (PAPER, NESTED):
+        tables = [
+            score_table(results, protocol, measure, lines, methods())
+            for measure in (*score_measures("mv-uci"), seconds("mv-uci-time"))
+        ]
+        blocks += tables
+        blocks += significance(tables[0], name=f"two-view accuracy, {protocol} protocol")
+    return blocks
+
+
+EXPERIMENT = Experiment(
+    NAME,
+    "ten two-view UCI sets: accuracy, precision, recall, F1, time",
+    "tables 15-19",
+    tasks,
+    run,
+    sections,
+)

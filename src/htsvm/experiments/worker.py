@@ -1,0 +1,16 @@
+"""What runs in the process of a cell; importing it imports all that a cell needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from threadpoolctl import threadpool_limits
+
+from htsvm.experiments.catalogue import EXPERIMENTS
+from htsvm.experiments.tasks import Row, Task
+
+
+def run_cell(task: Task) -> Iterator[Row]:
+    """Compute a cell on one thread, so that times of different methods compare."""
+    with threadpool_limits(1):
+        yield from EXPERIMENTS[task.experiment].run(task)

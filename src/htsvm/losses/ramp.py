@@ -1,0 +1,127 @@
+"""The ramp loss."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.losses.base import Loss, as_floats
+
+
+@dataclass(frozen=True)
+class Ramp(Loss):
+    """The hinge loss, cut off at a ceiling: ``min(max(s, 0), ceiling)``.
+
+    Parameters
+    ----------
+    ceiling : float, default=2.0
+        The largest loss; positive, ``inf`` is the hinge loss. In terms of Collobert et al.,
+        who cut at a margin ``y f(x) = s``, this is 1 - s.
+
+    Notes
+    -----
+    With ceiling c, the prox with step κ jumps from z - κ to z at z = c + κ/2 if κ < 2c, and from 0
+    to z at z = sqrt(2κc) otherwise. At a jump both ends are minimisers; `prox` returns the smaller.
+    The kink at the ceiling is concave: no step makes the prox single-valued everywhere, so the
+    step of a stationarity test has to be smaller than the distance to the kink
+    (`reference_step`).
+    """
+
+    ceiling: float = 2.0
+
+    name = "ramp"
+    abilities = frozenset({"prox", "profile"})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ceiling", float(self.ceiling))
+        if not self.ceiling > 0.0:
+            raise ValueError(
+                f"ceiling must be positive (inf for no truncation), got {self.ceiling!r}."
+            )
+
+    @property
+    def weak_convexity(self) -> float:
+        """Infinite, because of the concave kink; zero without a ceiling."""
+        return 0.0 if math.isinf(self.ceiling) else math.inf
+
+    @property
+    def cap(self) -> float:
+        """The ceiling: beyond it a sample no longer pulls."""
+        return self.ceiling
+
+    @property
+    def curved_interval(self) -> tuple[float, float]:
+        """An empty interval at the kink."""
+        return self.ceiling, self.ceiling
+
+    @property
+    def unit_step(self) -> float:
+        """1, or the ceiling if that is smaller."""
+        return min(1.0, self.ceiling)
+
+    def stretched(self, factor: float) -> Ramp:
+        """Return the ramp with its ceiling multiplied by `factor`."""
+        return Ramp(self.ceiling * factor)
+
+    def value(self, s: Any) -> Array:
+        """Return the loss at `s`."""
+        return self.profile(np.maximum(as_floats(s), 0.0))
+
+    def subdifferential(self, s: Any) -> tuple[Array, Array]:
+        """Return the ends of the subdifferential, an interval at ``s = 0``.
+
+        At the concave kink it is empty; the slope 0 beyond the kink is returned.
+        """
+        s = as_floats(s)
+        pulls = s < self.ceiling
+        low = ((s > 0.0) & pulls).astype(s.dtype)
+        return low, ((s >= 0.0) & pulls).astype(s.dtype)
+
+    def profile(self, h: Any) -> Array:
+        """Return g(h) = min(h, ceiling)."""
+        return np.minimum(as_floats(h), self.ceiling)
+
+    def profile_slope(self, h: Any) -> Array:
+        """Return g'(h): 1 below the ceiling, else 0."""
+        h = as_floats(h)
+        slope: Array = (h < self.ceiling).astype(h.dtype)
+        return slope
+
+    def slopes(self, s: Array, penalty: Array, out: Array) -> None:
+        """Set ``out = penalty`` below the ceiling, else 0."""
+        np.multiply(penalty, s < self.ceiling, out=out)
+
+    def prox_bounds(self, z: Any, step: Any) -> tuple[Array, Array]:
+        """Return the smallest and the largest minimiser of the prox problem."""
+        z, step = as_floats(z), as_floats(step)
+        shrunk = np.where(z < 0.0, z, np.maximum(z - step, 0.0))
+        if math.isinf(self.ceiling):
+            return shrunk, shrunk.copy()
+        c = self.ceiling
+        jump = np.where(step < 2.0 * c, c + 0.5 * step, np.sqrt(2.0 * c * step))
+        return np.where(z > jump, z, shrunk), np.where(z >= jump, z, shrunk)
+
+    def largest_step(self, s: Any, slope: Any) -> Array:
+        """Return the largest step for which `s` solves the prox problem at ``s + step * slope``."""
+        s, slope = as_floats(s), as_floats(slope)
+        if math.isinf(self.ceiling):
+            return np.full(np.broadcast(s, slope).shape, np.inf)
+        u = s / self.ceiling
+        with np.errstate(divide="ignore"):
+            at_zero = 2.0 / np.square(np.where(u == 0.0, slope, 1.0))
+        limit: Array = self.ceiling * np.select(
+            [u < 0.0, u == 0.0, u <= 2.0],
+            [np.inf, at_zero, 2.0 * np.abs(u - 1.0)],
+            0.5 * u**2,
+        )
+        return limit
+
+    def reference_step(self, s: Any, slope: Any) -> Array:
+        """Return `unit_step`, or the distance to the kink where that is less."""
+        s = as_floats(s)
+        step: Array = np.minimum(np.abs(s - self.ceiling), self.unit_step)
+        return np.maximum(step, np.finfo(np.float64).tiny)

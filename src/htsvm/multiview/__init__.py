@@ -1,0 +1,20 @@
+"""Several views of the same samples."""
+
+from htsvm.multiview.base import BaseMultiViewSVC
+from htsvm.multiview.htsvc import MultiViewHTSVC
+from htsvm.multiview.principal import PrincipalViews, make_views
+from htsvm.multiview.views import (
+    columns_starting_with,
+    stack_views,
+    views_from_column_transformer,
+)
+
+__all__ = [
+    "BaseMultiViewSVC",
+    "MultiViewHTSVC",
+    "PrincipalViews",
+    "columns_starting_with",
+    "make_views",
+    "stack_views",
+    "views_from_column_transformer",
+]

@@ -1,0 +1,222 @@
+"""What multi-view classifiers have in common: how views come in, and how decisions come out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import (
+    _get_feature_names,
+    check_array,
+    check_is_fitted,
+    check_X_y,
+    validate_data,
+)
+
+from htsvm._typing import Array
+from htsvm.multiview.views import (
+    check_same_rows,
+    is_view_collection,
+    named_parts,
+    resolve_views,
+    split_views,
+)
+from htsvm.svm.base import BaseLinearSVC
+
+FLOATS = [np.float64, np.float32]
+
+
+class BaseMultiViewSVC(BaseLinearSVC):
+    """A classifier that decides by a weighted sum of one linear function per view.
+
+    Subclasses have a parameter `views` and implement ``_fit_checked(views, classes, codes,
+    weights)``: `views` is a list of matrices, one per view, C-ordered or CSR; `codes` are the
+    positions of the labels in `classes`; `weights` are the sample weights or None. It ends with
+    `_store_decision`. Everything a user sees of the data is done here.
+
+    Attributes
+    ----------
+    view_names_ : list
+        The keys of a dict of views; 0, 1, ... for a list.
+    view_columns_ : list of ndarrays
+        The columns of each view in X, or in the stacked views.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseLinearSVC._parameter_constraints,
+        "views": [None, list, tuple, dict, np.ndarray],
+    }
+
+    # -------------------------------------------------------------------------------- fitting
+
+    def _validated_data(self, X: Any, y: Any) -> tuple[list[Any], Array]:
+        """Return the views and y, checked, and set what is known of the features."""
+        if is_view_collection(X):
+            return self._validated_parts(X, y)
+        given = X
+        X, y = super()._validated_data(X, y)
+        resolved = resolve_views(self.views, given if hasattr(given, "columns") else X)
+        self.view_names_ = [view.name for view in resolved]
+        self.view_columns_ = [view.columns for view in resolved]
+        self._names_in_views: list[Any] | None = None
+        return split_views(X, self.view_columns_), y
+
+    def _validated_parts(self, X: Any, y: Any) -> tuple[list[Any], Array]:
+        """Check a list or dict of matrices."""
+        if self.views is not None:
+            raise ValueError(
+                f"X is a {type(X).__name__} of views, so the parameter views must be None, got "
+                f"{self.views!r}; it says which columns of a single matrix belong to which view."
+            )
+        parts = named_parts(X)
+        if not parts:
+            raise ValueError("X holds no view; pass at least one matrix.")
+        self._complain_of_missing([name for name, part in parts.items() if part is None])
+        checked = {name: self._checked_part(name, part) for name, part in parts.items()}
+        check_same_rows(checked)
+        views = list(checked.values())
+        views[0], y = check_X_y(views[0], y, accept_sparse="csr", dtype=FLOATS, order="C")
+        edges = np.cumsum([0] + [view.shape[1] for view in views])
+        self.view_names_ = list(parts)
+        self.view_columns_ = [np.arange(low, high) for low, high in pairwise(edges)]
+        self._names_in_views = [_get_feature_names(part) for part in parts.values()]
+        self.n_features_in_ = int(edges[-1])
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return views, y
+
+    def _checked_part(self, name: Hashable, part: Any) -> Any:
+        return check_array(
+            part, accept_sparse="csr", dtype=FLOATS, order="C", estimator=self,
+            input_name=f"view {name!r}",
+        )  # fmt: skip
+
+    def _store_decision(self, coefs: list[Array], intercepts: Array, weights: Array) -> None:
+        """Store the functions of the views and their sum.
+
+        Parameters
+        ----------
+        coefs : list of ndarrays of shape (n_problems, n_columns)
+            For each view, its coefficients in each binary problem.
+        intercepts, weights : ndarrays of shape (n_problems, n_views)
+            Intercepts and view weights. A view of weight zero takes no part in the decision.
+        """
+        self.coef_ = np.zeros((len(intercepts), self.n_features_in_))
+        for v, columns in enumerate(self.view_columns_):
+            self.coef_[:, columns] += weights[:, [v]] * coefs[v]
+        self.intercept_ = np.sum(weights * intercepts, axis=1)
+        binary = len(intercepts) == 1
+        self.view_coef_ = [coef[0] if binary else coef for coef in coefs]
+        self.view_intercept_ = intercepts[0] if binary else intercepts
+        self.view_weights_ = weights[0] if binary else weights
+
+    # ------------------------------------------------------------------------------- deciding
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the weighted sum of the functions of the views.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of views
+            Samples, as one matrix or view by view; all views must be there.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive scores mean ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        # Subclasses with functions that are not linear have no coef_.
+        if hasattr(self, "coef_") and not is_view_collection(X):
+            scores: Array = super().decision_function(X)
+            return scores
+        views = self._views_of(X)
+        self._complain_of_missing(
+            [name for name, view in zip(self.view_names_, views, strict=True) if view is None]
+        )
+        scores = self._view_scores(views, weighted=True).sum(axis=1)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def view_decision_function(self, X: Any, *, weighted: bool = True) -> Array:
+        """Return what each view contributes to the decision.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of views
+            Samples. In a list a view may be None, in a dict it may be left out.
+        weighted : bool, default=True
+            Whether to multiply by the view weights, so that the contributions add up to
+            `decision_function`. Otherwise these are the views' own decision values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_views) or (n_samples, n_views, n_classes)
+            NaN for views that are not there.
+        """
+        check_is_fitted(self)
+        scores = self._view_scores(self._views_of(X), weighted=weighted)
+        return scores[:, :, 0] if scores.shape[2] == 1 else scores
+
+    def _view_scores(self, views: list[Any], *, weighted: bool) -> Array:
+        """Return scores of shape (n_samples, n_views, n_problems)."""
+        rows = next(view.shape[0] for view in views if view is not None)
+        problems = len(self.intercept_)
+        scores = np.full((rows, len(views), problems), np.nan)
+        intercepts = self.view_intercept_.reshape(problems, -1)
+        weights = self.view_weights_.reshape(problems, -1)
+        for v, view in enumerate(views):
+            if view is None:
+                continue
+            coef = self.view_coef_[v].reshape(problems, -1)
+            scores[:, v] = safe_sparse_dot(view, coef.T, dense_output=True) + intercepts[:, v]
+            if weighted:
+                scores[:, v] *= weights[:, v]
+        return scores
+
+    def _views_of(self, X: Any) -> list[Any]:
+        """Return the views of samples to be predicted; None for those that are not there."""
+        if not is_view_collection(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+            return split_views(X, self.view_columns_)
+        parts = named_parts(X)
+        unknown = [name for name in parts if name not in self.view_names_]
+        if unknown:
+            raise ValueError(
+                f"X holds the views {unknown!r}, which {type(self).__name__} was not fitted on; "
+                f"it knows {self.view_names_!r}."
+            )
+        if all(part is None for part in parts.values()):
+            raise ValueError("X holds no view; pass at least one matrix.")
+        given = {
+            name: self._checked_part(name, part) for name, part in parts.items() if part is not None
+        }
+        check_same_rows(given)
+        for v, name in enumerate(self.view_names_):
+            if name in given:
+                self._check_columns(v, given[name].shape[1], _get_feature_names(parts[name]))
+        return [given.get(name) for name in self.view_names_]
+
+    def _check_columns(self, v: int, width: int, names: Array | None) -> None:
+        """Complain if a view has other columns than in the fit."""
+        name, expected = self.view_names_[v], len(self.view_columns_[v])
+        if width != expected:
+            raise ValueError(
+                f"view {name!r} has {width} features, but {type(self).__name__} was fitted with "
+                f"{expected} features in it."
+            )
+        known = None if self._names_in_views is None else self._names_in_views[v]
+        if known is not None and names is not None and not np.array_equal(known, names):
+            raise ValueError(
+                f"the columns of view {name!r} must be named and ordered as in fit: "
+                f"{known.tolist()!r}, got {names.tolist()!r}."
+            )
+
+    def _complain_of_missing(self, names: list[Hashable]) -> None:
+        if names:
+            raise ValueError(
+                f"X lacks the views {names!r}; {type(self).__name__} decides by all of its views. "
+                "view_decision_function gives the scores of those that are there."
+            )

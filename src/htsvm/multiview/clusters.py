@@ -1,0 +1,127 @@
+"""Clusters of the samples of a class in a view: Ward's method, their number by the L-method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.metrics.pairwise import euclidean_distances
+
+from htsvm._typing import Array
+from htsvm.multiview.row_space import distinct_rows
+
+# The L-method needs two points of the graph on either side of the knee.
+FEWEST_POINTS = 5
+# Ward's method looks at all pairs. Where a class has more distinct rows than this in a view, what
+# is clustered is a summary: so many centres of mini-batch k-means.
+DIRECT_ROWS = 5000
+SUMMARY_ROWS = 500
+# Fits that differ by less than this share of the graph's height are equally good.
+EQUAL_FITS = 1e-9
+
+
+def cluster_rows(
+    X: Any, *, direct_rows: int = DIRECT_ROWS, summary_rows: int = SUMMARY_ROWS, seed: int = 0
+) -> Array:
+    """Return the cluster of each row, numbered from 0.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_columns)
+        The samples of one class in one view.
+    direct_rows : int, default=5000
+        The largest number of distinct rows that are clustered one by one, which takes time and
+        memory (8 bytes) for each pair.
+    summary_rows : int, default=500
+        How many centres of mini-batch k-means stand for the rows where there are more.
+    seed : int, default=0
+        Seed of mini-batch k-means.
+
+    Notes
+    -----
+    Equal rows count once: a sample of weight k must do what k samples do, and is not to draw the
+    clusters towards it. The order of the samples does not matter.
+    """
+    first, place = distinct_rows(X)
+    distinct = X[first]
+    if len(first) <= direct_rows:
+        return _ward(distinct)[place]
+    summary = MiniBatchKMeans(
+        n_clusters=summary_rows, random_state=seed, n_init=1, batch_size=2048, max_iter=20
+    ).fit(distinct)
+    groups = summary.labels_
+    used, group_of_row = np.unique(groups, return_inverse=True)
+    labels: Array = _ward(summary.cluster_centers_[used])[group_of_row.reshape(-1)][place]
+    return labels
+
+
+def number_of_clusters(heights: Array, *, refine: bool = True) -> int:
+    """Return where the graph of merge heights bends: the L-method of Salvador and Chan (2004).
+
+    Parameters
+    ----------
+    heights : ndarray of shape (n_points - 1,)
+        The heights of the merges of a hierarchical clustering, in the order of merging.
+    refine : bool, default=True
+        Whether to look again at the left part of the graph until the bend stays where it is, as
+        published; without, a long flat tail on the right draws it to the right.
+
+    Returns
+    -------
+    int
+        The number of clusters; 1 for fewer than five points, which is too few for two lines.
+    """
+    graph = np.asarray(heights, dtype=np.float64)[::-1]
+    points = len(graph) + 1
+    if points < FEWEST_POINTS:
+        return 1
+    bend = _bend(graph)
+    while refine:
+        last, cutoff = bend, min(2 * bend, points)
+        bend = _bend(graph[: max(cutoff, FEWEST_POINTS) - 1])
+        if bend >= last:
+            break
+    return bend
+
+
+def _bend(graph: Array) -> int:
+    """Return c such that lines through {2..c} and {c+1..b} fit the graph best."""
+    b = len(graph) + 1
+    candidates = np.arange(3, b - 1)
+    left = _line_errors(graph)[candidates - 2]
+    right = _line_errors(graph[::-1])[b - candidates - 1]
+    errors = ((candidates - 1) * left + (b - candidates) * right) / (b - 1)
+    equal = EQUAL_FITS * float(np.abs(graph).max(initial=0.0))
+    return int(candidates[np.flatnonzero(errors <= errors.min() + equal)[0]])
+
+
+def _line_errors(values: Array) -> Array:
+    """Return the root mean square errors of lines through the first 1, 2, ... values."""
+    count = np.arange(1.0, len(values) + 1.0)
+    x = count - count.mean()
+    y = values - values.mean()
+    mean_x, mean_y = np.cumsum(x) / count, np.cumsum(y) / count
+    xx = np.cumsum(x * x) / count - mean_x**2
+    xy = np.cumsum(x * y) / count - mean_x * mean_y
+    yy = np.cumsum(y * y) / count - mean_y**2
+    explained = np.divide(xy**2, xx, out=np.zeros_like(xx), where=count > 1.0)
+    errors: Array = np.sqrt(np.maximum(yy - explained, 0.0))
+    return errors
+
+
+def _ward(X: Any) -> Array:
+    """Return the clusters of distinct rows."""
+    if X.shape[0] < FEWEST_POINTS:
+        return np.zeros(X.shape[0], dtype=np.intp)
+    if sp.issparse(X):
+        distances = euclidean_distances(X)
+        np.fill_diagonal(distances, 0.0)
+        tree = linkage(squareform(distances, checks=False), method="ward")
+    else:
+        tree = linkage(np.asarray(X, dtype=np.float64), method="ward")
+    labels: Array = fcluster(tree, number_of_clusters(tree[:, 2]), criterion="maxclust") - 1
+    return labels.astype(np.intp)

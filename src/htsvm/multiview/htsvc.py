@@ -1,0 +1,377 @@
+"""The paper's multi-view model: one truncated-loss classifier per view, with learned weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_memory
+
+from htsvm._typing import Array
+from htsvm.losses import HybridTruncated, Loss
+from htsvm.multiview.base import BaseMultiViewSVC
+from htsvm.multiview.descent import BlockDescent, Outcome
+from htsvm.multiview.parameters import fixed_weights, per_view
+from htsvm.multiview.row_space import RowSpace, row_space
+from htsvm.multiview.structure import Structure, find_structure
+from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
+from htsvm.optimality import SampleStatus
+from htsvm.solvers import ADMM, Newton, Problem, Solver
+from htsvm.svm._problems import binary_problems, weigh_classes
+from htsvm.svm.base import _joined_history, seed_of
+
+
+class MultiViewHTSVC(BaseMultiViewSVC):
+    r"""Classifier of samples with several views, which learns how much to trust each view.
+
+    Minimises (the paper's MvL_ht-SVM) over the classifiers :math:`w_v, b_v` of the views and
+    their weights :math:`\theta` on the simplex
+
+    .. math::
+        \tfrac12 \sum_v \theta_v \|w_v\|^2 + \tfrac\alpha2 \|\theta\|^2
+        + \tfrac\eta2 \sum_v w_v^\top \Sigma_v w_v
+        + C \sum_v \sum_i \ell(1 - y_i (w_v^\top x_{iv} + b_v)),
+        \qquad \Sigma_v = \sum_u \theta_u \Sigma_{vu},
+
+    with the hybrid truncated loss of `HTSVC`. :math:`\Sigma_{vu}` is the sum of the covariances of
+    view v within the clusters of view u; the clusters are those of each class by Ward's method,
+    their number by the L-method. The decision is :math:`\sum_v \theta_v (w_v^\top x_v + b_v)`.
+    With one view and ``structure=0`` this is `HTSVC`.
+
+    Parameters
+    ----------
+    C : float, array-like or dict, default=1.0
+        Penalty of the loss, the paper's C. One number, or one per view, in their order or by name.
+    cap : float, array-like or dict, default=1.0
+        The margin violation from which on a view ignores a sample. As for `HTSVC`; may differ
+        from view to view.
+    knee : float, default=2/3
+        Where the straight part of the loss ends, as a share of the cap.
+    structure : float, array-like or dict, default=0.0
+        The paper's eta: how much a classifier should vary little within clusters; may differ from
+        view to view. Zero leaves the term out, and with it all clustering. Clusters count alike
+        whatever their size and their covariances are added up, so the same eta means more where
+        there are more of them (`n_clusters_`), or where the columns have a larger scale.
+    weight_smoothness : float or "auto", default="auto"
+        The paper's alpha: how even the view weights should be. Small values let the weights of all
+        views but one fall to zero, and "small" is meant in comparison with ``||w_v||²``. "auto"
+        takes V - 1 times the cost of all V views after the first round, for which the weight of a
+        view falls with its share of the cost, and is at least 1/(2V) at first. Where a view loses
+        its weight all the same, "auto" begins again with twice as much (up to four times); see
+        `weight_smoothness_`.
+    view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
+        Whether to learn the view weights, or which ones to keep; these must add up to 1.
+    views : None, list or dict, default=None
+        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
+        callables that return one of these (`make_column_selector`, `columns_starting_with`), or
+        the widths of views that lie side by side. None is one view of all columns, or goes with
+        a list or dict of matrices. A column may be in several views, or in none: then it is
+        not used.
+    solver : {"newton", "admm"} or solver object, default="newton"
+        "newton" starts each round from the last one. "admm" is the paper's Algorithm 2 to the
+        letter, which starts each round anew and rarely converges; give
+        `htsvm.solvers.ADMM(...)` for other settings.
+    tol : float, default=1e-3
+        The largest residual of the P-stationarity conditions in each view, and the largest change
+        of a view weight in the last round.
+    max_iter : int, default=1000
+        The largest number of iterations of the solver for one view in one round.
+    max_rounds : int, default=50
+        The largest number of rounds: classifiers, then weights.
+    fit_intercept : bool, default=True
+        Whether to fit intercepts, which are not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class.
+    memory : None, str or joblib.Memory, default=None
+        Where to keep clusters and covariances, so that other fits on the same samples (other
+        parameters in a grid, for instance) find them there.
+    n_restarts : int, default=0
+        Further starts for the "newton" solver in the first round.
+    n_jobs : int, optional
+        Threads over the views, or over the binary problems of a multi-class fit.
+    random_state : int, RandomState or None, default=None
+        Drives the solver's sample of rows and restarts, and the summary that is clustered where
+        there are many samples. None always takes the same seed.
+    verbose : int, default=0
+        1 prints a line per round, 2 also one per iteration of the solver.
+
+    Attributes
+    ----------
+    view_names_ : list
+        The keys of a dict of views; 0, 1, ... for a list.
+    view_weights_ : ndarray of shape (n_views,) or (n_classes, n_views)
+        The weights of the views. A view of weight zero takes no part in the decision.
+    view_coef_ : list of ndarrays of shape (n_columns,) or (n_classes, n_columns)
+        The weights of the columns of each view.
+    view_intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
+        The intercepts of the views.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        The decision as one linear function of all columns.
+    weight_smoothness_ : ndarray of shape (n_problems,)
+        The alpha of each binary problem.
+    cluster_labels_ : ndarray of shape (n_samples, n_views), or None
+        The cluster of each sample in each view, numbered through the classes; -1 for samples of
+        weight zero. None where `structure` is zero.
+    n_clusters_ : list of int, or None
+        How many clusters each view has.
+    certificate_ : list of Certificate, or list of lists
+        The certificate of each view, for the final weights; in a multi-class fit, a list of such
+        lists.
+    sample_status_ : ndarray of shape (n_samples, n_views) or (n_samples, n_views, n_classes)
+        What became of each sample in each view, as a `SampleStatus`.
+    ignored_ : ndarray
+        Indices of the samples that were ignored by every view with a positive weight (in the
+        problem of their own class).
+    objective_ : ndarray of shape (n_problems,)
+        The objective of each binary problem. With one view it leaves out alpha/2, a constant.
+    history_ : dict of ndarrays
+        One entry per round in each column: the objective, the view weights it was reached with,
+        and more. With "newton" the objective never increases.
+    n_iter_ : int
+        Rounds (the most over the binary problems).
+    classes_, n_features_in_, feature_names_in_
+        As for `HTSVC`.
+
+    See Also
+    --------
+    stack_views : Turns a list or dict of matrices into X and `views`.
+    make_views : Adds principal components as a second view.
+    htsvm.plotting : Draws view weights, the objective and the margins of two views.
+
+    Notes
+    -----
+    More than two classes are fitted one against the rest, balanced as in `HTSVC`, each with its own
+    view weights. The clusters are those of each class, not of the rest as a whole, so that all
+    binary problems share one structure.
+
+    Ward's method compares all pairs. Where a class has more than 5000 distinct rows in a view, 500
+    centres of mini-batch k-means are clustered in their place. Equal rows are clustered as one;
+    the covariances count every sample, with its weight.
+
+    A dense view with more columns than samples is solved in coordinates of its row space, exactly;
+    so is a sparse one if it has a structure. With ``structure=0`` a sparse view may be of any size.
+    With a structure, min(n_samples, n_columns) may be 10,000 at most.
+
+    A view is cheap, and trusted, if its classifier has a small norm: because it separates the
+    classes with a wide margin, or because it has nearly given up. The model has no other measure of
+    a view than its cost, and a view of noise may get as much weight as a good one; compare with
+    the views one by one. A view whose classifier is constant would be trusted most of all: with
+    learned weights it is left out, with a warning, and the others are fitted without it.
+    (``solver="admm"``, as printed, does not do so.)
+
+    A view of weight zero still has a classifier, for which its weight is taken as 1e-6: without any
+    regularisation it might not exist.
+
+    References
+    ----------
+    Y. Yang, C. Chen, Y. Liu, H. Wang. Robust and sparse support vector machine via hybrid
+    truncated loss for supervised classification.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from htsvm.multiview import MultiViewHTSVC
+    >>> X, y = make_classification(n_samples=200, shuffle=False, random_state=0)
+    >>> clf = MultiViewHTSVC(views={"first": slice(0, 10), "noise": slice(10, 20)}).fit(X, y)
+    >>> bool(clf.view_weights_[0] > clf.view_weights_[1])
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseMultiViewSVC._parameter_constraints,
+        "C": [Real, "array-like", dict],
+        "cap": [Real, "array-like", dict],
+        "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "structure": [Real, "array-like", dict],
+        "weight_smoothness": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
+        "view_weights": [StrOptions({"learned", "uniform"}), "array-like", dict],
+        "solver": [StrOptions({"newton", "admm"}), Newton, ADMM],
+        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "memory": [None, str, HasMethods(["cache"])],
+    }
+
+    # How classifiers and weights are found by turns.
+    _block_descent: ClassVar[type[BlockDescent]] = BlockDescent
+
+    def __init__(
+        self,
+        C: Any = 1.0,
+        *,
+        cap: Any = 1.0,
+        knee: float = 2.0 / 3.0,
+        structure: Any = 0.0,
+        weight_smoothness: Any = "auto",
+        view_weights: Any = "learned",
+        views: Any = None,
+        solver: Any = "newton",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        max_rounds: int = 50,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        memory: Any = None,
+        n_restarts: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.cap = cap
+        self.knee = knee
+        self.structure = structure
+        self.weight_smoothness = weight_smoothness
+        self.view_weights = view_weights
+        self.views = views
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_rounds = max_rounds
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.memory = memory
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solver(self) -> Solver:
+        # The name stands for the paper's algorithm as printed, without HTSVC's safeguards.
+        solver = self._named_solver(ADMM(safeguards=()) if self.solver == "admm" else self.solver)
+        return solver if self.verbose > 1 else replace(solver, callback=None)
+
+    def _fit_checked(
+        self, views: list[Any], classes: Array, codes: Array, weights: Array | None
+    ) -> None:
+        """Fit views that have been validated."""
+        strength = per_view("structure", self.structure, self.view_names_, zero=True)
+        spaces, structure = self._prepared(views, codes, weights, strength)
+        problems = self._view_problems(spaces, len(classes), codes, weights, classes)
+        several = len(problems) > 1
+        descents = [
+            self._descent(of_views, strength, structure, None if several else self.n_jobs)
+            for of_views in problems
+        ]
+        outcomes: list[Outcome] = Parallel(
+            n_jobs=self.n_jobs if several else None, prefer="threads"
+        )(delayed(descent.run)() for descent in descents)
+        self.classes_ = classes
+        self.cluster_labels_ = None if structure is None else structure.labels
+        self.n_clusters_ = None if structure is None else structure.n_clusters
+        self._store_fit(outcomes, spaces, codes)
+        counting = [pair for one in outcomes for pair in one.counting]
+        self._warn_unconverged(counting)
+        warn_moving(outcomes, self.tol, self.max_rounds)
+        warn_dropped(outcomes, self.view_names_)
+        warn_constant(outcomes, self.view_names_, self._cap_name)
+        self._warn_ignored(counting[: len(outcomes)], codes, weights)
+
+    # ------------------------------------------------------------------------- before the fit
+
+    def _prepared(
+        self, views: list[Any], codes: Array, weights: Array | None, strength: Array
+    ) -> tuple[list[RowSpace], Structure | None]:
+        """Return the views in coordinates, and their structure if it counts."""
+        memory = check_memory(self.memory)
+        in_coordinates = memory.cache(row_space)
+        wide = [view.shape[1] > view.shape[0] for view in views]
+        spaces = [
+            (in_coordinates if is_wide else row_space)(view, weights, bool(eta > 0.0))
+            for view, eta, is_wide in zip(views, strength, wide, strict=True)
+        ]
+        if not np.any(strength > 0.0):
+            return spaces, None
+        structure: Structure = memory.cache(find_structure)(
+            [space.coordinates for space in spaces], codes, weights,
+            targets=tuple(np.flatnonzero(strength > 0.0).tolist()), seed=seed_of(self.random_state),
+        )  # fmt: skip
+        return spaces, structure
+
+    def _view_problems(
+        self, spaces: list[RowSpace], n_classes: int, codes: Array, weights: Array | None,
+        classes: Array,
+    ) -> list[list[Problem]]:  # fmt: skip
+        """Return, for each binary problem, the problems of the views."""
+        factors = weigh_classes(self.class_weight, classes, codes, weights)
+        penalties = per_view("C", self.C, self.view_names_)
+        per_space = [
+            binary_problems(
+                space.coordinates, n_classes, codes, weights, factors,
+                C=float(C), loss=loss, fit_intercept=bool(self.fit_intercept),
+            )
+            for space, C, loss in zip(spaces, penalties, self._losses(), strict=True)
+        ]  # fmt: skip
+        return [list(of_views) for of_views in zip(*per_space, strict=True)]
+
+    def _losses(self) -> list[Loss]:
+        """Return the loss of each view."""
+        caps = per_view("cap", self.cap, self.view_names_, infinite=True)
+        return [HybridTruncated(knee=self.knee, cap=float(cap)) for cap in caps]
+
+    def _descent(
+        self,
+        problems: list[Problem],
+        strength: Array,
+        structure: Structure | None,
+        n_jobs: int | None,
+    ) -> BlockDescent:
+        fixed = fixed_weights(self.view_weights, self.view_names_)
+        uniform = np.full(len(problems), 1.0 / len(problems))
+        smoothness = self.weight_smoothness
+        return self._block_descent(
+            problems,
+            self._solver(),
+            strength,
+            None if structure is None else structure.covariances,
+            smoothness=None if smoothness == "auto" else float(smoothness),
+            weights=uniform if fixed is None else fixed,
+            learn=fixed is None,
+            view_names=self.view_names_,
+            tol=self.tol,
+            max_rounds=self.max_rounds,
+            n_jobs=n_jobs,
+            callback=partial(_print_round, type(self).__name__) if self.verbose else None,
+        )
+
+    # -------------------------------------------------------------------------- after the fit
+
+    def _store_fit(self, outcomes: list[Any], spaces: list[RowSpace], codes: Array) -> None:
+        coefs = [
+            np.vstack([space.lift(outcome.points[v].result.coef) for outcome in outcomes])
+            for v, space in enumerate(spaces)
+        ]
+        intercepts = np.array([[p.result.intercept for p in one.points] for one in outcomes])
+        self._store_decision(coefs, intercepts, np.array([one.weights for one in outcomes]))
+        self.weight_smoothness_ = np.array([one.smoothness for one in outcomes])
+        self.objective_ = np.array([one.objective for one in outcomes])
+        self.history_ = _joined_history(outcomes)
+        self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)
+        self._store_samples(outcomes, codes)
+
+    def _store_samples(self, outcomes: list[Any], codes: Array) -> None:
+        """Store certificates and what became of each sample."""
+        status = np.stack(
+            [np.column_stack([c.sample_status for c in one.certificates]) for one in outcomes],
+            axis=2,
+        )
+        certificates = [[replace(c, sample_status=None) for c in o.certificates] for o in outcomes]
+        binary = len(outcomes) == 1
+        self.certificate_: Any = certificates[0] if binary else certificates
+        self.sample_status_ = status[:, :, 0] if binary else status
+        own = np.zeros(len(codes), dtype=np.intp) if binary else codes
+        used = np.array([one.weights > 0.0 for one in outcomes])[own]
+        ignored = status[np.arange(len(codes)), :, own] == SampleStatus.IGNORED
+        self.ignored_ = np.flatnonzero(np.all(ignored | ~used, axis=1))
+
+
+def _print_round(name: str, row: dict[str, Any]) -> None:
+    weights = " ".join(f"{row[key]:.3f}" for key in row if key.startswith("weight_"))
+    print(
+        f"[{name}] round {row['iteration']:3d}  objective {row['objective']:.6g}  "
+        f"view weights {weights}  change {row['change']:.1e}  {row['seconds']:.2f} s",
+        flush=True,
+    )

@@ -1,0 +1,116 @@
+"""Views with more columns than samples, in coordinates of the space that their rows span.
+
+At a solution w is a combination of rows: a part of w at right angles to all of them changes no
+decision value, adds to the norm, and meets a Sigma (built from differences of rows) that is zero on
+it. So w may be looked for in that space, with at most as many coordinates as samples. The
+coordinates belong to an orthonormal basis, hence norms, distances and inner products, and with
+them the problem, its clusters and its certificate, are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from htsvm._typing import Array
+
+# The largest side of a structural matrix: 800 MB.
+LARGEST_SIDE = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class RowSpace:
+    """A view in coordinates.
+
+    Attributes
+    ----------
+    coordinates : {ndarray, CSR matrix} of shape (n_samples, n_coordinates)
+        The rows: ``X @ basis``, where the columns of the basis are orthonormal.
+    basis : tuple of matrices
+        The factors of the basis, the product of which need not be formed; none where the
+        coordinates are the columns themselves.
+    """
+
+    coordinates: Any
+    basis: tuple[Any, ...] = ()
+
+    def lift(self, coef: Array) -> Array:
+        """Return coefficients of the columns from coefficients of the coordinates."""
+        for factor in reversed(self.basis):
+            coef = factor @ coef
+        return coef
+
+
+def row_space(X: Any, weights: Array | None, with_structure: bool) -> RowSpace:
+    """Return a view in as few coordinates as it needs.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_columns)
+        The view.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights; samples of weight zero need no coordinate of their own.
+    with_structure : bool
+        Whether a matrix with one row and column per coordinate will be formed. A sparse view is
+        left as it is if not: the solvers take any number of sparse columns.
+    """
+    if sp.issparse(X) and not with_structure:
+        return RowSpace(X)
+    # Repeated samples add nothing: with them or with weights, the coordinates are the same.
+    rows = _spanning_rows(X, weights)
+    side = X.shape[1] if rows is None else len(rows)
+    if with_structure and side > LARGEST_SIDE:
+        raise ValueError(
+            f"structure > 0 needs a matrix of side min(n_samples, n_columns) = {side} for a "
+            f"view of shape {X.shape}, more than {LARGEST_SIDE}; set structure=0 for this view, or "
+            "reduce its columns first, for example with TruncatedSVD."
+        )
+    if rows is None:
+        return RowSpace(X)
+    if sp.issparse(X):
+        return _sparse_row_space(X.astype(np.float64), rows)
+    basis, _ = scipy.linalg.qr(
+        X[rows].astype(np.float64).T, mode="economic", overwrite_a=True, check_finite=False
+    )
+    return RowSpace(X @ basis, (basis,))
+
+
+def distinct_rows(X: Any) -> tuple[Array, Array]:
+    """Return the first of each group of equal rows, and the group of each row.
+
+    The groups are sorted by what is in the rows, so that the order of the rows does not matter.
+    """
+    # Equal sparse rows give equal products, bit for bit; others hardly ever do.
+    probes = np.random.default_rng(0).normal(size=(X.shape[1], 2)) if sp.issparse(X) else None
+    # Negative zeros are equal to positive ones, but not byte by byte.
+    keys = np.ascontiguousarray(X if probes is None else X @ probes) + 0.0
+    rows = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1]))).reshape(-1)
+    _, first, place = np.unique(rows, return_index=True, return_inverse=True)
+    return first, place.reshape(-1)
+
+
+def _spanning_rows(X: Any, weights: Array | None) -> Array | None:
+    """Return the distinct rows of positive weight if they are fewer than the columns, else None."""
+    n = X.shape[1]
+    kept = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0.0)
+    # Mostly a few rows show that there are enough.
+    if len(kept) > 2 * n and len(distinct_rows(X[kept[: 2 * n]])[0]) >= n:
+        return None
+    first, _ = distinct_rows(X[kept])
+    return kept[first] if len(first) < n else None
+
+
+def _sparse_row_space(X: Any, rows: Array) -> RowSpace:
+    """Use the eigenvectors of the kernel of the rows, which has their number as its side."""
+    spanning = X[rows].T.tocsr()
+    values, vectors = scipy.linalg.eigh((spanning.T @ spanning).toarray())
+    kept = values > len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    if not kept.any():
+        # No row differs from zero; a coordinate that is always zero stands for the view.
+        return RowSpace(np.zeros((X.shape[0], 1)), (sp.csr_matrix((X.shape[1], 1)),))
+    factor = vectors[:, kept] / np.sqrt(values[kept])
+    return RowSpace((X @ spanning).toarray() @ factor, (spanning, factor))

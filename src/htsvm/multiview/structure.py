@@ -1,0 +1,125 @@
+"""The structure of the classes in the views: clusters, and the covariances within them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from htsvm._typing import Array
+from htsvm.multiview.clusters import DIRECT_ROWS, SUMMARY_ROWS, cluster_rows
+
+# Rows are centred some at a time, in blocks of about this many values.
+BLOCK_VALUES = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What the clusters of all views say about the columns of each.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples, n_views)
+        The cluster of each sample in each view, numbered through all classes; -1 for samples of
+        weight zero.
+    covariances : list of lists of ndarrays
+        ``covariances[v][u]`` is the sum over the clusters of view u of the covariances of view v
+        within them, the paper's Sigma^(v,u). Empty for views v that were not asked for.
+    """
+
+    labels: Array
+    covariances: list[list[Array]]
+
+    @property
+    def n_clusters(self) -> list[int]:
+        """The number of clusters in each view."""
+        return [int(labels.max()) + 1 for labels in self.labels.T]
+
+
+def find_structure(
+    views: list[Any],
+    codes: Array,
+    weights: Array | None,
+    *,
+    targets: tuple[int, ...] | None = None,
+    direct_rows: int = DIRECT_ROWS,
+    summary_rows: int = SUMMARY_ROWS,
+    seed: int = 0,
+) -> Structure:
+    """Cluster every class in every view and form all covariances.
+
+    Parameters
+    ----------
+    views : list of {ndarray, CSR matrix} of shape (n_samples, n_columns)
+        The views.
+    codes : ndarray of shape (n_samples,)
+        The class of each sample.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights. Zero takes a sample out; otherwise they weigh the covariances.
+    targets : tuple of int, optional
+        The views whose covariances are wanted; all by default.
+    direct_rows, summary_rows, seed : int
+        As for `cluster_rows`.
+    """
+    m = len(codes)
+    weights = np.ones(m) if weights is None else weights
+    options = {"direct_rows": direct_rows, "summary_rows": summary_rows, "seed": seed}
+    labels = np.column_stack([_labels(view, codes, weights, options) for view in views])
+    wanted = range(len(views)) if targets is None else targets
+    covariances = [
+        [within_covariance(X, column, weights) for column in labels.T] if v in wanted else []
+        for v, X in enumerate(views)
+    ]
+    return Structure(labels, covariances)
+
+
+def _labels(X: Any, codes: Array, weights: Array, options: dict[str, int]) -> Array:
+    """Return the clusters of one view, class after class."""
+    labels = np.full(len(codes), -1, dtype=np.intp)
+    used = 0
+    for k in range(int(codes.max()) + 1):
+        rows = np.flatnonzero((codes == k) & (weights > 0.0))
+        if len(rows):
+            labels[rows] = used + cluster_rows(X[rows], **options)
+            used = int(labels.max()) + 1
+    return labels
+
+
+def within_covariance(X: Any, labels: Array, weights: Array | None = None) -> Array:
+    """Return the sum over clusters of the (population) covariances within them.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_columns)
+        The samples; sparse ones stay sparse.
+    labels : ndarray of shape (n_samples,)
+        Their clusters; samples with a negative label are left out.
+    weights : ndarray of shape (n_samples,), optional
+        Sample weights.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_columns)
+        Clusters count alike whatever their size; one of a single sample adds nothing.
+    """
+    rows = np.flatnonzero(labels >= 0)
+    X, labels = X[rows], labels[rows]
+    mass = np.ones(len(rows)) if weights is None else weights[rows]
+    shares = mass / np.bincount(labels, weights=mass)[labels]
+    assignment = sp.csr_matrix((shares, (labels, np.arange(len(rows)))))
+    means = assignment @ X
+    if sp.issparse(X):
+        scaled = X.multiply(np.sqrt(shares)[:, None]).tocsr()
+        total: Array = (scaled.T @ scaled - means.T @ means).toarray()
+        return 0.5 * (total + total.T)
+    n = X.shape[1]
+    total = np.zeros((n, n))
+    size = max(1, BLOCK_VALUES // n)
+    for low in range(0, len(rows), size):
+        part = slice(low, low + size)
+        centred = X[part].astype(np.float64) - means[labels[part]]
+        centred *= np.sqrt(shares[part])[:, None]
+        total += centred.T @ centred
+    return total

@@ -1,0 +1,135 @@
+"""Rounds for larger multi-class data: dual coordinate descent, a sample at a time.
+
+The dual of the weighted Crammer-Singer problem has a simplex of multipliers per sample, and the
+problem in one of them alone is a projection onto it. A sweep visits each row once and keeps
+``W = X' B`` exact, so that of all residuals only complementarity and the balance of the
+free intercepts are left to work on; the latter by an augmented Lagrangian whose
+multipliers are the intercepts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import CSROperator, DenseOperator, joint_kernels
+from htsvm.solvers.joint_problem import JointProblem
+from htsvm.solvers.joint_round import JointIterate, JointReport, resized
+
+# From this many values of X times classes on sweeps are quicker than Newton steps.
+LARGE = 5_000_000
+# Sweeps per round at xi = 1; the first looks at all relevant rows, the others at undecided ones.
+SWEEPS = 2
+# How hard imbalance is punished, in units of a typical squared row: hard enough to move the
+# intercepts, soft enough not to tie them to the samples visited last.
+STIFFNESS = 0.05
+# How close to a tie a sample counts as undecided.
+NEAR = 0.1
+
+
+def prefers_sweeps(problem: JointProblem) -> bool:
+    """Return whether dual coordinate descent suits the problem: large, R a number, compiled."""
+    return (
+        hasattr(joint_kernels.active, "dense_block_sweep")
+        and isinstance(problem.operator, (DenseOperator, CSROperator))
+        and problem.operator.stored * problem.n_classes >= LARGE
+        and problem.regularizer.values.ndim == 0
+        and problem.regularizer.positive
+    )
+
+
+class JointSweeps:
+    """Rounds of block coordinate descent, with the interface of `JointRounds`."""
+
+    def __init__(self, problem: JointProblem, rng: np.random.Generator) -> None:
+        self.problem = problem
+        self.rng = rng
+        self.scale = 1.0 / float(problem.regularizer.values)
+        self.squares = self.scale * _row_squares(problem)
+        used = self.squares[problem.penalty > 0.0]
+        typical = float(used.mean()) or 1.0
+        self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
+
+    def run(
+        self, it: JointIterate, xi: float, *, tol: float, max_steps: int, reach: float
+    ) -> JointReport:
+        """Sweep over the relevant rows, the more often the larger xi has grown.
+
+        The run raises xi while multipliers lag behind their levels, which here means that sweeps
+        were too few. `tol` and `max_steps` play no part.
+        """
+        problem = self.problem
+        places = np.arange(len(it.q))
+        it.alpha = resized(it.alpha, it.weights)
+        own = it.alpha[places, problem.labels]
+        pulls = own < (1.0 - 1e-12) * it.weights
+        it.alpha[places, problem.labels] += it.weights - it.alpha.sum(axis=1)
+        rows = np.flatnonzero((it.weights > 0.0) & ((it.q > -reach) | pulls))
+        self._refresh(it)
+        sweeps = int(SWEEPS * math.sqrt(xi))
+        for number in range(sweeps):
+            order = rows if number == 0 else self._undecided(it, rows)
+            self._sweep(it, self.rng.permutation(order))
+        if problem.fit_intercept:
+            it.b = it.b + self.stiffness * self.balance
+            it.b -= it.b.mean()
+        it.W = np.ascontiguousarray(self.WT.T)
+        it.U = problem.levels(it.W, it.b)
+        it.q = problem.violations(it.U)
+        return self._report(it, rows, sweeps)
+
+    def _refresh(self, it: JointIterate) -> None:
+        """Compute W and the balance from the multipliers."""
+        B = self.problem.own(it.alpha.copy())
+        self.WT = np.ascontiguousarray(self.scale * self.problem.pull(B).T)
+        self.balance = B.sum(axis=0)
+
+    def _undecided(self, it: JointIterate, rows: Array) -> Array:
+        """Return the rows with several multipliers, and those that were close to a change."""
+        alpha = it.alpha[rows]
+        several = np.count_nonzero(alpha, axis=1) > 1
+        levels = it.U[rows]
+        held = levels[np.arange(len(rows)), alpha.argmax(axis=1)]
+        kept: Array = rows[several | (held < levels.max(axis=1)) | (np.abs(it.q[rows]) < NEAR)]
+        return kept
+
+    def _sweep(self, it: JointIterate, order: Array) -> None:
+        problem, X = self.problem, self.problem.operator.X  # type: ignore[attr-defined]
+        shared = (
+            problem.labels, it.weights, self.squares, order, self.scale, self.stiffness, it.alpha,
+            self.WT, it.b, self.balance,
+        )  # fmt: skip
+        if isinstance(problem.operator, CSROperator):
+            joint_kernels.active.csr_block_sweep(X.indptr, X.indices, X.data, *shared)
+        else:
+            joint_kernels.active.dense_block_sweep(X, *shared)
+        problem.operator.passes += 2.0 * problem.n_classes * len(order) / problem.n_samples
+
+    def _report(self, it: JointIterate, rows: Array, sweeps: int) -> JointReport:
+        alpha = it.alpha[rows]
+        own = alpha[np.arange(len(rows)), self.problem.labels[rows]]
+        several = np.count_nonzero(alpha, axis=1) > 1
+        support = several | (own == 0.0)
+        mass = float(self.problem.penalty[rows][support].sum()) / self.problem.C
+        balance = float(np.linalg.norm(self.balance)) / (1.0 + mass)
+        return JointReport(
+            steps=sweeps,
+            rows=len(rows),
+            active=int(np.count_nonzero(several)),
+            support=int(np.count_nonzero(support)),
+            stationarity=0.0,
+            balance=balance if self.problem.fit_intercept else 0.0,
+            finished=True,
+        )
+
+
+def _row_squares(problem: JointProblem) -> Array:
+    """Return the squared length of each row, some rows at a time."""
+    squares = np.empty(problem.n_samples)
+    for low in range(0, problem.n_samples, 4096):
+        X = problem.operator.take(np.arange(low, min(low + 4096, problem.n_samples))).X  # type: ignore[attr-defined]
+        values = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else np.square(X).sum(axis=1)
+        squares[low : low + 4096] = np.asarray(values, dtype=np.float64).ravel()
+    return squares

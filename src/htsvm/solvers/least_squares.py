@@ -1,0 +1,153 @@
+"""The solver for the least squares loss: one linear system on the smaller side of the data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import CSROperator
+from htsvm.linalg.threads import single_threaded_blas
+from htsvm.losses import LeastSquares
+from htsvm.solvers.admm_system import RidgeSystem
+from htsvm.solvers.problem import Problem, SolverResult, Start
+
+# On sparse data conjugate gradients are quicker than a factorisation from this side on.
+SPARSE_LIMIT = 1000
+# A correction is worth its passes only where it shrinks the residual by this factor.
+WORTHWHILE = 0.5
+# What a factorised system reaches without a correction, if it is not ill-conditioned.
+EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class LinearSystem:
+    """Least squares by a Cholesky factorisation, or by conjugate gradients where that is too large.
+
+    The system is n x n, or m x m where the samples are fewer than the features; conjugate
+    gradients take over where both sides are large. The solution is then corrected with the same
+    factorisation until its residual is that of rounding: features that are far from zero on
+    average cost the normal equations digits, and this brings them back.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        The residual to reach; factorised systems go on to that of rounding.
+    max_iter : int, default=1000
+        The largest number of solves and corrections.
+    callback : callable, optional
+        Called after each of them with its row of the history.
+    """
+
+    tol: float = 1e-3
+    max_iter: int = 1000
+    callback: Callable[[dict[str, Any]], None] | None = None
+
+    def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
+        """Return the minimiser of `problem`, whose loss must be `LeastSquares`.
+
+        Parameters
+        ----------
+        problem : Problem
+            What to minimise.
+        start : (w, b, psi), optional
+            Where to start; only conjugate gradients gain from it.
+        """
+        if not isinstance(problem.loss, LeastSquares):
+            raise TypeError(
+                f"LinearSystem solves problems with LeastSquares, not {problem.loss!r}."
+            )
+        with single_threaded_blas(problem.operator):
+            return _Run(self, problem).solve(start)
+
+
+class _Run:
+    """One call of `LinearSystem.solve`."""
+
+    def __init__(self, options: LinearSystem, problem: Problem) -> None:
+        self.options, self.problem = options, problem
+        self.rows = np.flatnonzero(problem.penalty > 0.0)
+        some = len(self.rows) < problem.n_samples
+        self.part = problem.take(self.rows) if some else problem
+        sparse = isinstance(problem.operator, CSROperator)
+        self.system = RidgeSystem(self.part, SPARSE_LIMIT if sparse else None)
+        self.began = time.perf_counter()
+        self.passes_before = self.part.operator.passes
+        self.history: dict[str, list[Any]] = {}
+
+    def solve(self, start: Start | None) -> SolverResult:
+        part = self.part
+        if start is None:
+            w, b, q = np.zeros(part.n_features), 0.0, np.ones(part.n_samples)
+        else:
+            w, b = np.array(start[0], dtype=np.float64), float(start[1])
+            q = part.violations(w, b)
+        best = (w, b, q, np.inf)
+        goal = EXACT if self.system.factorised else self.options.tol
+        for _ in range(self.options.max_iter):
+            w, b = self._corrected(*best[:3])
+            q = part.violations(w, b)
+            residual = self._residual(w, q)
+            worthwhile = residual <= WORTHWHILE * best[3]
+            if residual < best[3]:
+                best = (w, b, q, residual)
+            self._record(best)
+            if residual <= goal or not worthwhile:
+                break
+        return self._result(*best)
+
+    def _corrected(self, w: Array, b: float, q: Array) -> tuple[Array, float]:
+        """Return the minimiser, found as a correction of (w, b) with violations q."""
+        part = self.part
+        offset = part.regularizer.dot(w) if np.any(w) else None
+        zero = (np.zeros_like(w), 0.0)
+        joint = part.fit_intercept
+        dw, db = self.system.solve(None, 2.0 * part.C, q, joint, zero, offset)
+        return w + dw, b + db if joint else 0.0
+
+    def _residual(self, w: Array, q: Array) -> float:
+        """Return the larger of the first two residuals of the certificate."""
+        part = self.part
+        pull, total = part.operator.signed_tdot(part.y, 2.0 * part.penalty * q)
+        gradient = part.regularizer.dot(w) - pull
+        mass = float(part.penalty.sum()) / part.C
+        balance = abs(total) / (1.0 + mass) if part.fit_intercept else 0.0
+        return max(float(np.linalg.norm(gradient)) / (1.0 + float(np.linalg.norm(w))), balance)
+
+    def _record(self, best: tuple[Array, float, Array, float]) -> None:
+        w, _, q, residual = best
+        row = {
+            "iteration": len(self.history.get("iteration", ())) + 1,
+            "objective": self.part.objective(w, q),
+            "residual": residual,
+            "passes": self._passes(),
+            "seconds": time.perf_counter() - self.began,
+        }
+        for name, value in row.items():
+            self.history.setdefault(name, []).append(value)
+        if self.options.callback is not None:
+            self.options.callback(row)
+
+    def _passes(self) -> float:
+        done = self.part.operator.passes - self.passes_before + self.system.extra_passes
+        return done * len(self.rows) / max(self.problem.n_samples, 1)
+
+    def _result(self, w: Array, b: float, q: Array, residual: float) -> SolverResult:
+        multipliers = np.zeros(self.problem.n_samples)
+        multipliers[self.rows] = -2.0 * self.part.penalty * q
+        return SolverResult(
+            coef=w,
+            intercept=b,
+            multipliers=multipliers,
+            objective=self.part.objective(w, q),
+            converged=residual <= self.options.tol,
+            residual=residual,
+            n_iter=len(self.history["iteration"]),
+            passes=self._passes(),
+            history=self.history,
+            seconds={"total": time.perf_counter() - self.began},
+        )

@@ -1,0 +1,262 @@
+"""HingeSVC, PinballSVC and LeastSquaresSVC against interior points, SVC, SVR and Ridge."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.svm import SVC, SVR
+
+from htsvm import certify
+from htsvm.baselines import HingeSVC, LeastSquaresSVC, PinballSVC
+from htsvm.linalg import Quadratic, as_operator
+from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Pinball
+from htsvm.solvers import ADMM, LinearSystem, Newton, Problem
+from tests.baselines.data import noisy, objective, words
+from tests.oracles import golden
+from tests.oracles.convex import solve_hinge, solve_least_squares
+
+X_GOLDEN, Y_GOLDEN = golden.view_a(), golden.labels()
+
+
+def hinge(q):
+    return np.maximum(q, 0.0)
+
+
+# --------------------------------------------------------------------------------- golden values
+
+
+def assert_golden(clf, objective, coef, intercept):
+    assert clf.objective_[0] == pytest.approx(objective, abs=1e-4)
+    np.testing.assert_allclose(clf.coef_[0], coef, atol=1e-3)
+    assert clf.intercept_[0] == pytest.approx(intercept, abs=1e-3)
+
+
+def test_golden_hinge():
+    clf = HingeSVC(tol=1e-6).fit(X_GOLDEN, Y_GOLDEN)
+    assert_golden(clf, golden.HINGE_OBJECTIVE, golden.HINGE_COEF, golden.HINGE_INTERCEPT)
+    assert clf.n_support_.sum() == golden.HINGE_SUPPORT
+
+
+@pytest.mark.parametrize("tau", golden.PINBALL)
+def test_golden_pinball(tau):
+    clf = PinballSVC(tau=tau, tol=1e-6).fit(X_GOLDEN, Y_GOLDEN)
+    assert_golden(clf, *golden.PINBALL[tau])
+    assert clf.n_support_.sum() == len(Y_GOLDEN)
+
+
+def test_golden_least_squares():
+    clf = LeastSquaresSVC(C=0.5).fit(X_GOLDEN, Y_GOLDEN)
+    assert_golden(clf, *golden.LEAST_SQUARES)
+    assert clf.n_support_.sum() == len(Y_GOLDEN)
+
+
+# ----------------------------------------------------------------------------------------- hinge
+
+
+@pytest.mark.parametrize("C", [0.02, 1.0, 50.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_hinge_has_the_objective_of_svc_and_of_an_interior_point(seed, C):
+    X, y = noisy(m=120, seed=seed)
+    clf = HingeSVC(C=C).fit(X, y)
+    reached = objective(clf, X, y, C, hinge)
+    assert reached == pytest.approx(clf.objective_[0], rel=1e-12)
+    assert reached == pytest.approx(solve_hinge(X, y, C=C).objective, rel=1e-5)
+    svc = SVC(C=C, kernel="linear", tol=1e-6).fit(X, y)
+    assert reached <= objective(svc, X, y, C, hinge) * (1 + 1e-5)
+
+
+def test_every_sample_twice_is_twice_the_penalty():
+    X, y = noisy()
+    twice = HingeSVC(tol=1e-7).fit(np.vstack([X, X]), np.append(y, y))
+    double = HingeSVC(C=2.0, tol=1e-7).fit(X, y)
+    np.testing.assert_allclose(twice.coef_, double.coef_, atol=1e-5)
+
+
+# --------------------------------------------------------------------------------------- pinball
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("C", [0.05, 3.0])
+def test_pinball_against_an_interior_point(tau, fit_intercept, C):
+    X, y = noisy(m=100, seed=2)
+    weight = np.random.default_rng(0).uniform(0.2, 3.0, size=100)
+    clf = PinballSVC(C=C, tau=tau, fit_intercept=fit_intercept, tol=1e-7)
+    clf.fit(X, y, sample_weight=weight)
+    exact = solve_hinge(X, y, C=C, tau=tau, sample_weight=weight, fit_intercept=fit_intercept)
+    assert clf.objective_[0] == pytest.approx(exact.objective, rel=1e-6)
+    np.testing.assert_allclose(clf.coef_[0], exact.coef, atol=1e-4)
+    multipliers = clf.dual_coef_[0] * y[clf.support_]
+    bounds = C * weight[clf.support_]
+    assert np.all(multipliers <= bounds * (1 + 1e-12))
+    assert np.all(multipliers >= -tau * bounds * (1 + 1e-12))
+
+
+def test_pinball_without_tau_is_the_hinge_svm():
+    X, y = noisy(m=200, seed=3)
+    a, b = PinballSVC(tau=0.0).fit(X, y), HingeSVC().fit(X, y)
+    np.testing.assert_array_equal(a.coef_, b.coef_)
+    np.testing.assert_array_equal(a.support_, b.support_)
+
+
+def test_pinball_with_tau_one_is_support_vector_regression():
+    X, y = noisy(m=100, seed=4)
+    clf = PinballSVC(C=0.5, tau=1.0, tol=1e-7).fit(X, y)
+    peer = SVR(kernel="linear", C=0.5, epsilon=0.0, tol=1e-7).fit(X, y)
+    np.testing.assert_allclose(clf.coef_, peer.coef_, atol=1e-3)
+    residual = np.abs(y - peer.predict(X)).sum()
+    theirs = 0.5 * float(np.sum(peer.coef_**2)) + 0.5 * residual
+    assert clf.objective_[0] == pytest.approx(theirs, rel=1e-5)
+
+
+def test_pinball_grows_with_tau():
+    X, y = noisy(seed=5)
+    values = [PinballSVC(tau=t).fit(X, y).objective_[0] for t in (0.0, 0.2, 0.4, 0.7, 1.0)]
+    assert np.all(np.diff(values) > 0.0)
+
+
+def test_pinball_multipliers_at_a_solution():
+    X, y = noisy(m=150, seed=6)
+    clf = PinballSVC(tau=0.3, tol=1e-8).fit(X, y)
+    assert len(clf.support_) == 150
+    q = 1.0 - y * clf.decision_function(X)
+    multipliers = clf.dual_coef_[0] * y
+    np.testing.assert_allclose(multipliers[q > 1e-4], 1.0, atol=1e-6)
+    np.testing.assert_allclose(multipliers[q < -1e-4], -0.3, atol=1e-6)
+    assert abs(clf.dual_coef_.sum()) < 1e-5
+
+
+@pytest.mark.parametrize("tau", [0.3, 1.0])
+def test_pinball_on_wide_sparse_data(tau):
+    """So many columns are left to dual coordinate descent."""
+    X, y = words()
+    clf = PinballSVC(C=5.0, tau=tau, tol=1e-6).fit(X, y)
+    assert clf.certificate_[0].certified
+    assert clf.certificate_[0].relative_duality_gap < 1e-5
+    dense = PinballSVC(C=5.0, tau=tau, tol=1e-6).fit(X.toarray(), y)
+    assert clf.objective_[0] == pytest.approx(dense.objective_[0], rel=1e-5)
+
+
+def test_pinball_on_many_rows_starts_from_a_sample():
+    X, y = noisy(m=30_000, n=4, seed=7)
+    clf = PinballSVC(C=0.01, tau=0.6).fit(X, y)
+    assert clf.certificate_[0].relative_duality_gap < 1e-4
+    assert clf.n_passes_ < 80
+
+
+def make_problem(X, y, loss, C=1.0):
+    operator = as_operator(np.asarray(X))
+    y = np.asarray(y, dtype=np.int8)
+    return Problem(operator, y, np.full(len(y), C), loss, Quadratic(None, X.shape[1]), C)
+
+
+@pytest.mark.parametrize("loss", [Pinball(0.5), LeastSquares()], ids=repr)
+def test_admm_agrees(loss):
+    X, y = noisy(seed=8)
+    problem = make_problem(X, y, loss)
+    solver = Newton(tol=1e-7) if isinstance(loss, Pinball) else LinearSystem()
+    exact = solver.solve(problem)
+    by_admm = ADMM(tol=1e-5, max_iter=5000).solve(problem)
+    assert by_admm.objective == pytest.approx(exact.objective, rel=1e-4)
+
+
+# --------------------------------------------------------------------------------- least squares
+
+
+@pytest.mark.parametrize("shape", [(100, 5), (20, 60)])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_least_squares_is_ridge_regression(shape, fit_intercept):
+    X, y = noisy(*shape, seed=9)
+    X = X + 3.0
+    weight = np.random.default_rng(1).uniform(0.0, 2.0, size=len(y)) * (np.arange(len(y)) % 5 > 0)
+    for w in (None, weight):
+        clf = LeastSquaresSVC(C=0.7, fit_intercept=fit_intercept).fit(X, y, sample_weight=w)
+        peer = Ridge(alpha=1 / 1.4, fit_intercept=fit_intercept).fit(X, y, sample_weight=w)
+        np.testing.assert_allclose(clf.coef_[0], peer.coef_, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(clf.intercept_[0], peer.intercept_, rtol=1e-8, atol=1e-10)
+        exact = solve_least_squares(X, y, C=0.7, sample_weight=w, fit_intercept=fit_intercept)
+        assert clf.objective_[0] == pytest.approx(exact.objective, rel=1e-7)
+
+
+def test_least_squares_system_of_the_article():
+    """The (m + 1) x (m + 1) system in (b, alpha), and alpha = gamma e."""
+    X, y = noisy(m=40, seed=10)
+    gamma = 3.0
+    N = y[:, None] * X
+    system = np.zeros((41, 41))
+    system[0, 1:] = system[1:, 0] = y
+    system[1:, 1:] = N @ N.T + np.eye(40) / gamma
+    solution = np.linalg.solve(system, np.append(0.0, np.ones(40)))
+    clf = LeastSquaresSVC(C=gamma / 2).fit(X, y)
+    assert clf.intercept_[0] == pytest.approx(solution[0], abs=1e-10)
+    np.testing.assert_allclose(clf.dual_coef_[0] * y, solution[1:], atol=1e-9)
+
+
+def test_least_squares_far_from_the_origin():
+    X, y = noisy(m=200, seed=11)
+    clf = LeastSquaresSVC().fit(X + 1e5, y)
+    peer = LeastSquaresSVC().fit(X, y)
+    np.testing.assert_allclose(clf.coef_, peer.coef_, rtol=1e-4)
+    assert clf.certificate_[0].certified
+
+
+@pytest.mark.parametrize("shape", [(1500, 2500), (2500, 1500)])
+def test_least_squares_by_conjugate_gradients(shape):
+    X, y = words(*shape)
+    clf = LeastSquaresSVC(tol=1e-8).fit(X, y)
+    peer = Ridge(alpha=0.5, tol=1e-10, solver="sparse_cg").fit(X, y)
+    np.testing.assert_allclose(clf.coef_[0], peer.coef_, atol=1e-5)
+    assert clf.certificate_[0].relative_duality_gap < 1e-6
+
+
+def test_least_squares_limit_of_no_penalty():
+    X, y = noisy(seed=12)
+    clf = LeastSquaresSVC(C=1e-9).fit(X, y)
+    np.testing.assert_allclose(clf.coef_, 0.0, atol=1e-6)
+    assert clf.intercept_[0] == pytest.approx(y.mean(), abs=1e-6)
+
+
+def test_least_squares_forms_no_matrix_over_samples():
+    """A million entries of an m x m matrix would not fit the time, nor 40 GB the memory."""
+    X, y = noisy(m=70_000, n=3, seed=13)
+    assert LeastSquaresSVC().fit(X, y).certificate_[0].certified
+
+
+def test_linear_system_refuses_other_losses():
+    X, y = noisy()
+    with pytest.raises(TypeError, match=r"LeastSquares.*Hinge"):
+        LinearSystem().solve(make_problem(X, y, Hinge()))
+
+
+# -------------------------------------------------------------------------------- the duality gap
+
+
+@pytest.mark.parametrize(
+    ("model", "loss", "exact"),
+    [
+        (HingeSVC, Hinge(), lambda X, y: solve_hinge(X, y)),
+        (PinballSVC, Pinball(), lambda X, y: solve_hinge(X, y, tau=0.5)),
+        (LeastSquaresSVC, LeastSquares(), lambda X, y: solve_least_squares(X, y)),
+    ],
+)
+def test_the_gap_bounds_the_distance_to_the_minimum(model, loss, exact):
+    X, y = noisy(seed=14)
+    minimum = exact(X, y).objective
+    clf = model().fit(X, y)
+    psi = np.zeros(len(y))
+    psi[clf.support_] = -clf.dual_coef_[0] * y[clf.support_]
+    rng = np.random.default_rng(0)
+    for noise in (0.0, 1e-4, 1e-2, 1.0):
+        w = clf.coef_[0] + noise * rng.normal(size=4)
+        p = psi + noise * rng.normal(size=len(y))
+        point = certify(X, y, w, clf.intercept_[0], p, C=1.0, loss=loss)
+        assert point.objective - point.duality_gap <= minimum * (1 + 1e-8)
+        assert point.duality_gap >= 0.0
+    assert clf.certificate_[0].relative_duality_gap < 1e-4
+    assert "duality gap" in str(clf.certificate_[0])
+
+
+def test_no_gap_for_losses_that_are_not_convex():
+    X, y = noisy()
+    point = certify(X, y, np.zeros(4), 1.0, np.zeros(len(y)), C=1.0, loss=HybridTruncated())
+    assert np.isnan(point.duality_gap)
+    assert "gap" not in str(point)

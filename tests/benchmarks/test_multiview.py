@@ -1,0 +1,66 @@
+"""The sets and tables of the multi-view benchmark."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.multiview_sets import IMAGE_SETS, UCI_SETS, UCISet
+from benchmarks.plan import Plan
+from benchmarks.sets import MissingData
+
+from benchmarks import multiview, multiview_accuracy
+
+# Samples, columns, and samples of the positive class, as in the paper's tables.
+KNOWN = {
+    "Balance": (576, 4, 288), "Bankruptcy": (250, 6, 107), "BUPA": (345, 6, 145),
+    "German": (1000, 24, 700), "Haberman": (306, 3, 225), "Heart": (270, 13, 150),
+    "Hepatitis": (155, 19, 32), "Iris": (150, 4, 50), "Vote": (435, 16, 168),
+    "Wine": (130, 13, 59),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", UCI_SETS, ids=lambda source: source.name)
+def test_the_sets_of_the_paper(source, data_dir, monkeypatch):
+    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
+    X, y = source.load()
+    assert (*X.shape, int((y == 1).sum())) == KNOWN[source.name]
+    assert np.isnan(X).any() == (source.name == "Hepatitis")
+
+
+def test_two_classes_of_images(data_dir, monkeypatch):
+    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
+    (hog, lbp), y = IMAGE_SETS[0].load()
+    assert hog.shape == (789, 900)
+    assert lbp.shape == (789, 944)
+    assert int((y == 1).sum()) == 402
+
+
+def test_words_gaps_and_classes_to_leave_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
+    with pytest.raises(MissingData):
+        UCISet("toy", "toy.data", 0, "a").load()
+    (tmp_path / "uci").mkdir()
+    (tmp_path / "uci" / "toy.data").write_text("a, 1.5, ?\nb, 2, 3\nc, 0, 0\n\n")
+    X, y = UCISet("toy", "toy.data", 0, "a", without="c").load()
+    np.testing.assert_array_equal(X, [[1.5, np.nan], [2.0, 3.0]])
+    assert y.tolist() == [1, -1]
+
+
+def test_a_quick_run_from_measurement_to_tables(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    lines = [f"{'LR'[k % 2]},{rng.normal() + k % 2:.3f},{rng.normal():.3f}" for k in range(60)]
+    (tmp_path / "uci").mkdir()
+    (tmp_path / "uci" / "toy.data").write_text("\n".join(lines))
+    monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
+    toy = (UCISet("Iris", "toy.data", 0, "L"),)
+    monkeypatch.setattr(multiview, "UCI_SETS", toy)
+    monkeypatch.setattr(multiview, "IMAGE_SETS", ())
+    monkeypatch.setattr(multiview_accuracy, "UCI_SETS", toy)
+    plan = Plan([], repeats=1, quick=True)
+    rows = multiview.run(plan)
+    assert rows[0]["ratio"] == rows[0]["multiview_seconds"] / rows[0]["htsvc_seconds"]
+    assert "| Iris | 60 | 2 + 2 |" in multiview.tables(rows)
+    assert [bar.met for bar in multiview.bars(rows)[1:3]] == [None, None]
+    rows = multiview_accuracy.run(plan)
+    assert "| Iris | 60 | 2 + 2 |" in multiview_accuracy.tables(rows)
+    assert 0.4 < rows[0]["C = 1"] <= 1.0

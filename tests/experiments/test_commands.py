@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from html.parser import HTMLParser
+
+import pytest
+from typer.testing import CliRunner
+
+from htsvm.cli import build_app
+from htsvm.experiments import runner as running
+from htsvm.experiments.catalogue import EXPERIMENTS, select
+from htsvm.experiments.isolation import DONE, SKIPPED, SLOW, Outcome
+from htsvm.experiments.runner import Selection, compute, plan
+from htsvm.experiments.store import Store
+from htsvm.experiments.tasks import Profile
+
+QUICK = Profile(quick=True)
+SYNTHETIC = [EXPERIMENTS["synthetic"]]
+
+
+@pytest.fixture
+def invoke(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(build_app(), list(arguments))
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Return the store of a quick run of two experiments that need no files."""
+    path = tmp_path_factory.mktemp("run") / "x.sqlite"
+    with Store(path) as store:
+        todo, there = plan(SYNTHETIC, QUICK, store, selection=Selection(["ht", "hinge", "ls"]))
+        assert there == 0
+        compute(todo, store, jobs=2)
+    return path
+
+
+def test_list(invoke):
+    result = invoke("reproduce", "--list")
+    assert result.exit_code == 0
+    for name in EXPERIMENTS:
+        assert name in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["singel-view"], "Unknown experiment 'singel-view'; did you mean single-view"),
+        (["--methods", "hinges"], "Unknown method 'hinges'; did you mean hinge"),
+        (["single-view", "--datasets", "australan"], "uses a data set 'australan'; did"),
+        (["--store", "nowhere/x.sqlite"], "does not exist"),
+    ],
+)
+def test_bad_input_is_named_without_a_traceback(arguments, message, invoke):
+    result = invoke("reproduce", "--quick", *arguments)
+    assert result.exit_code == 1
+    assert message in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
+def test_a_store_of_another_version_is_refused(invoke, tmp_path):
+    Store(tmp_path / "old.sqlite", version="0.0.1").close()
+    for command in ("reproduce", "report"):
+        result = invoke(command, "--quick", "--store", "old.sqlite")
+        assert result.exit_code == 1
+        assert "results of htsvm 0.0.1" in result.output
+
+
+def test_report_without_results(invoke, tmp_path):
+    assert "There is no htsvm-results.sqlite" in invoke("report").output
+    Store(tmp_path / "empty.sqlite").close()
+    result = invoke("report", "--store", "empty.sqlite")
+    assert result.exit_code == 1
+    assert "no full results" in result.output
+
+
+def test_finished_work_is_not_repeated_but_missing_methods_are_looked_for(stored):
+    with Store(stored) as store:
+        cells = store.cells()
+        assert {c.status for c in cells if c.task.method in ("ht", "hinge")} == {DONE}
+        todo, there = plan(SYNTHETIC, QUICK, store, selection=Selection(["ht", "hinge"]))
+        assert (todo, there) == ([], 8)
+        skipped = [c.task for c in cells if c.status == SKIPPED]
+        again, _ = plan(SYNTHETIC, QUICK, store, selection=Selection(["ht", "hinge", "ls"]))
+        assert again == skipped
+
+
+def test_marked_cells_are_computed_again_only_on_request_or_with_more_time(tmp_path):
+    with Store(tmp_path / "x.sqlite") as store:
+        tasks = plan(SYNTHETIC, QUICK, store, selection=Selection(["ht"]))[0]
+        run = store.new_run({})
+        for task, status in zip(tasks, ("failed", SLOW, DONE, DONE), strict=True):
+            store.add(task, Outcome(status, "x"), run=run, time_limit=5.0)
+
+        def todo(**options):
+            return plan(SYNTHETIC, QUICK, store, selection=Selection(["ht"]), **options)[0]
+
+        assert todo(time_limit=5.0) == []
+        assert todo(time_limit=6.0) == [tasks[1]]
+        assert todo(time_limit=5.0, retry=True) == tasks[:2]
+
+
+def test_a_slow_cell_is_marked_and_the_rest_goes_on(tmp_path):
+    with Store(tmp_path / "x.sqlite") as store:
+        tasks = plan(SYNTHETIC, QUICK, store, selection=Selection(["ht"]))[0][:2]
+        counts = compute(tasks, store, time_limit=0.01)
+        assert sum(counts.values()) == 2
+        assert set(counts) <= {SLOW, DONE}
+
+
+def test_missing_data_are_a_mark(tmp_path, monkeypatch):
+    monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
+    monkeypatch.setenv("HTSVM_CACHE", str(tmp_path / "cache"))
+    with Store(tmp_path / "x.sqlite") as store:
+        todo, _ = plan(select(["stl10"]), QUICK, store, selection=Selection(["ht"]))
+        counts = compute(todo, store)
+        assert counts == {SKIPPED: len(todo)}
+        assert "not published for download" in store.cells()[0].reason
+
+
+def test_nothing_written_when_interrupted(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "run_isolated", lambda *_, **__: Outcome(DONE))
+    with Store(tmp_path / "x.sqlite") as store:
+        todo, _ = plan(SYNTHETIC, QUICK, store, selection=Selection(["ht"]))
+
+        def stop(task, outcome):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            compute(todo, store, progress=stop)
+        assert len(store.cells()) == 1
+
+
+def test_kill_in_the_middle_and_resume(tmp_path):
+    path = tmp_path / "x.sqlite"
+    command = [
+        sys.executable, "-m", "htsvm", "reproduce", "synthetic", "--quick",
+        "--methods", "ht,hinge,ht-cap", "--jobs", "1", "--store", str(path),
+    ]  # fmt: skip
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and first.poll() is None:
+            if _finished(path) >= 2:
+                break
+            time.sleep(0.02)
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    kept = _finished(path)
+    assert 2 <= kept < 10, "it was to be killed in the middle"
+    second = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert second.returncode == 0, second.stderr
+    assert f"{10 - kept} cells to compute, {kept} there already" in second.stdout
+    with Store(path) as store:
+        cells = store.cells()
+        assert len(cells) == 10
+        assert all(cell.status == DONE and cell.rows for cell in cells)
+        assert sum(cell.run == 1 for cell in cells) == kept
+
+
+def _finished(path):
+    """Count the finished cells, without a hand in the file."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            return connection.execute("SELECT count(*) FROM cells").fetchone()[0]
+    except sqlite3.OperationalError:  # not there yet
+        return 0
+
+
+@pytest.fixture(scope="module")
+def page(stored, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    result = CliRunner().invoke(
+        build_app(),
+        ["report", "--quick", "--store", str(stored), "-o", str(folder / "report.html")],
+    )
+    assert result.exit_code == 0, result.output
+    return folder / "report.html"
+
+
+def test_report_is_one_self_contained_page(page):
+    text = page.read_text(encoding="utf-8")
+
+    class Checker(HTMLParser):
+        void = ("meta", "link", "br", "path", "use")
+
+        def __init__(self):
+            super().__init__()
+            self.open, self.ids = [], []
+
+        def handle_starttag(self, tag, attributes):
+            self.ids += [value for name, value in attributes if name == "id"]
+            for name, value in attributes:
+                assert not (name in ("src", "href") and value.startswith("http")), value
+            if tag not in self.void:
+                self.open.append(tag)
+
+        def handle_endtag(self, tag):
+            if tag not in self.void:
+                assert self.open.pop() == tag
+
+    checker = Checker()
+    checker.feed(text)
+    assert checker.open == []
+    assert len(checker.ids) == len(set(checker.ids))
+    for part in ("Two Gaussians", "best grid point by test score", "chosen by cross-validation",
+                 "process minutes"):  # fmt: skip
+        assert part in text
+    markdown = page.with_suffix(".md").read_text(encoding="utf-8")
+    assert "| Hinge-SVM |" in markdown
+    assert "(paper 97.96" not in markdown, "a quick run has other sizes than the paper"
+    assert page.with_suffix(".csv").read_text(encoding="utf-8").count("\n") > 10
+
+
+def test_report_opens_without_a_console_error(page):
+    browser = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
+    if browser is None:
+        pytest.skip("needs Chromium or Chrome")
+    for width in (390, 1280):
+        done = subprocess.run(
+            [
+                browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+                f"--user-data-dir={page.parent / 'profile'}", f"--window-size={width},2000",
+                "--dump-dom", page.as_uri(),
+            ],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "Two Gaussians" in done.stdout
+        assert not re.findall(r".*CONSOLE.*", done.stderr)

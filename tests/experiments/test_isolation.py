@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from htsvm.experiments.isolation import DONE, FAILED, SKIPPED, SLOW, Stopped, run_isolated
+from htsvm.experiments.methods import Unavailable
+
+
+def counts(n):
+    yield from range(n)
+
+
+def fails(_):
+    yield 1
+    raise ValueError("no such luck")
+
+
+def dies(_):
+    yield 1
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sleeps(_):
+    yield 1
+    time.sleep(600)
+
+
+def is_missing(_):
+    raise Unavailable("not here")
+    yield
+
+
+def eats(megabytes):
+    block = np.ones(megabytes * 2**17)
+    yield float(block.sum())
+
+
+def test_rows_come_back():
+    outcome = run_isolated(counts, 3)
+    assert (outcome.status, outcome.rows) == (DONE, [0, 1, 2])
+    assert outcome.seconds > 0.0
+
+
+def test_an_error_becomes_a_mark():
+    outcome = run_isolated(fails, None)
+    assert (outcome.status, outcome.rows) == (FAILED, [1])
+    assert "ValueError: no such luck (fails, line" in outcome.reason
+
+
+def test_a_killed_process_becomes_a_mark():
+    outcome = run_isolated(dies, None)
+    assert outcome.status == FAILED
+    assert "its process died (exit code" in outcome.reason
+
+
+def test_a_missing_method_is_skipped():
+    outcome = run_isolated(is_missing, None)
+    assert (outcome.status, outcome.reason) == (SKIPPED, "not here")
+
+
+def test_too_slow():
+    outcome = run_isolated(sleeps, None, time_limit=0.5)
+    assert (outcome.status, outcome.reason) == (SLOW, "more than 0.5 s")
+    assert outcome.rows == [1]
+
+
+def test_stopping_kills_the_process():
+    stop = threading.Event()
+    threading.Timer(0.5, stop.set).start()
+    with pytest.raises(Stopped):
+        run_isolated(sleeps, None, stop=stop)
+
+
+def test_peak_memory_is_that_of_the_cell():
+    pytest.importorskip("resource")
+    large = run_isolated(eats, 300)
+    small = run_isolated(eats, 1)
+    assert 280 < large.peak_mb - large.base_mb < 340
+    # Processes do not inherit the peak of an earlier one.
+    assert small.peak_mb - small.base_mb < 30

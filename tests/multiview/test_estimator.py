@@ -1,0 +1,381 @@
+"""MultiViewHTSVC in the hands of its users: forms of data, scikit-learn's tools, bad input."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+from joblib import Memory
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from htsvm import HTSVC, SampleStatus
+from htsvm.multiview import (
+    MultiViewHTSVC,
+    columns_starting_with,
+    make_views,
+    stack_views,
+    views_from_column_transformer,
+)
+from tests.multiview.data import three_classes, two_views
+
+
+@parametrize_with_checks([MultiViewHTSVC(), MultiViewHTSVC(structure=0.5), make_views()])
+def test_scikit_learn_is_content(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+# ------------------------------------------------------------------------------ forms of data
+
+
+def test_lists_dicts_and_stacked_views_are_the_same():
+    views, y = two_views()
+    named = {"a": views[0], "b": views[1]}
+    X, widths = stack_views(named)
+    frame = pd.DataFrame(X, columns=[f"a{k}" for k in range(4)] + [f"b{k}" for k in range(6)])
+    listed = MultiViewHTSVC(structure=0.1).fit(views, y)
+    expected = listed.decision_function(views)
+    by_name = {"a": make_column_selector("^a"), "b": columns_starting_with("b")}
+    for model, data in [
+        (MultiViewHTSVC(structure=0.1), named),
+        (MultiViewHTSVC(structure=0.1, views=widths), X),
+        (MultiViewHTSVC(structure=0.1, views=by_name), frame),
+    ]:
+        model.fit(data, y)
+        np.testing.assert_allclose(model.decision_function(data), expected, atol=1e-12)
+        np.testing.assert_allclose(model.decision_function(named), expected, atol=1e-12)
+        assert model.view_names_ == ["a", "b"]
+        assert model.n_features_in_ == 10
+        np.testing.assert_allclose(X @ model.coef_[0] + model.intercept_, expected, atol=1e-12)
+    assert listed.view_names_ == [0, 1]
+    assert listed.score(views, y) == np.mean(listed.predict(views) == y)
+    np.testing.assert_allclose(listed.decision_function(X), expected, atol=1e-12)
+
+
+def test_contributions_add_up():
+    views, y = two_views()
+    model = MultiViewHTSVC().fit(views, y)
+    parts = model.view_decision_function(views)
+    assert parts.shape == (len(y), 2)
+    np.testing.assert_allclose(parts.sum(axis=1), model.decision_function(views))
+    own = model.view_decision_function(views, weighted=False)
+    np.testing.assert_allclose(parts, own * model.view_weights_)
+    np.testing.assert_allclose(own[:, 1], views[1] @ model.view_coef_[1] + model.view_intercept_[1])
+
+
+def test_a_missing_view_is_an_error_but_the_others_have_scores():
+    views, y = two_views()
+    model = MultiViewHTSVC().fit({"hog": views[0], "lbp": views[1]}, y)
+    with pytest.raises(ValueError, match=r"lacks the views \['lbp'\].*view_decision_function"):
+        model.predict({"hog": views[0]})
+    with pytest.raises(ValueError, match=r"lacks the views \['hog'\]"):
+        model.decision_function({"hog": None, "lbp": views[1]})
+    whole = model.view_decision_function({"hog": views[0], "lbp": views[1]})
+    part = model.view_decision_function({"lbp": views[1]})
+    np.testing.assert_array_equal(part[:, 1], whole[:, 1])
+    assert np.isnan(part[:, 0]).all()
+    listed = MultiViewHTSVC().fit(views, y)
+    np.testing.assert_array_equal(
+        listed.view_decision_function([None, views[1]])[:, 1],
+        listed.view_decision_function(views)[:, 1],
+    )
+
+
+def test_sparse_and_dense_views_side_by_side():
+    views, y = two_views()
+    text = sp.csr_matrix(np.where(np.abs(views[1]) < 1.0, 0.0, views[1]))
+    mixed, dense = [views[0], text], [views[0], text.toarray()]
+    for eta in (0.0, 0.2):
+        a = MultiViewHTSVC(structure=eta, tol=1e-7).fit(mixed, y)
+        b = MultiViewHTSVC(structure=eta, tol=1e-7).fit(dense, y)
+        np.testing.assert_allclose(a.objective_, b.objective_, rtol=1e-7)
+        np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-4)
+        stacked, widths = stack_views(mixed)
+        c = MultiViewHTSVC(structure=eta, tol=1e-7, views=widths).fit(stacked, y)
+        np.testing.assert_allclose(a.objective_, c.objective_, rtol=1e-7)
+        np.testing.assert_allclose(
+            c.decision_function(stacked), c.decision_function(mixed), atol=1e-10
+        )
+
+
+def test_views_may_share_columns_and_leave_some_out():
+    (X, _), y = two_views()
+    model = MultiViewHTSVC(views=[[0, 1], [1, 2]]).fit(X, y)
+    scores = sum(
+        weight * (X[:, columns] @ coef + b)
+        for weight, columns, coef, b in zip(
+            model.view_weights_, ([0, 1], [1, 2]), model.view_coef_, model.view_intercept_,
+            strict=True,
+        )
+    )  # fmt: skip
+    np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-12)
+    assert model.coef_[0, 3] == 0.0
+
+
+def test_a_wide_sparse_view_of_any_size_without_structure():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    words = sp.random(200, 20_000, density=1e-3, format="csr", random_state=0)
+    words = (words + sp.csr_matrix((np.full(200, 2.0), (np.arange(200), y)), words.shape)).tocsr()
+    model = MultiViewHTSVC(C=4.0).fit([words, rng.normal(size=(200, 3)) + y[:, None]], y)
+    again = [words, rng.normal(size=(200, 3)) + y[:, None]]
+    assert np.array_equal(model.view_decision_function(again)[:, 0] > 0.0, y == 1)
+    assert model.score(again, y) > 0.75
+    assert model.view_coef_[0].shape == (20_000,)
+
+
+# --------------------------------------------------------------------- classes and weights
+
+
+def test_three_classes():
+    views, y = three_classes()
+    labels = np.array(["ash", "birch", "oak"])[y]
+    model = MultiViewHTSVC(structure=0.05).fit(views, labels)
+    assert model.view_weights_.shape == (3, 2)
+    assert [coef.shape for coef in model.view_coef_] == [(3, 5), (3, 3)]
+    assert model.view_intercept_.shape == (3, 2)
+    assert model.sample_status_.shape == (150, 2, 3)
+    assert model.cluster_labels_.shape == (150, 2)
+    assert len(model.certificate_) == 3
+    assert all(c.certified for of_class in model.certificate_ for c in of_class)
+    scores = model.view_decision_function(views)
+    assert scores.shape == (150, 2, 3)
+    np.testing.assert_allclose(scores.sum(axis=1), model.decision_function(views))
+    assert model.score(views, labels) > 0.9
+    for k in range(3):
+        objective = model.history_["objective"][model.history_["problem"] == k]
+        assert np.all(np.diff(objective) <= 0.0)
+
+
+def test_one_view_of_three_classes_is_htsvc():
+    (X, _), y = three_classes()
+    np.testing.assert_array_equal(
+        MultiViewHTSVC().fit(X, y).coef_, HTSVC(multi_class="ovr").fit(X, y).coef_
+    )
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.3])
+def test_a_sample_of_weight_k_is_k_samples(eta):
+    views, y = two_views(80)
+    weight = np.random.default_rng(0).integers(0, 4, size=80)
+    model = MultiViewHTSVC(structure=eta, tol=1e-7)
+    weighted = clone(model).fit(views, y, sample_weight=weight)
+    repeated = clone(model).fit([np.repeat(X, weight, axis=0) for X in views], np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.view_weights_, repeated.view_weights_, atol=1e-6)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
+
+
+def test_class_weights_are_factors_of_the_sample_weights():
+    views, y = two_views()
+    by_class = MultiViewHTSVC(class_weight={0: 1.0, 1: 2.5}, tol=1e-6).fit(views, y)
+    by_sample = MultiViewHTSVC(tol=1e-6).fit(views, y, sample_weight=np.where(y == 1, 2.5, 1.0))
+    np.testing.assert_allclose(by_class.coef_, by_sample.coef_, atol=1e-6)
+
+
+def test_parameters_per_view():
+    views, y = two_views()
+    named = {"a": views[0], "b": views[1]}
+    by_name = MultiViewHTSVC(
+        {"b": 0.5, "a": 2.0}, cap={"a": 2.0, "b": np.inf}, structure={"a": 0.0, "b": 0.4}
+    ).fit(named, y)
+    by_place = MultiViewHTSVC([2.0, 0.5], cap=[2.0, np.inf], structure=[0.0, 0.4]).fit(views, y)
+    np.testing.assert_array_equal(by_name.coef_, by_place.coef_)
+    assert not np.any(by_name.sample_status_[:, 1] == SampleStatus.IGNORED)
+    one = MultiViewHTSVC(0.5, view_weights={"a": 0.25, "b": 0.75}, cap=np.inf).fit(named, y)
+    np.testing.assert_array_equal(one.view_weights_, [0.25, 0.75])
+
+
+def test_ignored_samples_are_ignored_by_every_view_that_counts():
+    views, y = two_views()
+    model = MultiViewHTSVC().fit(views, y)
+    both = np.all(model.sample_status_ == SampleStatus.IGNORED, axis=1)
+    np.testing.assert_array_equal(model.ignored_, np.flatnonzero(both))
+    assert 0 < len(model.ignored_) < 40
+
+
+# ------------------------------------------------------------------------ scikit-learn's tools
+
+
+def test_grid_search_and_cross_validation():
+    X, widths = stack_views(two_views()[0])
+    y = two_views()[1]
+    model = MultiViewHTSVC(views=widths)
+    assert cross_val_score(model, X, y, cv=3).min() > 0.6
+    search = GridSearchCV(model, {"C": [0.1, 1.0], "structure": [0.0, 0.1]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.7
+    assert len(search.best_estimator_.view_weights_) == 2
+
+
+def test_calibrated_probabilities():
+    X, widths = stack_views(two_views()[0])
+    y = two_views()[1]
+    model = CalibratedClassifierCV(MultiViewHTSVC(views=widths), cv=3).fit(X, y)
+    assert np.mean(model.predict_proba(X).argmax(axis=1) == y) > 0.7
+
+
+def test_pipeline_after_a_column_transformer():
+    views, y = two_views()
+    frame = pd.DataFrame(np.hstack(views), columns=[f"x{k}" for k in range(10)])
+    parts = ColumnTransformer(
+        [
+            ("shape", MinMaxScaler(), [f"x{k}" for k in range(4)]),
+            ("colour", StandardScaler(), [f"x{k}" for k in range(4, 10)]),
+        ]
+    ).set_output(transform="pandas")
+    model = make_pipeline(parts, MultiViewHTSVC(views=views_from_column_transformer(parts)))
+    assert cross_val_score(model, frame, y, cv=3).min() > 0.6
+    model.fit(frame, y)
+    assert model[-1].view_names_ == ["shape", "colour"]
+    fitted = MultiViewHTSVC(views=views_from_column_transformer(model[0]))
+    fitted.fit(model[0].transform(frame), y)
+    np.testing.assert_array_equal(fitted.coef_, model[-1].coef_)
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_principal_components_as_a_second_view_in_a_pipeline(by_name):
+    X, y = np.hstack(two_views()[0]), two_views()[1]
+    maker = make_views()
+    if by_name:
+        maker.set_output(transform="pandas")
+        views = [columns_starting_with("given__"), columns_starting_with("principal__")]
+    else:
+        views = [slice(0, 10), slice(10, None)]
+    model = make_pipeline(MinMaxScaler((-1, 1)), maker, MultiViewHTSVC(views=views))
+    assert cross_val_score(model, X, y, cv=3).min() > 0.6
+    model.fit(X, y)
+    assert len(model[-1].view_coef_[1]) == model[1].pca_.n_components_
+    assert model[1].pca_.explained_variance_ratio_.sum() >= 0.95
+    assert model[1].views_["principal"] == slice(10, 10 + model[1].pca_.n_components_)
+
+
+def test_principal_components_come_from_the_training_data():
+    rng = np.random.default_rng(0)
+    train, test = rng.normal(size=(50, 4)), 100.0 + rng.normal(size=(20, 4))
+    maker = make_views(2).fit(train)
+    np.testing.assert_array_equal(maker.transform(test)[:, :4], test)
+    np.testing.assert_allclose(
+        maker.transform(test)[:, 4:], (test - train.mean(axis=0)) @ maker.pca_.components_.T
+    )
+    assert maker.get_feature_names_out(list("abcd")).tolist() == [
+        "given__a", "given__b", "given__c", "given__d", "principal__0", "principal__1",
+    ]  # fmt: skip
+
+
+def test_sample_weights_are_routed():
+    X, widths = stack_views(two_views()[0])
+    y = two_views()[1]
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = MultiViewHTSVC(views=widths).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        search = GridSearchCV(model, {"C": [1.0]}, cv=3)
+        search.fit(X, y, sample_weight=np.ones(len(y)))
+    assert search.best_score_ > 0.6
+
+
+def test_a_fit_can_be_stored():
+    views, y = two_views()
+    model = MultiViewHTSVC(structure=0.1).fit(views, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(views), model.decision_function(views))
+
+
+def test_the_structure_is_found_once_for_a_grid(tmp_path, monkeypatch):
+    views, y = two_views()
+    memory = Memory(str(tmp_path), verbose=0)
+    plain = MultiViewHTSVC(structure=0.1, C=2.0).fit(views, y)
+    MultiViewHTSVC(structure=0.1, memory=memory).fit(views, y)
+
+    def fail(*_, **__):
+        raise AssertionError("clustered again")
+
+    monkeypatch.setattr("htsvm.multiview.structure.cluster_rows", fail)
+    cached = MultiViewHTSVC(structure=0.1, C=2.0, memory=memory).fit(views, y)
+    np.testing.assert_array_equal(cached.coef_, plain.coef_)
+    cached = MultiViewHTSVC(structure=5.0, memory=str(tmp_path)).fit(views, y)
+    assert cached.cluster_labels_ is not None
+    with pytest.raises(AssertionError, match="clustered again"):
+        MultiViewHTSVC(structure=0.1, memory=memory).fit([views[0] + 1e-3, views[1]], y)
+
+
+def test_progress_is_printed(capsys):
+    views, y = two_views()
+    MultiViewHTSVC(verbose=1).fit(views, y)
+    lines = capsys.readouterr().out.strip().split("\n")
+    assert all(line.startswith("[MultiViewHTSVC] round") for line in lines)
+    MultiViewHTSVC(verbose=2).fit(views, y)
+    assert "residual" in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": 0.0}, "C must be positive and finite"),
+        ({"C": [1.0, 2.0, 3.0]}, "C must be one number or one per view, of which there are 2"),
+        ({"C": {"a": 1.0}}, "C must have one entry for each of the views"),
+        ({"cap": -1.0}, "cap must be positive for every view"),
+        ({"structure": -0.1}, "structure must be not negative"),
+        ({"structure": np.inf}, "structure must be not negative and finite"),
+        ({"view_weights": [0.5, 0.6]}, "view_weights must add up to 1"),
+        ({"view_weights": [1.5, -0.5]}, "view_weights must be not negative"),
+        ({"view_weights": "even"}, "view_weights"),
+        ({"weight_smoothness": 0.0}, "weight_smoothness"),
+        ({"views": [4, 6]}, "views must be None"),
+        ({"views": 2}, "views"),
+        ({"solver": "sgd"}, "solver"),
+        ({"solver": "admm", "n_restarts": 2}, "n_restarts=2 needs solver='newton'"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    views, y = two_views(20)
+    with pytest.raises(ValueError, match=message):
+        MultiViewHTSVC(**parameters).fit(views, y)
+
+
+def test_bad_views_are_named():
+    (a, b), y = two_views(20)
+    model = MultiViewHTSVC()
+    with pytest.raises(ValueError, match="numbers of rows differ"):
+        model.fit([a, b[:-1]], y)
+    with pytest.raises(ValueError, match=r"lacks the views \[1\]"):
+        model.fit([a, None], y)
+    with pytest.raises(ValueError, match="holds no view"):
+        model.fit({}, y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit([a, np.full_like(b, np.nan)], y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit([a, b], y[:-1])
+    with pytest.raises(NotFittedError):
+        MultiViewHTSVC().predict([a, b])
+    model.fit([a, b], y)
+    with pytest.raises(ValueError, match="view 1 has 5 features"):
+        model.predict([a, b[:, :5]])
+    with pytest.raises(ValueError, match=r"views \[2\], which MultiViewHTSVC was not fitted on"):
+        model.predict([a, b, a])
+    with pytest.raises(ValueError, match="holds no view"):
+        model.view_decision_function([None, None])
+    frames = {"a": pd.DataFrame(a, columns=list("pqrs"))}
+    model.fit(frames, y)
+    with pytest.raises(ValueError, match="named and ordered as in fit"):
+        model.predict({"a": frames["a"][list("qprs")]})
+
+
+def test_weights_that_did_not_settle_are_reported():
+    views, y = two_views()
+    with pytest.warns(ConvergenceWarning, match="view weights did not settle.*max_rounds=1"):
+        MultiViewHTSVC(max_rounds=1).fit(views, y)

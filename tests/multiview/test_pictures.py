@@ -1,0 +1,94 @@
+"""Pictures of multi-view fits."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from htsvm import HTSVC, SampleStatus
+from htsvm.multiview import MultiViewHTSVC
+from htsvm.plotting import plot_objective, plot_view_margins, plot_view_weights
+from tests.multiview.data import three_classes, two_views
+
+mpl.use("svg")
+
+
+@pytest.fixture
+def axes():
+    from matplotlib.figure import Figure
+
+    return Figure().subplots()
+
+
+@pytest.fixture(scope="module")
+def binary():
+    views, y = two_views()
+    views = {"hog": views[0], "lbp": views[1]}
+    return MultiViewHTSVC().fit(views, y), views, y
+
+
+@pytest.fixture(scope="module")
+def multiclass():
+    views, y = three_classes()
+    return MultiViewHTSVC().fit(views, y), views, y
+
+
+def test_a_bar_per_view(axes, binary):
+    model = binary[0]
+    assert plot_view_weights(model, axes) is axes
+    heights = [bar.get_height() for bar in axes.patches]
+    np.testing.assert_array_equal(heights, model.view_weights_)
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["hog", "lbp"]
+
+
+def test_a_bar_per_class_divided_among_the_views(axes, multiclass):
+    model = multiclass[0]
+    plot_view_weights(model, axes)
+    heights = np.array([bar.get_height() for bar in axes.patches]).reshape(2, 3)
+    np.testing.assert_allclose(heights, model.view_weights_.T)
+
+
+def test_the_objective_of_each_round(axes, multiclass):
+    model = multiclass[0]
+    plot_objective(model, axes, problem=2)
+    rows = model.history_["problem"] == 2
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["objective"][rows])
+
+
+def test_samples_in_the_plane_of_two_views(axes, binary):
+    model, views, y = binary
+    plot_view_margins(model, views, y, axes)
+    drawn = np.vstack([points.get_offsets() for points in axes.collections[:2]])
+    own = model.view_decision_function(views, weighted=False)
+    assert len(drawn) == len(y)
+    np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(own, axis=0))
+    ignored = (model.sample_status_ == SampleStatus.IGNORED).sum(axis=1)
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert f"ignored by one ({np.sum(ignored == 1)})" in names
+    assert f"ignored by both ({np.sum(ignored == 2)})" in names
+    assert axes.get_xlabel() == "decision value of view hog"
+
+
+def test_other_samples_than_those_of_the_fit_are_not_marked(axes, binary):
+    model, views, y = binary
+    plot_view_margins(model, {name: X[:50] for name, X in views.items()}, y[:50], axes)
+    assert len(axes.collections) == 2
+
+
+def test_a_class_against_the_rest(axes, multiclass):
+    model, views, y = multiclass
+    plot_view_margins(model, views, y, axes, problem=1)
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names[:2] == ["the rest", "class 1"]
+    assert len(axes.collections[1].get_offsets()) == np.sum(y == 1)
+
+
+def test_what_cannot_be_drawn(axes, binary):
+    model, views, y = binary
+    with pytest.raises(ValueError, match="two positions from 0 to 1"):
+        plot_view_margins(model, views, y, axes, views=(0, 2))
+    with pytest.raises(ValueError, match="view_weights_ is needed"):
+        plot_view_weights(HTSVC(), axes)
+    with pytest.raises(ValueError, match="history_"):
+        plot_objective(MultiViewHTSVC(), axes)
