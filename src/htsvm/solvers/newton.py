@@ -33,9 +33,9 @@ LARGEST_PENALTY = 1e3
 SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE, SAMPLE_SHARE, MOST_SAMPLE_ROWS = 2000, 50, 0.05, 10_000
 # Below this many stored values a sample would save nothing, or if it were more than this share.
 SAMPLE_FROM, LARGEST_SAMPLE = 100_000, 0.25
-# A sample also takes the first of the cap steps, where all samples still agree on the way; one with
-# so many rows per feature takes all of them and solves the loss itself to this tolerance.
-SAMPLED_CAPS, AMPLE_ROWS_PER_FEATURE, SAMPLE_TOL = 2, 500, 1e-2
+# A sample also takes so many of the cap steps: the first ones, where all samples still agree on
+# the way. Further steps on a sample may end in another, worse valley.
+SAMPLED_CAPS = 2
 
 # How far on the safe side of the margin samples are still looked at within a round; more when
 # samples further off turn out violated.
@@ -224,17 +224,15 @@ class _Run:
         if np.all(part.y == part.y[0]):
             return 0
         part = replace(part, penalty=part.penalty * (m / size), C=part.C * (m / size))
-        rough = replace(self.options, callback=None, tol=max(SAMPLE_TOL, self.options.tol))
-        run = _Run(part, rough, self.rng)
+        run = _Run(part, replace(self.options, callback=None), self.rng)
         run.go_convex()
         caps = 0
         if not math.isinf(problem.loss.cap):
             self.rows.move(run.rows.w, run.rows.b)
             self.convex_objective = self.rows.objective()
-            ample = size >= AMPLE_ROWS_PER_FEATURE * n
-            caps = len(CAP_FACTORS) if ample else SAMPLED_CAPS
-            if run._lead(CAP_FACTORS[:caps]) and ample:
-                run._last_stage()
+            self.best = (self.convex_objective, run.rows.w.copy(), run.rows.b)
+            caps = SAMPLED_CAPS
+            run._lead(CAP_FACTORS[:caps])
         problem.operator.passes += (part.operator.passes + 1.0) * size / m
         self.rows.move(run.rows.w, run.rows.b)
         self.xi = run.xi
@@ -291,7 +289,8 @@ class _Run:
     def _back_to_best(self) -> bool:
         """Go back to the lowest point seen if the run did not end there, and settle near it."""
         objective, w, b = self.best
-        if self.history["objective"][-1] <= (1.0 + WORTH_RETURNING) * objective:
+        last = self.history["objective"][-1]
+        if last <= (1.0 + WORTH_RETURNING) * objective and not last > self.convex_objective:
             return True
         self.rows.move(w, b)
         self.rows.guess_multipliers(2.0 * self.problem.n_features / self.problem.n_samples)
