@@ -6,6 +6,7 @@ Set ``HTSVM_KERNELS=numpy`` before the import to use the NumPy versions anyway.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -40,7 +41,10 @@ COMPILED: bool = active is not _numpy
 
 # Whole rounds in one or two calls, and the rows as they want them; None where nothing was
 # compiled. `solvers/newton_inner.py` and `newton_state.py` do the same step by step.
-newton: Any = import_module("htsvm.linalg._newton") if COMPILED else None
+newton: Any = None
+if COMPILED:
+    with suppress(ImportError):
+        newton = import_module("htsvm.linalg._newton")
 
 
 def backend() -> str:
