@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from htsvm._typing import Array
-from htsvm.baselines._alternation import LEAST_WEIGHT, Alternation, Classifiers
+from htsvm.baselines._alternation import Alternation, Classifiers
 from htsvm.baselines._certificates import GapCertificate
 from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
 from htsvm.multiview.parameters import per_view
@@ -18,7 +18,10 @@ from htsvm.solvers.coupled_hinge import CoupledNewton, CoupledResult
 from htsvm.solvers.coupled_problem import CoupledProblem
 
 # The share of the tolerance for the classifiers: their errors must not stir the weights.
-FINER = 1e-5
+FINER = 1e-3
+# What a view without weight counts for in its classifier. With much less, a view with more columns
+# than samples is all but unregularised, and hundreds of Newton steps do not settle it.
+LEAST_WEIGHT = 1e-3
 
 
 class MvSVM2C(MultiViewBaseline):
@@ -90,7 +93,7 @@ class MvSVM2C(MultiViewBaseline):
     repairs: the intercepts that are missing there, and one slack per pair of views, counted once
     (their double sum counts it V times, which is another scale of D). The decision, epsilon, D and
     beta are left open (D as for `SVM2K`); the weights of the regulariser are taken for the decision
-    too. A view of weight zero still has a classifier, for which its weight is taken as 1e-6.
+    too. A view of weight zero still has a classifier, for which its weight is taken as 1e-3.
 
     References
     ----------

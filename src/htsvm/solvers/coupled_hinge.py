@@ -26,9 +26,10 @@ from htsvm._typing import Array
 from htsvm.solvers.coupled_problem import CoupledProblem
 from htsvm.solvers.coupled_system import CoupledSystem
 
-# The first xi: multipliers go from one bound to the other over a violation of its inverse.
-FIRST_STEP = 5.0
-# The first xi of a warm start, whose multipliers are nearly right.
+# The first xi, as a multiple of the smallest scale: multipliers go from one bound to the other over
+# a violation of its inverse, and decision values of a view move the more the smaller its scale is.
+FIRST_STEP = 0.4
+# The same for a warm start, whose multipliers are nearly right.
 WARM_STEP = 125.0
 # How fast xi grows, and how far: beyond, rounding errors of the violations are what is left.
 GROWTH, LARGEST_STEP = 5.0, 1e7
@@ -120,6 +121,7 @@ class _Run:
         self.options, self.problem = options, problem
         V, m = len(problem.views), len(problem.y)
         self.first_step = FIRST_STEP if start is None else WARM_STEP
+        self.first_step *= float(np.min(problem.scales))
         self.system = CoupledSystem(problem.views, problem.scales, problem.fit_intercept)
         if start is None:
             self.coefs = [np.zeros(X.shape[1]) for X in problem.views]

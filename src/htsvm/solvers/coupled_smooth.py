@@ -7,7 +7,8 @@ r"""Smooth bounded losses in two views, tied together by the square of their dif
 
 L has slope zero at zero and never falls, so slacks xi >= 1 - y f, xi >= 0 are best at
 max(0, 1 - y f) and the objective has a continuous gradient. It is not convex: L-BFGS from several
-starts, the lowest point wins, and Newton's method makes it exact.
+starts, the lowest point wins, and Newton's method makes it exact. L-BFGS works in coordinates in
+which the quadratic parts, and the losses where they begin, are curved alike in all directions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from htsvm.solvers.coupled_system import CoupledSystem
 
 # Points with objectives this close, relatively, count as the same.
 SAME = 1e-8
-# Newton's method is left out where its matrix would have a larger side than this.
+# Newton's method and the coordinates of L-BFGS need a matrix; neither above this side.
 NEWTON_SIDE = 3000
 # The eigenvalues of the Hessian are computed up to this side.
 EIGENVALUE_SIDE = 500
@@ -36,6 +37,11 @@ NEWTON_STEPS, NEWTON_GOAL = 50, 1e-13
 MOST_HALVINGS = 30
 # Pairs of vectors that L-BFGS keeps.
 MEMORY = 20
+# L-BFGS ends where a step gains less than this share of the objective: where Newton's method does
+# the rest, and where it does not.
+GAIN, LEAST_GAIN = 1e-12, 1e-14
+# The share of the mean curvature that is added to it in all directions: intercepts may have none.
+RIDGE = 1e-10
 
 
 class SmoothLoss(Protocol):
@@ -236,8 +242,9 @@ class SmoothDescent:
         constant = problem.constant()
         trivial = problem.value_and_gradient(constant)[0]
         best, lowest = constant, np.inf
+        coordinates = _Coordinates(problem)
         for name, start in self._starts(problem, constant).items():
-            z, steps = self._descend(problem, start)
+            z, steps = self._descend(problem, coordinates, start)
             objective = record(name, z, steps)
             if objective < lowest - SAME * abs(lowest) or not np.isfinite(lowest):
                 best, lowest = z, objective
@@ -265,21 +272,24 @@ class SmoothDescent:
             starts[f"random {number}"] = z
         return starts
 
-    def _descend(self, problem: SmoothProblem, start: Array) -> tuple[Array, int]:
+    def _descend(
+        self, problem: SmoothProblem, coordinates: _Coordinates, start: Array
+    ) -> tuple[Array, int]:
         """Run L-BFGS; the objective is scaled so that its first step is of a sensible length."""
         scale = 1.0 / (1.0 + float(problem.penalties.sum()))
 
-        def scaled(z: Array) -> tuple[float, Array]:
-            value, gradient = problem.value_and_gradient(z)
-            return scale * value, scale * gradient
+        def scaled(point: Array) -> tuple[float, Array]:
+            value, gradient = problem.value_and_gradient(coordinates.leave(point))
+            return scale * value, scale * coordinates.gradient(gradient)
 
         goal = 0.1 * self.tol * scale / np.sqrt(problem.size)
+        gain = LEAST_GAIN if coordinates.root is None else GAIN
         found = minimize(
-            scaled, start, jac=True, method="L-BFGS-B",
+            scaled, coordinates.enter(start), jac=True, method="L-BFGS-B",
             options={"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "gtol": goal,
-                     "ftol": 1e-14, "maxcor": MEMORY},
+                     "ftol": gain, "maxcor": MEMORY},
         )  # fmt: skip
-        return found.x, int(found.nit)
+        return coordinates.leave(found.x), int(found.nit)
 
     def _finish(self, problem: SmoothProblem, z: Array) -> tuple[Array, int, float]:
         """Take Newton steps until rounding stops them; return the smallest curvature too."""
@@ -301,6 +311,57 @@ class SmoothDescent:
             return z, steps, float("nan")
         least = scipy.linalg.eigvalsh(problem.hessian(z, system), subset_by_index=[0, 0])
         return z, steps, float(least[0])
+
+
+class _Coordinates:
+    """Coordinates u = R z with R' R the curvature of the objective where all losses begin.
+
+    Samples far longer than the others count less: their losses are likely to be where they are
+    flat, and in coordinates that are theirs L-BFGS ends in worse minima.
+
+    Parameters
+    ----------
+    problem : SmoothProblem
+        Whose variables z are.
+    """
+
+    def __init__(self, problem: SmoothProblem) -> None:
+        self.root: Array | None = None
+        if problem.size > NEWTON_SIDE:
+            return
+        bend = problem.loss.curvature(np.zeros_like(problem.penalties), problem.y)
+        system = CoupledSystem(problem.views, problem.scales, problem.fit_intercept)
+        own = problem.penalties * np.maximum(bend, 0.0) * _without_far_samples(problem)
+        H = system.matrix(own, [(0, 1, 2.0 * problem.coupling)])
+        places = np.arange(len(H))
+        H[places, places] += RIDGE * float(np.trace(H)) / len(H)
+        self.root = scipy.linalg.cholesky(H, overwrite_a=True)
+
+    def enter(self, z: Array) -> Array:
+        """Return the coordinates of variables."""
+        return z if self.root is None else self.root @ z
+
+    def leave(self, point: Array) -> Array:
+        """Return the variables at coordinates."""
+        return point if self.root is None else _solve_triangular(self.root, point, "N")
+
+    def gradient(self, gradient: Array) -> Array:
+        """Return a gradient in the coordinates."""
+        return gradient if self.root is None else _solve_triangular(self.root, gradient, "T")
+
+
+def _without_far_samples(problem: SmoothProblem) -> Array:
+    """Return factors that leave no sample longer than the mean, the harmonic one, in each view."""
+    squares = np.array([_squares(X) for X in problem.views]) + 1.0
+    shares = problem.penalties / problem.penalties.sum(axis=1, keepdims=True)
+    mean = 1.0 / np.sum(shares / squares, axis=1, keepdims=True)
+    factors: Array = np.minimum(1.0, mean / squares)
+    return factors
+
+
+def _solve_triangular(R: Array, rhs: Array, trans: str) -> Array:
+    solution: Array = scipy.linalg.solve_triangular(R, rhs, trans=trans, check_finite=False)
+    return solution
 
 
 def _newton_direction(H: Array, gradient: Array) -> Array:
