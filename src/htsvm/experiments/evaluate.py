@@ -24,7 +24,12 @@ WARM_UP = 1.0
 
 
 def evaluate(
-    task: Task, split: Split, penalties: Sequence[float], *, inner_folds: int = INNER_FOLDS
+    task: Task,
+    split: Split,
+    penalties: Sequence[float],
+    *,
+    tied: bool = False,
+    inner_folds: int = INNER_FOLDS,
 ) -> Iterator[Row]:
     """Yield the fits of a cell.
 
@@ -39,11 +44,13 @@ def evaluate(
         Its data.
     penalties : sequence of float
         The values of the grid.
+    tied : bool, default=False
+        Whether all penalties of a method take the same value.
     inner_folds : int, default=5
         Folds of the inner cross-validation.
     """
     method = get(task.method)
-    points = method.points(penalties, quick=task.quick)
+    points = method.points(penalties, tied=tied, quick=task.quick)
     seed = task.seed_of("method")
     found: Metrics = {}
     if task.protocol == NESTED:

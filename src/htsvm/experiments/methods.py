@@ -76,11 +76,19 @@ class Method:
         """Whether its class has a parameter of this name."""
         return name in signature(self.resolve()).parameters
 
-    def points(self, values: Sequence[float], *, quick: bool = False) -> list[Params]:
-        """Return the grid: every penalty takes all `values`; in the order of growing penalties."""
+    def points(
+        self, values: Sequence[float], *, tied: bool = False, quick: bool = False
+    ) -> list[Params]:
+        """Return the grid, in the order of growing penalties.
+
+        Every penalty takes all `values`; where they are `tied`, all take the same one.
+        """
         axes: dict[str, Sequence[Any]] = {name: sorted(values) for name in self.penalties}
         axes |= {name: shape[:1] if quick else shape for name, shape in self.shapes.items()}
-        return [dict(zip(axes, point, strict=True)) for point in product(*axes.values())]
+        grid = [dict(zip(axes, point, strict=True)) for point in product(*axes.values())]
+        if not tied:
+            return grid
+        return [point for point in grid if len({point[name] for name in self.penalties}) <= 1]
 
     def make(self, params: Params, *, seed: int, view_widths: Sequence[int] = ()) -> Any:
         """Return an unfitted model."""
