@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
-from htsvm.datasets import AddPCAView, ImageViews, Preparation, load, narrow
+from htsvm.datasets import ImageViews, Preparation, load, narrow
 
 
 def test_scaling_is_learned_on_training_data_only():
@@ -47,12 +46,6 @@ def test_second_view():
     np.testing.assert_allclose(view.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(np.cov(view.T)[0, 1], 0.0, atol=1e-12)
     np.testing.assert_allclose(preparation.transform(X), both)
-
-
-def test_pca_view_is_a_scikit_learn_transformer():
-    check_estimator(AddPCAView())
-    with pytest.raises(ValueError, match=r"variance must lie between 0 and 1, got 1\.5"):
-        AddPCAView(1.5).fit(np.eye(3))
 
 
 # The paper's second views; on all samples, Heart and Hepatitis have one or two fewer components

@@ -14,13 +14,12 @@ from htsvm.datasets._readers import narrow
 from htsvm.datasets.dataset import DataContentError, Dataset, Entry
 from htsvm.datasets.image_views import ImageViews
 from htsvm.datasets.noise import flip_labels
-from htsvm.datasets.preparation import AddPCAView, Preparation, range_scaler
+from htsvm.datasets.preparation import Preparation, range_scaler
 from htsvm.datasets.registry import describe, load, names
 from htsvm.datasets.synthetic import BAYES_ACCURACY, make_two_gaussians
 
 __all__ = [
     "BAYES_ACCURACY",
-    "AddPCAView",
     "DataContentError",
     "DataFileError",
     "Dataset",

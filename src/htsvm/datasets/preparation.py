@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from htsvm._typing import Array
+from htsvm.multiview.principal import PrincipalViews
 
 
 def range_scaler(X: Any) -> Any:
@@ -30,55 +29,6 @@ def range_scaler(X: Any) -> Any:
         data it leaves as they are.
     """
     return MaxAbsScaler() if sp.issparse(X) else MinMaxScaler((-1, 1))
-
-
-class AddPCAView(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Put the leading principal components beside the features, as a second view.
-
-    Parameters
-    ----------
-    variance : float, default=0.95
-        The share of the variance that the components keep.
-
-    Attributes
-    ----------
-    pca_ : PCA
-        The fitted components.
-    view_widths_ : tuple of int
-        The columns of the two views.
-    """
-
-    def __init__(self, variance: float = 0.95) -> None:
-        self.variance = variance
-
-    def fit(self, X: Any, y: Any = None) -> AddPCAView:
-        """Fit the components to training data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training data.
-        y : ignored
-            For the sake of pipelines.
-        """
-        X = validate_data(self, X, dtype=np.float64)
-        if not 0.0 < self.variance < 1.0:
-            raise ValueError(f"variance must lie between 0 and 1, got {self.variance!r}.")
-        self.pca_ = PCA(self.variance, svd_solver="full").fit(X)
-        self.view_widths_ = (X.shape[1], int(self.pca_.n_components_))
-        return self
-
-    def transform(self, X: Any) -> Array:
-        """Return the two views side by side.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.hstack([X, self.pca_.transform(X)])
 
 
 class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -136,10 +86,12 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 self.steps_.append(SimpleImputer(strategy="median"))
         self.steps_.append(range_scaler(X))
         if self.pca_view:
-            self.steps_.append(AddPCAView())
+            self.steps_.append(PrincipalViews())
         for step in self.steps_:
             X = step.fit_transform(X)
-        self.view_widths_ = self.steps_[-1].view_widths_ if self.pca_view else ()
+        self.view_widths_ = ()
+        if self.pca_view:
+            self.view_widths_ = tuple(v.stop - v.start for v in self.steps_[-1].views_.values())
         return X
 
     def transform(self, X: Any) -> Any:
