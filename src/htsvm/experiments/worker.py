@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from threadpoolctl import threadpool_limits
 
 from htsvm.experiments.catalogue import EXPERIMENTS
+from htsvm.experiments.methods import METHODS, Unavailable
 from htsvm.experiments.tasks import Row, Task
+
+for _method in METHODS.values():
+    with suppress(Unavailable):  # A cell of such a method says why.
+        _method.resolve()
 
 
 def run_cell(task: Task) -> Iterator[Row]:
