@@ -24,13 +24,13 @@ LABELS = {
 LEFT_OUT = ("hinge",)
 # A minute per fit, however few the rows.
 NOT_QUICK = ("boosting",)
-INNER_FOLDS = 3
+INNER_FOLDS = 2
 QUICK_ROWS = 600
 
 
 def penalties(quick: bool) -> list[float]:
     """Return the grid: the features are many and small, so small penalties matter."""
-    return [2.0**-6] if quick else [2.0**-8, 2.0**-6, 2.0**-4, 2.0**-2]
+    return [2.0**-6] if quick else [2.0**-8, 2.0**-5, 2.0**-2]
 
 
 def _labels(quick: bool) -> dict[str, str]:
@@ -61,7 +61,7 @@ def run(task: Task) -> Iterator[Row]:
     split = make_split(task)
     if task.quick:
         split = _first_rows(split, QUICK_ROWS)
-    return evaluate(task, split, penalties(task.quick), inner_folds=INNER_FOLDS)
+    return evaluate(task, split, penalties(task.quick), tied=True, inner_folds=INNER_FOLDS)
 
 
 def _first_rows(split: Split, rows: int) -> Split:
@@ -87,8 +87,8 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     words = (
         "20,000 training and 4,000 test images of CIFAR-10, ten classes, HOG and LBP features side "
         "by side (the multi-view model sees them as two views). Training labels as people gave "
-        "them; hyper-parameters chosen on these labels, test labels clean. There are no numbers "
-        "of the paper.",
+        "them; hyper-parameters (C among 1/256, 1/32, 1/4) chosen on these labels with "
+        f"{INNER_FOLDS} folds, test labels clean. There are no numbers of the paper.",
     )
     return [Words(words), *tables]
 
