@@ -23,6 +23,7 @@ from benchmarks import (  # noqa: E402
     multiview_accuracy,
     multiview_baselines,
     multiview_images,
+    multiview_multiclass,
     multiview_rivals,
     path,
     quality,
@@ -47,6 +48,7 @@ PARTS = {
     "multiview-images": multiview_images,
     "multiview-rivals": multiview_rivals,
     "multiclass": multiclass,
+    "multiview-multiclass": multiview_multiclass,
     "distributed": distributed,
     "quality": quality,
 }
