@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from benchmarks.bars import Bar, Row, at_most, every
@@ -24,6 +25,8 @@ WIDTHS = (216, 76, 64, 6, 240, 47)
 FOLDS = 3
 PENALTIES = (0.1, 0.3, 1.0)
 CAPS = (np.inf, 2.0, 1.0)
+# Roughly solved problems tell good parameters from bad ones as well; the last fit has the default.
+TUNING_TOL = 1e-2
 JOINT, OVR, COLUMNS = "MultiViewHTSVC, joint", "MultiViewHTSVC, ovr", "HTSVC, all columns"
 
 
@@ -56,14 +59,16 @@ def _row(
     began = time.process_time()
     model: Any
     if name == COLUMNS:
-        model = HTSVCCV(Cs=list(penalties), caps=list(caps), cv=FOLDS).fit(data.X, data.y)
+        model = HTSVCCV(Cs=list(penalties), caps=list(caps), cv=FOLDS, tol=TUNING_TOL)
+        model.fit(data.X, data.y)
         tuned = time.process_time()
-        model = model.as_htsvc().fit(data.X, data.y)
+        model = model.as_htsvc().set_params(tol=1e-3).fit(data.X, data.y)
     else:
         data = in_views(data)
         plain = MultiViewHTSVC(views=list(WIDTHS), multi_class="joint" if name == JOINT else "ovr")
         grid = {"C": list(penalties), "cap": list(caps)}
-        search = GridSearchCV(plain, grid, cv=FOLDS, refit=False).fit(data.X, data.y)
+        rough = clone(plain).set_params(tol=TUNING_TOL)
+        search = GridSearchCV(rough, grid, cv=FOLDS, refit=False).fit(data.X, data.y)
         tuned = time.process_time()
         model = plain.set_params(**search.best_params_).fit(data.X, data.y)
     row = {
@@ -160,8 +165,8 @@ def tables(rows: list[Row]) -> str:
         "Handwritten.mat: 2,000 digits in six views. 40 % of the rows held out, with clean labels; "
         f"C ({', '.join(f'{C:g}' for C in PENALTIES)}) and cap "
         f"({', '.join(f'{cap:g}' for cap in CAPS)}) by {FOLDS}-fold cross-validation on the "
-        "training labels as given. Columns are standardised and divided by the square root of "
-        "their number, for the views that of the view. No structure. View weights, where there is "
+        f"training labels as given (with tol = {TUNING_TOL:g}; the last fit has the default). Columns are standardised and divided by the square root of "
+        "their number, for several views that of the view. No structure. View weights, where there is "
         "one set per class, as the least and the greatest.\n\n"
         f"{markdown_table(accuracy)}\n\n{markdown_table(details)}"
     )
