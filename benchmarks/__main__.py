@@ -17,6 +17,7 @@ if __name__ == "__main__":
 from benchmarks import (  # noqa: E402
     baselines,
     distributed,
+    label_issues,
     memory,
     multiclass,
     multiview,
@@ -49,6 +50,7 @@ PARTS = {
     "multiview-rivals": multiview_rivals,
     "multiclass": multiclass,
     "multiview-multiclass": multiview_multiclass,
+    "label-issues": label_issues,
     "distributed": distributed,
     "quality": quality,
 }
