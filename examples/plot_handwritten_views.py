@@ -80,6 +80,7 @@ def main() -> None:
 def draw(model: MultiViewHTSVC, train: dict[str, np.ndarray], labels: np.ndarray) -> None:
     figure, axes = plt.subplots(1, 3, figsize=(16, 4.6), layout="constrained")
     plot_view_weights(model, axes[0])
+    axes[0].tick_params(axis="x", rotation=25)
     plot_objective(model, axes[1])
     plot_view_margins(model, train, labels, axes[2], views=(0, 5), problem=3)
     axes[2].set_title(f"digit {model.classes_[3]}")
