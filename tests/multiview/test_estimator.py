@@ -28,7 +28,7 @@ from htsvm.multiview import (
     stack_views,
     views_from_column_transformer,
 )
-from tests.multiview.data import three_classes, two_views
+from tests.multiview.data import noisy_classes, three_classes, two_views
 
 
 @parametrize_with_checks(
@@ -167,9 +167,10 @@ def test_three_classes_against_the_rest():
         assert np.all(np.diff(objective) <= 0.0)
 
 
+@pytest.mark.parametrize("samples", [two_views, noisy_classes])
 @pytest.mark.parametrize("eta", [0.0, 0.3])
-def test_a_sample_of_weight_k_is_k_samples(eta):
-    views, y = two_views(80)
+def test_a_sample_of_weight_k_is_k_samples(eta, samples):
+    views, y = samples(80)
     weight = np.random.default_rng(0).integers(0, 4, size=80)
     model = MultiViewHTSVC(structure=eta, tol=1e-7)
     weighted = clone(model).fit(views, y, sample_weight=weight)
@@ -178,9 +179,10 @@ def test_a_sample_of_weight_k_is_k_samples(eta):
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
 
 
-def test_class_weights_are_factors_of_the_sample_weights():
-    views, y = two_views()
-    by_class = MultiViewHTSVC(class_weight={0: 1.0, 1: 2.5}, tol=1e-6).fit(views, y)
+@pytest.mark.parametrize("samples", [two_views, noisy_classes])
+def test_class_weights_are_factors_of_the_sample_weights(samples):
+    views, y = samples()
+    by_class = MultiViewHTSVC(class_weight={1: 2.5}, tol=1e-6).fit(views, y)
     by_sample = MultiViewHTSVC(tol=1e-6).fit(views, y, sample_weight=np.where(y == 1, 2.5, 1.0))
     np.testing.assert_allclose(by_class.coef_, by_sample.coef_, atol=1e-6)
 

@@ -22,17 +22,8 @@ from htsvm.multiview.weights import project_to_simplex
 from htsvm.solvers import ADMM
 from htsvm.solvers.joint import JointNewton
 from htsvm.solvers.joint_problem import JointProblem
-from tests.multiview.data import three_classes, two_views
+from tests.multiview.data import noisy_classes, two_views
 from tests.oracles.joint import solve_crammer_singer, violations
-
-
-def noisy(m=90, seed=0, share=0.2, apart=0.5):
-    """Three classes that overlap, in two views, with some labels moved to the next class."""
-    views, y = three_classes(m, seed)
-    rng = np.random.default_rng(seed)
-    moved = rng.random(m) < share
-    shifted = [apart * X + (1.0 - apart) * rng.normal(size=X.shape) for X in views]
-    return shifted, np.where(moved, (y + 1) % 3, y)
 
 
 def sigmas(views, y):
@@ -59,7 +50,7 @@ def objective(views, y, theta, coefs, intercepts, *, C, alpha, eta, covariances,
 @pytest.mark.parametrize("eta", [0.0, 0.3])
 @pytest.mark.parametrize("weights", ["learned", "uniform", [0.3, 0.7]])
 def test_the_objective_is_the_one_stated(eta, weights):
-    views, y = noisy()
+    views, y = noisy_classes()
     model = MultiViewHTSVC(C=0.7, structure=eta, view_weights=weights).fit(views, y)
     expected = objective(
         views, y, model.view_weights_, model.view_coef_, model.view_intercept_, C=0.7,
@@ -73,7 +64,7 @@ def test_the_objective_is_the_one_stated(eta, weights):
 @pytest.mark.parametrize("eta", [0.0, 0.1])
 @pytest.mark.parametrize("alpha", [0.3, 10.0, "auto"])
 def test_the_objective_never_increases_and_all_is_stationary(seed, eta, alpha):
-    views, y = noisy(seed=seed)
+    views, y = noisy_classes(seed=seed)
     model = MultiViewHTSVC(C=2.0, structure=eta, weight_smoothness=alpha)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedViewWarning)
@@ -86,7 +77,7 @@ def test_the_objective_never_increases_and_all_is_stationary(seed, eta, alpha):
 
 @pytest.mark.parametrize("eta", [0.0, 0.4])
 def test_without_a_cap_the_classifiers_are_those_of_a_convex_program(eta):
-    views, y = noisy(60)
+    views, y = noisy_classes(60)
     theta, C = np.array([0.3, 0.7]), 0.5
     weight = np.random.default_rng(0).random(len(y))
     model = MultiViewHTSVC(
@@ -107,7 +98,7 @@ def test_without_a_cap_the_classifiers_are_those_of_a_convex_program(eta):
 
 @pytest.mark.parametrize("eta", [0.0, 0.3])
 def test_no_direction_leads_down(eta):
-    views, y = noisy(45)
+    views, y = noisy_classes(45)
     alpha = 60.0
     model = MultiViewHTSVC(structure=eta, weight_smoothness=alpha, tol=1e-8).fit(views, y)
     theta, coefs, intercepts = model.view_weights_, model.view_coef_, model.view_intercept_
@@ -130,7 +121,7 @@ def test_no_direction_leads_down(eta):
 
 
 def test_the_weights_are_the_best_for_the_classifiers():
-    views, y = noisy()
+    views, y = noisy_classes()
     eta, alpha = 0.2, 60.0
     model = MultiViewHTSVC(structure=eta, weight_smoothness=alpha, tol=1e-6).fit(views, y)
     covariances = sigmas(views, y)
@@ -208,14 +199,14 @@ def test_a_truncated_fit_of_two_classes_is_stationary_in_the_binary_problem():
 
 
 def test_one_view_is_htsvc():
-    (X, _), y = noisy()
+    (X, _), y = noisy_classes()
     np.testing.assert_array_equal(MultiViewHTSVC(2.0).fit(X, y).coef_, HTSVC(2.0).fit(X, y).coef_)
     both = MultiViewHTSVC(2.0, multi_class="ovr"), HTSVC(2.0, multi_class="ovr")
     np.testing.assert_array_equal(*(model.fit(X, y).coef_ for model in both))
 
 
 def test_equal_views_have_equal_weights_and_permuted_ones_permute():
-    views, y = noisy()
+    views, y = noisy_classes()
     equal = MultiViewHTSVC(structure=0.1).fit([views[0]] * 3, y)
     np.testing.assert_allclose(equal.view_weights_, np.full(3, 1.0 / 3.0), atol=1e-12)
     there = MultiViewHTSVC(structure=0.1, C=[1.0, 2.0], tol=1e-6).fit(views, y)
@@ -225,7 +216,7 @@ def test_equal_views_have_equal_weights_and_permuted_ones_permute():
 
 
 def test_wide_and_sparse_views_are_what_they_are():
-    views, y = noisy(60)
+    views, y = noisy_classes(60)
     rng = np.random.default_rng(0)
     basis = np.linalg.qr(rng.normal(size=(200, 5)))[0]
     for eta in (0.0, 0.2):
@@ -236,30 +227,11 @@ def test_wide_and_sparse_views_are_what_they_are():
         np.testing.assert_allclose(mixed.coef_, plain.coef_, atol=1e-5)
 
 
-@pytest.mark.parametrize("eta", [0.0, 0.3])
-def test_a_sample_of_weight_k_is_k_samples(eta):
-    views, y = noisy(80)
-    weight = np.random.default_rng(0).integers(0, 4, size=80)
-    model = MultiViewHTSVC(structure=eta, tol=1e-7)
-    weighted = clone(model).fit(views, y, sample_weight=weight)
-    repeated = clone(model).fit([np.repeat(X, weight, axis=0) for X in views], np.repeat(y, weight))
-    np.testing.assert_allclose(weighted.view_weights_, repeated.view_weights_, atol=1e-6)
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
-
-
-def test_class_weights_are_sample_weights():
-    views, y = noisy()
-    factors = {0: 1.0, 1: 2.5, 2: 0.5}
-    by_class = MultiViewHTSVC(class_weight=factors, tol=1e-6).fit(views, y)
-    by_sample = MultiViewHTSVC(tol=1e-6).fit(views, y, sample_weight=[factors[k] for k in y])
-    np.testing.assert_allclose(by_class.coef_, by_sample.coef_, atol=1e-6)
-
-
 # -------------------------------------------------------------------------- what a user sees
 
 
 def test_shapes_and_samples_counted_once():
-    views, y = noisy(150)
+    views, y = noisy_classes(150)
     labels = np.array(["ash", "birch", "oak"])[y]
     model = MultiViewHTSVC(structure=0.05, tol=1e-5).fit(views, labels)
     assert model.view_weights_.shape == (2,)
@@ -290,7 +262,7 @@ def test_shapes_and_samples_counted_once():
 
 
 def test_one_against_the_rest_is_still_there():
-    views, y = noisy(120)
+    views, y = noisy_classes(120)
     explicit = MultiViewHTSVC(multi_class="joint").fit(views, y)
     np.testing.assert_array_equal(explicit.coef_, MultiViewHTSVC().fit(views, y).coef_)
     ovr = MultiViewHTSVC(multi_class="ovr").fit(views, y)
@@ -301,7 +273,7 @@ def test_one_against_the_rest_is_still_there():
 
 
 def test_pickle_clone_and_grid_search():
-    views, y = noisy(120)
+    views, y = noisy_classes(120)
     X, widths = stack_views(views)
     model = MultiViewHTSVC(views=widths, structure=0.1).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
@@ -313,7 +285,7 @@ def test_pickle_clone_and_grid_search():
 
 
 def test_bad_values_are_named():
-    views, y = noisy(30)
+    views, y = noisy_classes(30)
     with pytest.raises(ValueError, match=r"multi_class.*among.*'joint'.*Got 'crammer' instead"):
         MultiViewHTSVC(multi_class="crammer").fit(views, y)
     with pytest.raises(ValueError, match=r"multi_class='joint' needs solver='newton'.*or .*'ovr'"):
@@ -325,7 +297,7 @@ def test_bad_values_are_named():
 
 
 def test_a_view_that_tells_nothing_is_left_out():
-    views, y = noisy(90)
+    views, y = noisy_classes(90)
     with pytest.warns(Warning, match="constant"):
         model = MultiViewHTSVC().fit([views[0], np.ones((90, 1))], y)
     np.testing.assert_array_equal(model.view_weights_, [1.0, 0.0])
