@@ -17,12 +17,14 @@ if __name__ == "__main__":
 from benchmarks import (  # noqa: E402
     baselines,
     distributed,
+    label_issues,
     memory,
     multiclass,
     multiview,
     multiview_accuracy,
     multiview_baselines,
     multiview_images,
+    multiview_multiclass,
     multiview_rivals,
     path,
     quality,
@@ -47,6 +49,8 @@ PARTS = {
     "multiview-images": multiview_images,
     "multiview-rivals": multiview_rivals,
     "multiclass": multiclass,
+    "multiview-multiclass": multiview_multiclass,
+    "label-issues": label_issues,
     "distributed": distributed,
     "quality": quality,
 }

@@ -72,18 +72,18 @@ def main() -> None:
     print(f"LinearSVC on all columns    {rival.score(stacked_test, truth):.3f}")
     for name in NAMES:
         alone = HTSVC(**SETTINGS).fit(train[name], labels).score(test[name], truth)
-        print(f"HTSVC on {name:19}{alone:.3f}   mean weight "
-              f"{model.view_weights_[:, NAMES.index(name)].mean():.3f}")  # fmt: skip
+        print(f"HTSVC on {name:19}{alone:.3f}   weight "
+              f"{model.view_weights_[NAMES.index(name)]:.3f}")  # fmt: skip
     draw(model, train, labels)
 
 
 def draw(model: MultiViewHTSVC, train: dict[str, np.ndarray], labels: np.ndarray) -> None:
     figure, axes = plt.subplots(1, 3, figsize=(16, 4.6), layout="constrained")
     plot_view_weights(model, axes[0])
-    plot_objective(model, axes[1], problem=3)
-    axes[1].set_title(f"digit {model.classes_[3]} against the rest")
+    axes[0].tick_params(axis="x", rotation=25)
+    plot_objective(model, axes[1])
     plot_view_margins(model, train, labels, axes[2], views=(0, 5), problem=3)
-    axes[2].set_title(f"digit {model.classes_[3]} against the rest")
+    axes[2].set_title(f"digit {model.classes_[3]}")
     figure.savefig("handwritten_views.png", dpi=110)
     print("wrote handwritten_views.png")
 

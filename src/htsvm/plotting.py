@@ -168,8 +168,8 @@ def plot_view_weights(estimator: Any, ax: Any = None) -> Any:
     Parameters
     ----------
     estimator : MultiViewHTSVC
-        A fitted estimator: its `view_weights_` are drawn, a bar per view. With more than two
-        classes there is a bar per class, divided among the views.
+        A fitted estimator: its `view_weights_` are drawn, a bar per view. Where each class was
+        fitted against the rest there is a bar per class, divided among the views.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -240,7 +240,8 @@ def plot_view_margins(
     views : pair of int, default=(0, 1)
         The positions of the two views.
     problem : int, default=0
-        Which binary problem of a multi-class fit: the number of the class against the rest.
+        The number of a class in a multi-class fit: its score against the rest is drawn, or where
+        all classes were fitted as one problem, its lead over the best of the other scores.
 
     Returns
     -------
@@ -255,9 +256,15 @@ def plot_view_margins(
     scores = np.asarray(estimator.view_decision_function(X, weighted=False))
     y, status, classes = np.asarray(y), estimator.sample_status_, list(estimator.classes_)
     positive, rest = classes[-1], f"class {classes[0]}"
+    what = "decision value of"
     if scores.ndim == 3:
-        scores, status = scores[:, :, problem], status[:, :, problem]
         positive, rest = classes[problem], "the rest"
+        own = scores[:, :, problem]
+        if status.ndim == 3:
+            scores, status = own, status[:, :, problem]
+        else:
+            scores = own - np.delete(scores, problem, axis=2).max(axis=2)
+            what = f"lead of class {positive} in"
     points = scores[:, [first, second]]
     ax = _axes(ax)
     for k, (side, name) in enumerate(((y != positive, rest), (y == positive, f"class {positive}"))):
@@ -269,8 +276,8 @@ def plot_view_margins(
         for margin in (-1.0, 1.0):
             line(margin, color=_ink(), lw=0.8, ls="dashed", alpha=0.6)
     ax.set(
-        xlabel=f"decision value of view {names[first]}",
-        ylabel=f"decision value of view {names[second]}",
+        xlabel=f"{what} view {names[first]}",
+        ylabel=f"{what} view {names[second]}",
     )
     ax.legend(loc="best", frameon=False)
     return ax

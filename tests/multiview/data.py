@@ -23,6 +23,15 @@ def three_classes(m=150, seed=0):
     return [rng.normal(size=(m, len(c[0]))) + c[y] for c in centres], y
 
 
+def noisy_classes(m=90, seed=0, share=0.2, apart=0.5):
+    """Three classes that overlap, in two views, with some labels moved to the next class."""
+    views, y = three_classes(m, seed)
+    rng = np.random.default_rng(seed)
+    moved = rng.random(m) < share
+    shifted = [apart * X + (1.0 - apart) * rng.normal(size=X.shape) for X in views]
+    return shifted, np.where(moved, (y + 1) % 3, y)
+
+
 def golden():
     """Return the two views of a fixed set of 30 samples, and its labels."""
     i = np.arange(1.0, 31.0)

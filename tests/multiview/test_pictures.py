@@ -31,7 +31,7 @@ def binary():
 @pytest.fixture(scope="module")
 def multiclass():
     views, y = three_classes()
-    return MultiViewHTSVC().fit(views, y), views, y
+    return MultiViewHTSVC(multi_class="ovr").fit(views, y), views, y
 
 
 def test_a_bar_per_view(axes, binary):
@@ -82,6 +82,19 @@ def test_a_class_against_the_rest(axes, multiclass):
     names = [text.get_text() for text in axes.get_legend().get_texts()]
     assert names[:2] == ["the rest", "class 1"]
     assert len(axes.collections[1].get_offsets()) == np.sum(y == 1)
+
+
+def test_the_lead_of_a_class_where_all_are_one_problem(axes):
+    views, y = three_classes()
+    model = MultiViewHTSVC().fit(views, y)
+    plot_view_margins(model, views, y, axes, problem=1)
+    scores = model.view_decision_function(views, weighted=False)
+    lead = scores[..., 1] - np.maximum(scores[..., 0], scores[..., 2])
+    drawn = np.asarray(axes.collections[1].get_offsets())
+    np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(lead[y == 1], axis=0))
+    assert axes.get_xlabel() == "lead of class 1 in view 0"
+    plot_objective(model, axes)
+    np.testing.assert_array_equal(axes.lines[-1].get_ydata(), model.history_["objective"])
 
 
 def test_what_cannot_be_drawn(axes, binary):

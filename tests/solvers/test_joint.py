@@ -242,6 +242,19 @@ def test_projection_is_the_nearest_point_of_the_simplex():
         assert not nearer.any()
 
 
+@pytest.mark.parametrize("k", [3, 5, 8])
+def test_projection_ends_where_all_but_one_are_tied(k):
+    for c in (0.1, 0.03 * 5.5 * 1.2):
+        for tied in (0.9 * 0.198, 0.9 * 1.32, 0.3 * 0.198):
+            U = np.full((1, k), tied)
+            U[0, -1] += c
+            out, counts = np.empty((1, k)), np.empty(1, dtype=np.intc)
+            joint_kernels.active.simplex_step(
+                np.zeros((1, k)), U, U, 0.0, np.ones(1), np.array([c]), out, counts
+            )
+            np.testing.assert_allclose(out[0], np.r_[np.zeros(k - 1), c], atol=1e-15)
+
+
 def test_every_round_is_reported_and_restarts_never_hurt():
     X, labels = data(11, noise=0.4)
     rows = []

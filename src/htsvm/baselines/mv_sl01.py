@@ -22,7 +22,7 @@ class ZeroOneDescent(BlockDescent):
     solver: ZeroOneSolver
 
     def _solve_view(self, v: int, weights: Array, before: Point | None, slack: float) -> Point:
-        problem = self._problem(v, weights)
+        problem: Any = self._problem(v, weights)
         if before is None:
             return self._point(v, problem, self.solver.solve(problem))
         after = self._point(v, problem, self.solver.refit(problem, before.result))

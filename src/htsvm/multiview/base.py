@@ -99,10 +99,13 @@ class BaseMultiViewSVC(BaseLinearSVC):
 
         Parameters
         ----------
-        coefs : list of ndarrays of shape (n_problems, n_columns)
-            For each view, its coefficients in each binary problem.
-        intercepts, weights : ndarrays of shape (n_problems, n_views)
-            Intercepts and view weights. A view of weight zero takes no part in the decision.
+        coefs : list of ndarrays of shape (n_scores, n_columns)
+            For each view, its coefficients in each score: one, or one per class.
+        intercepts : ndarray of shape (n_scores, n_views)
+            Intercepts.
+        weights : ndarray of shape (n_scores or 1, n_views)
+            View weights: those of each score, or the same for all. A view of weight zero takes no
+            part in the decision.
         """
         self.coef_ = np.zeros((len(intercepts), self.n_features_in_))
         for v, columns in enumerate(self.view_columns_):
@@ -111,7 +114,7 @@ class BaseMultiViewSVC(BaseLinearSVC):
         binary = len(intercepts) == 1
         self.view_coef_ = [coef[0] if binary else coef for coef in coefs]
         self.view_intercept_ = intercepts[0] if binary else intercepts
-        self.view_weights_ = weights[0] if binary else weights
+        self.view_weights_ = weights[0] if len(weights) == 1 else weights
 
     # ------------------------------------------------------------------------------- deciding
 
@@ -166,7 +169,7 @@ class BaseMultiViewSVC(BaseLinearSVC):
         problems = len(self.intercept_)
         scores = np.full((rows, len(views), problems), np.nan)
         intercepts = self.view_intercept_.reshape(problems, -1)
-        weights = self.view_weights_.reshape(problems, -1)
+        weights = np.atleast_2d(self.view_weights_)
         for v, view in enumerate(views):
             if view is None:
                 continue

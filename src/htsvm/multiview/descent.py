@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,18 +12,15 @@ from joblib import Parallel, delayed
 
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic
-from htsvm.losses import Hinge
-from htsvm.multiview.weights import balanced_smoothness, best_weights
-from htsvm.optimality import Certificate
-from htsvm.solvers import (
-    ADMM,
-    Newton,
-    Problem,
-    Solver,
-    SolverResult,
-    certify_result,
-    solve_certified,
+from htsvm.multiview.resolve import (
+    ViewCertificate,
+    ViewProblem,
+    for_warm_start,
+    majorised,
+    start_of,
 )
+from htsvm.multiview.weights import balanced_smoothness, best_weights
+from htsvm.solvers import ADMM, Problem, Solver, SolverResult, certify_result, solve_certified
 
 # The least weight that a view has in its own problem. A view of weight zero would otherwise have no
 # regularisation but that of its structure, and its classifier might not exist.
@@ -31,11 +28,6 @@ LEAST_WEIGHT = 1e-6
 
 # How often an alpha that is chosen here is doubled where a view loses its weight.
 MOST_DOUBLINGS = 4
-# The share of the tolerance for warm starts, which are nearly solutions already.
-WARM_SHARE = 0.1
-# The most convex problems in a row where a solver went up instead of down, and the share of the
-# solver's tolerance for them.
-MAJORISERS, MAJORISER_SHARE = 10, 0.01
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,7 @@ class Point:
     result : SolverResult
         The classifier.
     square : float
-        ``||w||²``.
+        ``||w||²``, summed over the classes of a joint problem; so is the next one.
     spread : ndarray of shape (n_views,)
         ``w' Sigma^(v,u) w`` for each u: its variance within the clusters of view u.
     loss : float
@@ -72,7 +64,7 @@ class Outcome:
     ----------
     points : list of Point
         The classifiers.
-    certificates : list of Certificate
+    certificates : list of Certificate or JointCertificate
         Their certificates, in the problems for the final weights.
     weights : ndarray of shape (n_views,)
         The view weights.
@@ -93,7 +85,7 @@ class Outcome:
     """
 
     points: list[Point]
-    certificates: list[Certificate]
+    certificates: list[ViewCertificate]
     weights: Array
     smoothness: float
     objective: float
@@ -104,7 +96,7 @@ class Outcome:
     history: dict[str, list[Any]]
 
     @property
-    def counting(self) -> list[tuple[SolverResult, Certificate]]:
+    def counting(self) -> list[tuple[SolverResult, ViewCertificate]]:
         """The classifiers of the views that take part in the decision, with certificates."""
         return [
             (point.result, certificate)
@@ -117,15 +109,16 @@ class Outcome:
 
 @dataclass
 class BlockDescent:
-    """Minimise the multi-view objective of one binary problem.
+    """Minimise the multi-view objective of one binary problem, or of one for all classes.
 
     Parameters
     ----------
-    problems : list of Problem
+    problems : sequence of Problem or of JointProblem
         The problem of each view; their regularisers are replaced.
     solver : Solver
-        Who solves them. With an `ADMM` without safeguards each round starts anew and its result is
-        taken as it is, which is Algorithm 2 of the paper; the objective may then increase.
+        Who solves them: a `JointNewton` for joint problems. With an `ADMM` without safeguards each
+        round starts anew and its result is taken as it is, which is Algorithm 2 of the paper; the
+        objective may then increase.
     structure : ndarray of shape (n_views,)
         The paper's eta of each view.
     covariances : list of lists of ndarrays, or None
@@ -148,7 +141,7 @@ class BlockDescent:
         Called after each round with its row of the history.
     """
 
-    problems: list[Problem]
+    problems: Sequence[ViewProblem]
     solver: Solver
     structure: Array
     covariances: list[list[Array]] | None
@@ -193,7 +186,7 @@ class BlockDescent:
         self.alpha = self.smoothness
         weights = self.active / self.active.sum() if self.learn else self.weights
         points, needed = kept, None
-        certificates: list[Certificate] = []
+        certificates: list[ViewCertificate] = []
         solved_for, gain = None, 0.0
         for number in range(1, self.max_rounds + 1):
             points = self._solve_views(weights, points, solved_for, gain)
@@ -280,7 +273,7 @@ class BlockDescent:
             return bool(np.array_equal(weights, before))
         return bool(max(weights[v], LEAST_WEIGHT) == max(before[v], LEAST_WEIGHT))
 
-    def _problem(self, v: int, weights: Array) -> Problem:
+    def _problem(self, v: int, weights: Array) -> ViewProblem:
         """Return the problem of a view for the given weights."""
         n = self.problems[v].n_features
         weight = max(float(weights[v]), LEAST_WEIGHT)
@@ -295,11 +288,11 @@ class BlockDescent:
         problem = self._problem(v, weights)
         if before is None or self.literal:
             return self._point(v, problem, self.solver.solve(problem))
-        solver = _for_warm_start(self.solver)
-        after = self._point(v, problem, solver.solve(problem, start=_start(before.result)))
+        solver = for_warm_start(self.solver)
+        after = self._point(v, problem, solver.solve(problem, start=start_of(before.result)))
         if self._is_lower(v, weights, after, before):
             return after
-        after = self._point(v, problem, _majorised(problem, solver, before.result))
+        after = self._point(v, problem, majorised(problem, solver, before.result))
         return after if self._is_lower(v, weights, after, before, slack) else before
 
     def _is_lower(
@@ -310,25 +303,27 @@ class BlockDescent:
         limit = before.value(weight, weights, structure) + slack
         return after.value(weight, weights, structure) <= limit
 
-    def _point(self, v: int, problem: Problem, result: SolverResult) -> Point:
+    def _point(self, v: int, problem: ViewProblem, result: SolverResult) -> Point:
         w = result.coef
         spread = np.zeros(len(self.problems))
         if self.covariances is not None and self.covariances[v]:
-            spread = np.array([float(w @ (sigma @ w)) for sigma in self.covariances[v]])
-        loss = result.objective - problem.regularizer.energy(w)
-        return Point(result, float(w @ w), spread, loss)
+            spread = np.array([float(np.vdot(w, w @ sigma)) for sigma in self.covariances[v]])
+        loss = result.objective - problem.energy(w)
+        return Point(result, float(np.vdot(w, w)), spread, loss)
 
     def _certified(
         self, weights: Array, points: list[Point]
-    ) -> tuple[list[Point], list[Certificate]]:
+    ) -> tuple[list[Point], list[ViewCertificate]]:
         """Certify the classifiers; leave points that turn out not to be minimisers."""
         points, certificates = list(points), []
         for v, point in enumerate(points):
             problem = self._problem(v, weights)
             certificate = certify_result(problem, point.result, self.solver.tol)
-            if certificate.escape_direction is not None and not self.literal:
-                solver = _for_warm_start(self.solver)
-                result, other = solve_certified(problem, solver, start=_start(point.result))
+            # Of a joint problem no second-order verdict is known.
+            escape = getattr(certificate, "escape_direction", None)
+            if escape is not None and isinstance(problem, Problem) and not self.literal:
+                solver = for_warm_start(self.solver)
+                result, other = solve_certified(problem, solver, start=start_of(point.result))
                 better = self._point(v, problem, result)
                 if self._is_lower(v, weights, better, point):
                     points[v], certificate = better, other
@@ -351,37 +346,3 @@ class BlockDescent:
             self.history.setdefault(name, []).append(value)
         if self.callback is not None:
             self.callback(row)
-
-
-def _start(result: SolverResult) -> tuple[Array, float, Array]:
-    return result.coef, result.intercept, result.multipliers
-
-
-def _for_warm_start(solver: Solver) -> Solver:
-    """Return the solver with a finer tolerance; restarts are for the first round."""
-    solver = replace(solver, tol=WARM_SHARE * solver.tol)
-    return replace(solver, n_restarts=0) if isinstance(solver, Newton) else solver
-
-
-def _majorised(problem: Problem, solver: Solver, result: SolverResult) -> SolverResult:
-    """Go down from a point without ever leaving its valley.
-
-    A solver takes larger steps than a warm start needs, and may end near another minimiser, above
-    its start. The hinge loss with weights that touches the loss at the present violations lies
-    above it; minimising one such convex problem after the other cannot increase the objective by
-    more than their tolerance.
-    """
-    solver = replace(solver, tol=MAJORISER_SHARE * solver.tol)
-    weights = np.empty(problem.n_samples)
-    q = problem.violations(result.coef, result.intercept)
-    objective = problem.objective(result.coef, q)
-    for _ in range(MAJORISERS):
-        problem.loss.slopes(q, problem.penalty, weights)
-        convex = replace(problem, loss=Hinge(), penalty=weights.copy())
-        result = solver.solve(convex, start=_start(result))
-        before = objective
-        q = problem.violations(result.coef, result.intercept)
-        objective = problem.objective(result.coef, q)
-        if before - objective <= solver.tol * abs(objective):
-            break
-    return replace(result, objective=objective)

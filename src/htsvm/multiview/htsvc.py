@@ -21,8 +21,9 @@ from htsvm.multiview.row_space import RowSpace, row_space
 from htsvm.multiview.structure import Structure, find_structure
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
-from htsvm.solvers import ADMM, Newton, Problem, Solver
-from htsvm.svm._problems import binary_problems, weigh_classes
+from htsvm.solvers import ADMM, Newton, Solver
+from htsvm.solvers.joint_problem import JointProblem
+from htsvm.svm._joint import AnyProblem, joint_solver
 from htsvm.svm.base import _joined_history, seed_of
 
 
@@ -42,6 +43,20 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     view v within the clusters of view u; the clusters are those of each class by Ward's method,
     their number by the L-method. The decision is :math:`\sum_v \theta_v (w_v^\top x_v + b_v)`.
     With one view and ``structure=0`` this is `HTSVC`.
+
+    More than two classes are one problem (`multi_class`), with one vector of view weights: in
+    view v the classifier is a matrix :math:`W_v` with a row :math:`w_{vj}` per class j, and
+
+    .. math::
+        \tfrac12 \sum_v \theta_v \|W_v\|^2 + \tfrac\alpha2 \|\theta\|^2
+        + \tfrac\eta2 \sum_v \sum_j w_{vj}^\top \Sigma_v w_{vj} + C \sum_v \sum_i \ell(h_{iv}),
+        \qquad h_{iv} = \max(0,\ 1 + \max_{j \ne y_i} f_{vj}(x_i) - f_{vy_i}(x_i)),
+
+    where :math:`f_{vj}(x) = w_{vj}^\top x_v + b_{vj}`; intercepts are not regularised. A view
+    truncates a sample once, not once per class. The decision is the class with the largest
+    :math:`\sum_v \theta_v f_{vj}`. For two classes this problem with C and :math:`\alpha` would be
+    half the binary one with 2C and :math:`2\alpha`, and the same :math:`\eta`: the best
+    :math:`W_v` is :math:`(-w_v/2, w_v/2)`.
 
     Parameters
     ----------
@@ -87,13 +102,16 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         Whether to fit intercepts, which are not regularised.
     class_weight : dict, "balanced" or None, default=None
         Factors of C per class.
+    multi_class : {"auto", "joint", "ovr"}, default="auto"
+        How to fit more than two classes: as one problem, or each class against the rest, balanced,
+        and with its own view weights. As for `HTSVC`; "auto" is "joint", but "ovr" with "admm".
     memory : None, str or joblib.Memory, default=None
         Where to keep clusters and covariances, so that other fits on the same samples (other
         parameters in a grid, for instance) find them there.
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round.
     n_jobs : int, optional
-        Threads over the views, or over the binary problems of a multi-class fit.
+        Threads over the views, or over the binary problems of a fit with "ovr".
     random_state : int, RandomState or None, default=None
         Drives the solver's sample of rows and restarts, and the summary that is clustered where
         there are many samples. None always takes the same seed.
@@ -104,7 +122,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     ----------
     view_names_ : list
         The keys of a dict of views; 0, 1, ... for a list.
-    view_weights_ : ndarray of shape (n_views,) or (n_classes, n_views)
+    view_weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with "ovr"
         The weights of the views. A view of weight zero takes no part in the decision.
     view_coef_ : list of ndarrays of shape (n_columns,) or (n_classes, n_columns)
         The weights of the columns of each view.
@@ -113,27 +131,30 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
         The decision as one linear function of all columns.
     weight_smoothness_ : ndarray of shape (n_problems,)
-        The alpha of each binary problem.
+        The alpha of each problem: one, or with "ovr" one per class; so for all that follows.
+    weight_residual_ : ndarray of shape (n_problems,)
+        How far the weights are from the best ones for the classifiers, in the largest component;
+        at most `tol` after a fit that converged, and 0 for weights that are not learned.
     cluster_labels_ : ndarray of shape (n_samples, n_views), or None
         The cluster of each sample in each view, numbered through the classes; -1 for samples of
         weight zero. None where `structure` is zero.
     n_clusters_ : list of int, or None
         How many clusters each view has.
-    certificate_ : list of Certificate, or list of lists
-        The certificate of each view, for the final weights; in a multi-class fit, a list of such
-        lists.
-    sample_status_ : ndarray of shape (n_samples, n_views) or (n_samples, n_views, n_classes)
-        What became of each sample in each view, as a `SampleStatus`.
+    certificate_ : list of Certificate or JointCertificate, or list of lists
+        The certificate of each view, for the final weights, computed apart from the solver; with
+        "ovr", a list of such lists.
+    sample_status_ : ndarray of shape (n_samples, n_views), or (n_samples, n_views, n_classes)
+        What became of each sample in each view, as a `SampleStatus`; with "ovr" per class.
     ignored_ : ndarray
-        Indices of the samples that were ignored by every view with a positive weight (in the
-        problem of their own class).
+        Indices of the samples that were ignored by every view with a positive weight (with "ovr",
+        in the problem of their own class).
     objective_ : ndarray of shape (n_problems,)
-        The objective of each binary problem. With one view it leaves out alpha/2, a constant.
+        The objective of each problem. With one view it leaves out alpha/2, a constant.
     history_ : dict of ndarrays
         One entry per round in each column: the objective, the view weights it was reached with,
         and more. With "newton" the objective never increases.
     n_iter_ : int
-        Rounds (the most over the binary problems).
+        Rounds (the most over the problems).
     classes_, n_features_in_, feature_names_in_
         As for `HTSVC`.
 
@@ -145,9 +166,8 @@ class MultiViewHTSVC(BaseMultiViewSVC):
 
     Notes
     -----
-    More than two classes are fitted one against the rest, balanced as in `HTSVC`, each with its own
-    view weights. The clusters are those of each class, not of the rest as a whole, so that all
-    binary problems share one structure.
+    The clusters are those of each class. With ``multi_class="ovr"`` they are not formed anew of the
+    rest as a whole, so that all binary problems share one structure.
 
     Ward's method compares all pairs. Where a class has more than 5000 distinct rows in a view, 500
     centres of mini-batch k-means are clustered in their place. Equal rows are clustered as one;
@@ -214,6 +234,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         max_rounds: int = 50,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        multi_class: str = "auto",
         memory: Any = None,
         n_restarts: int = 0,
         n_jobs: int | None = None,
@@ -233,6 +254,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self.max_rounds = max_rounds
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.multi_class = multi_class
         self.memory = memory
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
@@ -250,7 +272,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         """Fit views that have been validated."""
         strength = per_view("structure", self.structure, self.view_names_, zero=True)
         spaces, structure = self._prepared(views, codes, weights, strength)
-        problems = self._view_problems(spaces, len(classes), codes, weights, classes)
+        problems = self._view_problems(spaces, classes, codes, weights)
         several = len(problems) > 1
         descents = [
             self._descent(of_views, strength, structure, None if several else self.n_jobs)
@@ -292,19 +314,14 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         return spaces, structure
 
     def _view_problems(
-        self, spaces: list[RowSpace], n_classes: int, codes: Array, weights: Array | None,
-        classes: Array,
-    ) -> list[list[Problem]]:  # fmt: skip
-        """Return, for each binary problem, the problems of the views."""
-        factors = weigh_classes(self.class_weight, classes, codes, weights)
+        self, spaces: list[RowSpace], classes: Array, codes: Array, weights: Array | None
+    ) -> list[list[AnyProblem]]:
+        """Return, for each problem of the fit, the problems of the views."""
         penalties = per_view("C", self.C, self.view_names_)
         per_space = [
-            binary_problems(
-                space.coordinates, n_classes, codes, weights, factors,
-                C=float(C), loss=loss, fit_intercept=bool(self.fit_intercept),
-            )
+            self._problems(space.coordinates, classes, codes, weights, C=float(C), loss=loss)
             for space, C, loss in zip(spaces, penalties, self._losses(), strict=True)
-        ]  # fmt: skip
+        ]
         return [list(of_views) for of_views in zip(*per_space, strict=True)]
 
     def _losses(self) -> list[Loss]:
@@ -314,7 +331,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
 
     def _descent(
         self,
-        problems: list[Problem],
+        problems: list[AnyProblem],
         strength: Array,
         structure: Structure | None,
         n_jobs: int | None,
@@ -322,9 +339,10 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         fixed = fixed_weights(self.view_weights, self.view_names_)
         uniform = np.full(len(problems), 1.0 / len(problems))
         smoothness = self.weight_smoothness
+        joint = isinstance(problems[0], JointProblem)
         return self._block_descent(
             problems,
-            self._solver(),
+            joint_solver(self._solver()) if joint else self._solver(),
             strength,
             None if structure is None else structure.covariances,
             smoothness=None if smoothness == "auto" else float(smoothness),
@@ -344,9 +362,12 @@ class MultiViewHTSVC(BaseMultiViewSVC):
             np.vstack([space.lift(outcome.points[v].result.coef) for outcome in outcomes])
             for v, space in enumerate(spaces)
         ]
-        intercepts = np.array([[p.result.intercept for p in one.points] for one in outcomes])
+        intercepts = np.vstack(
+            [np.column_stack([p.result.intercept for p in one.points]) for one in outcomes]
+        )
         self._store_decision(coefs, intercepts, np.array([one.weights for one in outcomes]))
         self.weight_smoothness_ = np.array([one.smoothness for one in outcomes])
+        self.weight_residual_ = np.array([one.change for one in outcomes])
         self.objective_ = np.array([one.objective for one in outcomes])
         self.history_ = _joined_history(outcomes)
         self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)

@@ -39,9 +39,12 @@ class RowSpace:
     basis: tuple[Any, ...] = ()
 
     def lift(self, coef: Array) -> Array:
-        """Return coefficients of the columns from coefficients of the coordinates."""
+        """Return coefficients of the columns from coefficients of the coordinates.
+
+        Several classifiers are rows of `coef`.
+        """
         for factor in reversed(self.basis):
-            coef = factor @ coef
+            coef = coef @ factor.T
         return coef
 
 

@@ -16,7 +16,7 @@ ESCAPES = 3
 
 
 class Solver(Protocol):
-    """A dataclass of options that turns a Problem into a SolverResult."""
+    """A dataclass of options that turns a problem (of its kind) into a SolverResult."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -24,7 +24,7 @@ class Solver(Protocol):
     def tol(self) -> float:
         """The residual that the solver aims at."""
 
-    def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
+    def solve(self, problem: Any, *, start: Any = None) -> SolverResult:
         """Return a stationary point of `problem`."""
 
 
@@ -71,8 +71,8 @@ def solve_certified(
     return result, replace(certificate, convex_objective=result.convex_objective)
 
 
-def certify_result(problem: Problem, result: SolverResult, tol: float) -> Certificate:
-    """Return the certificate of a solver's result."""
+def certify_result(problem: Any, result: SolverResult, tol: float) -> Any:
+    """Return the certificate of a solver's result, of the kind that goes with its problem."""
     before = problem.operator.passes
     certificate = problem.certify(result.coef, result.intercept, result.multipliers, tol)
     result.passes += problem.operator.passes - before

@@ -10,6 +10,7 @@ from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, joint_kernels
 from htsvm.linalg.products import pull, scores
 from htsvm.losses import Loss
+from htsvm.optimality.joint import JointCertificate, certify_joint
 
 # A warm start (W, b, B); where B is None, a solver makes its own guess.
 JointStart = tuple[Array, Array, Array | None]
@@ -126,6 +127,15 @@ class JointProblem:
         np.negative(alpha, out=alpha)
         alpha[rows, self.labels] = total
         return alpha
+
+    def certify(self, W: Array, b: Array, B: Array, tol: float) -> JointCertificate:
+        """Certify the point (W, b, B)."""
+        uniform = bool(np.all(self.penalty == self.C))
+        return certify_joint(
+            self.operator, self.labels, W, b, B,
+            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
+            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
+        )  # fmt: skip
 
     def trivial(self) -> tuple[float, Array]:
         """Return the objective and the intercepts of the best constant classifier, W = 0.

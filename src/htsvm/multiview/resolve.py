@@ -1,0 +1,68 @@
+"""Solve the problem of a view again, from a solution for other view weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.losses import Hinge
+from htsvm.optimality import Certificate
+from htsvm.optimality.joint import JointCertificate
+from htsvm.solvers import Newton, Problem, Solver, SolverResult
+from htsvm.solvers.joint import JointNewton
+from htsvm.solvers.joint_problem import JointProblem
+
+# A view's problem: of two classes, or of all classes at once.
+ViewProblem = Problem | JointProblem
+ViewCertificate = Certificate | JointCertificate
+
+# The share of the tolerance for warm starts, which are nearly solutions already.
+WARM_SHARE = 0.1
+# The most convex problems in a row where a solver went up instead of down, and the share of the
+# solver's tolerance for them.
+MAJORISERS, MAJORISER_SHARE = 10, 0.01
+
+
+def start_of(result: SolverResult) -> tuple[Array, Any, Array]:
+    """Return a result as a start."""
+    return result.coef, result.intercept, result.multipliers
+
+
+def for_warm_start(solver: Solver) -> Solver:
+    """Return the solver with a finer tolerance; restarts are for the first round."""
+    solver = replace(solver, tol=WARM_SHARE * solver.tol)
+    return replace(solver, n_restarts=0) if isinstance(solver, (Newton, JointNewton)) else solver
+
+
+def majorised(problem: ViewProblem, solver: Solver, result: SolverResult) -> SolverResult:
+    """Go down from a point without ever leaving its valley.
+
+    A solver takes larger steps than a warm start needs, and may end near another minimiser, above
+    its start. The hinge loss with weights that touches the loss at the present violations lies
+    above it; minimising one such convex problem after the other cannot increase the objective by
+    more than their tolerance.
+    """
+    solver = replace(solver, tol=MAJORISER_SHARE * solver.tol)
+    weights = np.empty(problem.n_samples)
+    q = _violations(problem, result)
+    objective = problem.objective(result.coef, q)
+    for _ in range(MAJORISERS):
+        problem.loss.slopes(q, problem.penalty, weights)
+        convex = replace(problem, loss=Hinge(), penalty=weights.copy())
+        result = solver.solve(convex, start=start_of(result))
+        before = objective
+        q = _violations(problem, result)
+        objective = problem.objective(result.coef, q)
+        if before - objective <= solver.tol * abs(objective):
+            break
+    return replace(result, objective=objective)
+
+
+def _violations(problem: ViewProblem, result: SolverResult) -> Array:
+    """Return the margin violation of each sample."""
+    if isinstance(problem, JointProblem):
+        return problem.violations(problem.levels(result.coef, result.intercept))
+    return problem.violations(result.coef, result.intercept)

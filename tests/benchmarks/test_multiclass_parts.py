@@ -1,0 +1,102 @@
+"""The benchmarks of wrong labels, and of several classes in several views, on small data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.multiclass_data import NOISES, Noisy, digits, with_noise
+from benchmarks.plan import Plan
+from benchmarks.report import csv_text, read_csv
+from benchmarks.sets import MissingData
+from sklearn.metrics import roc_auc_score
+
+from benchmarks import label_issues, multiview_multiclass
+from htsvm import HTSVC
+
+
+@pytest.fixture
+def some_digits(monkeypatch):
+    """Leave a few hundred digits, and a few parameters to choose from."""
+    full = digits(*NOISES[1])
+    rows = slice(0, 300)
+    some = Noisy(
+        full.name, full.noise, full.X[rows], full.y[rows], full.y_true[rows], full.X_test,
+        full.y_test,
+    )  # fmt: skip
+    monkeypatch.setattr(label_issues, "digits", lambda *noise: some)
+    monkeypatch.setattr(label_issues, "CAPS", (np.inf, 1.0))
+    return some
+
+
+def test_wrong_labels_from_scores_to_tables_and_curves(some_digits, tmp_path):
+    rows = label_issues.run(Plan([], quick=True))
+    by_method = {row["method"]: row for row in rows}
+    ours = by_method[label_issues.JOINT]
+    wrong = some_digits.y != some_digits.y_true
+    model = HTSVC().fit(some_digits.X, some_digits.y)
+    score = model.margin_violation(some_digits.X, some_digits.y)
+    assert ours["roc"] == pytest.approx(roc_auc_score(wrong, score))
+    assert (ours["named"], ours["named_wrong"]) == (
+        len(model.ignored_), wrong[model.ignored_].sum(),
+    )  # fmt: skip
+    # The stored curve has the area, but for its few places.
+    curve = np.array(ours["roc_curve"].split(), dtype=float)
+    assert np.trapezoid(curve, label_issues.PLACES) == pytest.approx(ours["roc"], abs=0.02)
+    chosen = by_method[label_issues.CHOSEN]
+    assert 0.0 < chosen["choice_seconds"] < chosen["seconds"]
+    path = tmp_path / "label-issues.csv"
+    path.write_text(csv_text(rows))
+    stored = read_csv(path)
+    assert label_issues.tables(stored) == label_issues.tables(rows)
+    for row in stored:
+        row["set"] = label_issues.DRAWN[0]
+    label_issues.draw(stored, tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
+
+
+def test_wrong_labels_without_cleanlab_are_not_compared(some_digits, monkeypatch):
+    def missing(data):
+        raise ImportError
+
+    monkeypatch.setattr(label_issues, "_cleanlab", missing)
+    rows = label_issues.run(Plan([], quick=True))
+    assert len(rows) == 3
+    assert [bar.met for bar in label_issues.bars(rows)] == [None] * 4
+
+
+def test_a_lost_comparison_is_lost():
+    def row(method, roc, seconds):
+        return {"set": "toy", "method": method, "roc": roc, "seconds": seconds}
+
+    rows = [
+        row(label_issues.JOINT, 0.8, 1.0), row(label_issues.CHOSEN, 0.95, 0.1),
+        row(label_issues.CLEANLAB, 0.9, 2.0),
+    ]  # fmt: skip
+    assert [bar.met for bar in label_issues.bars(rows)] == [False, False, True, True]
+
+
+def test_several_classes_in_several_views(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 3
+    X = rng.normal(size=(240, 7)) + 2.0 * rng.normal(size=(3, 7))[y]
+    toy = Noisy("toy", "20 %", X[:120], with_noise(y[:120], 0.2, "any"), y[:120], X[120:], y[120:])
+    monkeypatch.setattr(multiview_multiclass, "WIDTHS", (4, 3))
+    monkeypatch.setattr(multiview_multiclass, "handwritten", lambda *noise: toy)
+    scaled = multiview_multiclass.in_views(toy)
+    np.testing.assert_allclose(scaled.X[:, :4], X[:120, :4] * np.sqrt(7 / 4))
+    rows = multiview_multiclass.run(Plan([], quick=True))
+    methods = (multiview_multiclass.JOINT, multiview_multiclass.OVR, multiview_multiclass.COLUMNS)
+    assert tuple(row["method"] for row in rows) == methods
+    assert all(row["certified"] for row in rows)
+    assert all(row["accuracy"] > 60.0 for row in rows)
+    assert "-" in rows[1]["weights"]
+    assert "-" not in rows[0]["weights"]
+    bars = multiview_multiclass.bars(rows)
+    assert bars[0].met == (rows[0]["accuracy"] >= rows[1]["accuracy"])
+    assert "| 20 % |" in multiview_multiclass.tables(rows)
+
+    def missing(*noise):
+        raise MissingData("no file")
+
+    monkeypatch.setattr(multiview_multiclass, "handwritten", missing)
+    assert multiview_multiclass.run(Plan([], quick=True)) == []
