@@ -14,6 +14,7 @@ from htsvm._typing import Array
 from htsvm.linalg import joint_kernels
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss, require
+from htsvm.solvers.joint_least_squares import SAYS_NOTHING, least_squares_start, says_nothing
 from htsvm.solvers.joint_problem import JointProblem, JointStart
 from htsvm.solvers.joint_round import JointIterate, JointRounds, natural_residual
 from htsvm.solvers.joint_sweeps import JointSweeps, prefers_sweeps
@@ -48,7 +49,8 @@ class JointNewton:
     takes a few Newton steps on it, or on large data a few sweeps of coordinate descent in its dual,
     before it updates multipliers and weights. As in the binary solver the truncation comes step by
     step: the convex problem first, then the loss stretched to 8, 4, ... times its cap, then the
-    loss itself.
+    loss itself. Where the convex problem finds nothing better than equal scores for all classes,
+    a least squares fit takes its place.
 
     Parameters
     ----------
@@ -149,6 +151,9 @@ class _Run:
             return self._result(self._descend())
         W, b, B = start
         self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
+        objective = self.problem.objective(self.it.W, self.it.q)
+        if says_nothing(self.problem, objective) and self._go_to_least_squares():
+            return self._result(self._last_stage())
         self._weigh(self.problem.loss)
         self._set_multipliers(B)
         return self._result(self._last_stage())
@@ -179,6 +184,20 @@ class _Run:
         self.it.b = b - b.mean() if self.problem.fit_intercept else np.zeros_like(b)
         self.it.U = self.problem.levels(self.it.W, self.it.b)
         self.it.q = self.problem.violations(self.it.U)
+
+    def _jump_to(self, W: Array, b: Array) -> None:
+        """Go to (W, b) without multipliers, and begin there as at any start."""
+        self._start_at(W, b)
+        self._weigh(self.problem.loss)
+        self._set_multipliers(None)
+        self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY, math.inf
+
+    def _go_to_least_squares(self) -> bool:
+        """Go to the least squares start; False if it promises nothing."""
+        point = least_squares_start(self.problem)
+        if point is not None:
+            self._jump_to(*point)
+        return point is not None
 
     def _set_multipliers(self, B: Array | None) -> None:
         """Take the multipliers from pulls B, or guess that they sit at the highest levels."""
@@ -211,6 +230,8 @@ class _Run:
         if not self._convex_stage(ROUGH):
             return False
         self.convex_objective = self.problem.objective(self.it.W, self.it.q)
+        if says_nothing(self.problem, self.convex_objective) and self._go_to_least_squares():
+            return self._last_stage() and self._back_to_best()
         return self._truncate(gently=True) and self._back_to_best()
 
     def _convex_stage(self, goal: float) -> bool:
@@ -220,10 +241,12 @@ class _Run:
         previous = math.inf
         while not self._out_of_rounds():
             lag = self._round(None, goal)
-            # Residuals are relative: far out they are small, though the point is bad.
+            # Residuals are relative: far out they are small, though the point is bad. Where equal
+            # scores are best, there is no need to come closer to them than this.
             bound = self.problem.energy(self.it.W)
             bound += float(self.it.weights @ np.maximum(self.it.q, 0.0))
-            if self.residual <= goal and bound <= float(self.it.weights.sum()):
+            equal = float(self.it.weights.sum())
+            if self.residual <= goal and bound <= (1.0 + SAYS_NOTHING) * equal:
                 return True
             previous = self._adapt_penalty(lag, previous, goal)
         return False
@@ -269,10 +292,7 @@ class _Run:
         last = self.history["objective"][-1]
         if last <= (1.0 + WORTH_RETURNING) * objective and not last > self.convex_objective:
             return True
-        self._start_at(W, b)
-        self._weigh(self.problem.loss)
-        self._set_multipliers(None)
-        self.reach, self.xi = math.inf, FIRST_PENALTY
+        self._jump_to(W, b)
         return self._careful_stage()
 
     def _careful_stage(self) -> bool:

@@ -97,7 +97,10 @@ class JointProblem:
 
         The violation is the largest of a row less the entry of its own class.
         """
-        U = scores(self.operator, W, b)
+        return self.raised(scores(self.operator, W, b))
+
+    def raised(self, U: Array) -> Array:
+        """Add one to the scores U of every class but the sample's own, in place."""
         U += 1.0
         U[np.arange(len(U)), self.labels] -= 1.0
         return U

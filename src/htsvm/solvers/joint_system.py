@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
@@ -47,7 +49,9 @@ class JointSystem:
     ) -> tuple[Array, Array]:
         """Return (dW, db); `part` holds the rows to which alpha and counts belong."""
         undecided = np.flatnonzero(counts > 1)
-        self.rows = part.operator.take(undecided)
+        everywhere = len(undecided) == part.n_samples
+        self.rows = copy.copy(part.operator) if everywhere else part.operator.take(undecided)
+        self.rows.passes = 0.0
         self.mask = np.ascontiguousarray(alpha[undecided] > 0.0).view(np.uint8)
         self.counts = np.ascontiguousarray(counts[undecided])
         self.sigma = xi * part.penalty[undecided]
