@@ -6,14 +6,14 @@ the same things; see `log` in `blocks.py`.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, as_operator, kernels
-from htsvm.losses import Loss
+from htsvm.losses import Hinge, Loss
 from htsvm.optimality import SampleStatus
 from htsvm.optimality._inputs import Point
 from htsvm.optimality._summary import Summary, summarise
@@ -30,6 +30,21 @@ ON_MARGIN = 1e-9
 SCALARS = 7
 
 
+@dataclass(frozen=True, eq=False)
+class MajorisedTask(BinaryTask):
+    """The weighted hinge problem that touches the problem of the task `base` at (w, b)."""
+
+    base: BinaryTask
+    w: Array
+    b: float
+
+    @classmethod
+    def of(cls, base: BinaryTask, w: Array, b: float) -> MajorisedTask:
+        """Return the task that touches `base` at (w, b)."""
+        known = {f.name: getattr(base, f.name) for f in fields(BinaryTask)}
+        return cls(**(known | {"loss": Hinge()}), base=base, w=w, b=b)
+
+
 @dataclass(eq=False)
 class Data:
     """A block of validated data: rows, codes of the classes, weights of the samples."""
@@ -41,6 +56,8 @@ class Data:
 
     def problem(self, task: BinaryTask) -> Problem:
         """Return the binary problem on these rows."""
+        if isinstance(task, MajorisedTask):
+            return self.problem(task.base).majorised(task.w, task.b)[0]
         return binary_problem(as_operator(self.X), self.codes, self.weights, task)
 
     def __sizeof__(self) -> int:
@@ -291,6 +308,10 @@ class Block(LocalRows):
         lost = (status == SampleStatus.IGNORED)[counts]
         return np.array([np.sum(~positive), np.sum(positive),
                          np.sum(lost & ~positive), np.sum(lost & positive)])  # fmt: skip
+
+    def loss_at(self, w: Array, b: float) -> float:
+        """Return the total of the loss at a point."""
+        return self.given.loss.total(self.given.violations(w, b), self.given.penalty)
 
     def largest_change(self, dw: Array, db: float) -> float:
         """Return the largest change of a violation along a direction, in size."""

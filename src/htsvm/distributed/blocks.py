@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import shutil
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from dask import delayed
 
 from htsvm._typing import Array
 from htsvm.distributed import slots
+from htsvm.distributed.block import MajorisedTask
 from htsvm.distributed.cluster import Cluster, groups
 from htsvm.distributed.slots import Call, Partial, Slot, Step
 from htsvm.svm._problems import BinaryTask
@@ -53,14 +54,14 @@ class Source:
         self,
         cluster: Cluster,
         raw: Sequence[Any],
+        data: Sequence[Any],
         offsets: Array,
         n_features: int,
         stored: int,
         square_sum: float,
         streamed: bool,
     ) -> None:
-        self.cluster, self.raw, self.offsets = cluster, list(raw), offsets
-        self.data = self.raw if streamed else cluster.persist(self.raw)
+        self.cluster, self.raw, self.data, self.offsets = cluster, list(raw), list(data), offsets
         self.shape = (int(offsets[-1]), n_features)
         self.stored, self.square_sum, self.streamed = stored, square_sum, streamed
 
@@ -70,19 +71,30 @@ class Source:
         self.cluster.close()
 
 
+@dataclass
+class Traffic:
+    """Passes over the network, and the bytes that they moved."""
+
+    passes: int = 0
+    bytes: float = 0.0
+
+    def columns(self) -> dict[str, float]:
+        """Return them as columns of a history."""
+        return {"network_passes": self.passes, "network_bytes": self.bytes}
+
+
 class Blocks:
     """The blocks of one binary problem, the log that makes them again, and what went over the wire.
 
     `log` leads to the state at the beginning of the present round; `tail` from there to now.
     """
 
-    def __init__(self, source: Source, task: BinaryTask) -> None:
+    def __init__(self, source: Source, task: BinaryTask, traffic: Traffic | None = None) -> None:
         self.source, self.task = source, task
+        self.traffic = traffic or Traffic()
         self.version = 0
         self.log: list[tuple[str, tuple[Any, ...], list[Any] | None]] = []
         self.tail: list[Step] = []
-        self.passes = 0
-        self.bytes = 0.0
         self.copied = False
         self._slots: list[Any] = []
         self._folder = ""
@@ -90,6 +102,10 @@ class Blocks:
     def with_penalty(self, C: float) -> Blocks:
         """Return blocks of the same data for a problem with all penalties times `C`."""
         return Blocks(self.source, replace(self.task, C=C * self.task.C))
+
+    def majorised(self, w: Array, b: float) -> Blocks:
+        """Return blocks of the same data for the weighted hinge problem that touches at (w, b)."""
+        return Blocks(self.source, MajorisedTask.of(self.task, w, b), self.traffic)
 
     def close(self) -> None:
         """Let go of everything on the workers and on disk."""
@@ -151,8 +167,8 @@ class Blocks:
             if self.source.streamed
             else self._held(calls, how, indices)
         )
-        self.passes += 1
-        self.bytes += partial.nbytes + sum(one.nbytes for one in calls[:1]) * len(calls)
+        self.traffic.passes += 1
+        self.traffic.bytes += partial.nbytes + sum(one.nbytes for one in calls[:1]) * len(calls)
         return partial
 
     def _call_of(self, call: Call, each: list[Any] | None, k: int, replay: bool) -> Call:
@@ -197,7 +213,7 @@ class Blocks:
             )
             for k, state, call in zip(indices, states, calls, strict=True)
         ]
-        partial: Partial = cluster.compute(tree(parts, how))[0]
+        partial: Partial = cluster.compute(tree(parts, partial_of(how)))[0]
         return partial
 
     def _reads(self, name: str) -> bool:
@@ -232,10 +248,10 @@ def partial_of(how: str) -> Any:
     return functools.partial(slots.combine, how=how)
 
 
-def tree(parts: list[Any], how: str) -> Any:
+def tree(parts: list[Any], combine: Callable[[list[Any]], Any]) -> Any:
     """Return the delayed reduction of delayed answers, a few at a time."""
     while True:
-        parts = [delayed(slots.combine, pure=False)(some, how) for some in groups(parts)]
+        parts = [delayed(combine, pure=False)(some) for some in groups(parts)]
         if len(parts) == 1:
             return parts[0]
 

@@ -24,12 +24,12 @@ Fitted = tuple[SolverResult, Certificate]
 
 
 def problems_of(
-    dataset: Dataset, class_weight: Any, *, C: float, loss: Any, fit_intercept: bool
+    dataset: Dataset, class_weight: Any, *, C: float, loss: Any, fit_intercept: bool, view: int = 0
 ) -> list[BlockProblem]:
-    """Return the binary problems of a fit: one for two classes, else one per class."""
+    """Return the binary problems of a view: one for two classes, else one per class."""
     factors = class_factors(class_weight, dataset.classes, dataset.mass)
     tasks = binary_tasks(dataset.mass, factors, C=C, loss=loss, fit_intercept=fit_intercept)
-    return [BlockProblem.of(Blocks(dataset.source, task)) for task in tasks]
+    return [BlockProblem.of(Blocks(dataset.sources[view], task)) for task in tasks]
 
 
 def check_multi_class(multi_class: str, n_classes: int) -> None:
@@ -58,13 +58,19 @@ def path_problems(
     return dataset.classes, problems_of(dataset, class_weight, **options)
 
 
-def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit `estimator` on Dask collections."""
-    solver = estimator._solver()
+def check_newton(estimator: Any) -> Solver:
+    """Return the solver of an estimator; complain if it goes through the rows one by one."""
+    solver: Solver = estimator._solver()
     if not isinstance(solver, Newton):
         raise ValueError(
             f"solver={estimator.solver!r} does not work on Dask collections; use solver='newton'."
         )
+    return solver
+
+
+def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit `estimator` on Dask collections."""
+    solver = check_newton(estimator)
     remember_columns(estimator, X)
     dataset = open_dataset(X, y, sample_weight)
     try:
@@ -88,7 +94,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         estimator._warn_unconverged(fitted)
         estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done]), 5)
     finally:
-        dataset.source.close()
+        dataset.close()
 
 
 def _solve(problem: BlockProblem, solver: Solver, start: Any) -> tuple[Any, Certificate, Array]:
@@ -155,13 +161,14 @@ def _store_status(
     blocks = [delayed(status_of, pure=True)(data, common) for data in source.raw]
     own = [delayed(own_status, pure=True)(*pair) for pair in zip(blocks, source.raw, strict=True)]
     sizes = [int(size) for size in np.diff(source.offsets)]
-    status = _joined(blocks, [(size, len(fitted)) for size in sizes])
+    status = joined(blocks, [(size, len(fitted)) for size in sizes])
     estimator.sample_status_ = status if len(fitted) > 1 else status[:, 0]
-    ignored = _joined(own, [(size,) for size in sizes]) == SampleStatus.IGNORED
+    ignored = joined(own, [(size,) for size in sizes]) == SampleStatus.IGNORED
     estimator.ignored_ = array.flatnonzero(ignored)
 
 
-def _joined(blocks: list[Any], shapes: list[tuple[int, ...]]) -> Any:
+def joined(blocks: list[Any], shapes: list[tuple[int, ...]]) -> Any:
+    """Return a Dask array of delayed blocks of small whole numbers or truth values."""
     parts = zip(blocks, shapes, strict=True)
     return array.concatenate(
         [array.from_delayed(block, shape, dtype=np.int8) for block, shape in parts]
@@ -199,12 +206,7 @@ def remember_columns(estimator: Any, X: Any, *, reset: bool = True) -> None:
 def decision_function(estimator: Any, X: Any) -> Any:
     """Return the signed scores as a Dask array."""
     remember_columns(estimator, X, reset=False)
-    rows = lazy_rows(X)
-    if rows.shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {rows.shape[1]} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
+    rows = lazy_rows(X, estimator)
     local = _without_data(estimator)
     if len(estimator.coef_) == 1:
         return rows.map_blocks(
@@ -244,20 +246,16 @@ def _like(values: Any, model: Any, name: str) -> Any:
         values = array.concatenate(parts, allow_unknown_chunksizes=True)
     if not hasattr(values, "chunks"):
         values = array.from_array(np.asarray(values))
-    unknown = [np.isnan(one.chunks[0]).any() for one in (values, model)]
-    if not any(unknown):
-        if sum(values.chunks[0]) != sum(model.chunks[0]):
-            raise ValueError(
-                f"{name} has {sum(values.chunks[0])} entries, X has {sum(model.chunks[0])} rows."
-            )
-        return values.rechunk(model.chunks)
-    if all(unknown) and values.numblocks == model.numblocks:
+    unknown = [one for one in (values, model) if np.isnan(one.chunks[0]).any()]
+    if len(unknown) == 2 and values.numblocks == model.numblocks:
         return values
-    return values.rechunk((tuple(model.map_blocks(_length).compute()),))
-
-
-def _length(block: Array) -> Array:
-    return np.array([len(block)])
+    for one in unknown:
+        one.compute_chunk_sizes()
+    if sum(values.chunks[0]) != sum(model.chunks[0]):
+        raise ValueError(
+            f"{name} has {sum(values.chunks[0])} entries, X has {sum(model.chunks[0])} rows."
+        )
+    return values.rechunk(model.chunks)
 
 
 def _without_data(estimator: Any) -> dict[str, Any]:

@@ -131,6 +131,18 @@ class BlockProblem(Problem):
         """Return the problem with all penalties times `C`."""
         return BlockProblem.of(self.blocks.with_penalty(C))
 
+    def majorised(self, w: Array, b: float) -> tuple[Problem, float]:
+        """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
+        objective = self.regularizer.energy(w) + float(self.blocks.ask("loss_at", w, b))
+        self.operator.passes += 1.0
+        convex = BlockProblem.of(self.blocks.majorised(w, b))
+        return replace(convex, regularizer=self.regularizer), objective
+
+    def traffic(self) -> dict[str, float]:
+        """Return the passes over the network so far, and the bytes they moved."""
+        columns: dict[str, float] = self.blocks.traffic.columns()
+        return columns
+
     def release(self) -> None:
         """Let go of what is on the workers."""
         self.blocks.close()

@@ -39,7 +39,7 @@ class BlockRows:
 
     def traffic(self) -> dict[str, float]:
         """Return the passes over the network so far, and the bytes they moved."""
-        return {"network_passes": self.blocks.passes, "network_bytes": self.blocks.bytes}
+        return self.blocks.traffic.columns()
 
     # -------------------------------------------------------------------------- where to be
 

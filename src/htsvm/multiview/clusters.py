@@ -53,7 +53,9 @@ class Clusters:
     def of(self, X: Any) -> Array:
         """Return the cluster of each row of X."""
         if self.centres is None:
-            return self.labels[np.searchsorted(self.keys, row_keys(X))]
+            assert self.keys is not None
+            labels: Array = self.labels[np.searchsorted(self.keys, row_keys(X))]
+            return labels
         halves = 0.5 * np.square(self.centres).sum(axis=1)
         nearest = np.empty(X.shape[0], dtype=np.intp)
         for low in range(0, X.shape[0], ROWS_AT_ONCE):
@@ -147,7 +149,8 @@ def _scrambled(x: Array) -> Array:
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         x = x ^ (x >> np.uint64(33))
         x = x * np.uint64(factor)
-    return x ^ (x >> np.uint64(33))
+    scrambled: Array = x ^ (x >> np.uint64(33))
+    return scrambled
 
 
 def number_of_clusters(heights: Array, *, refine: bool = True) -> int:

@@ -12,7 +12,6 @@ from joblib import Parallel, delayed
 
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic
-from htsvm.losses import Hinge
 from htsvm.multiview.weights import balanced_smoothness, best_weights
 from htsvm.optimality import Certificate
 from htsvm.solvers import (
@@ -335,12 +334,18 @@ class BlockDescent:
             certificates.append(certificate)
         return points, certificates
 
+    def _traffic(self) -> dict[str, float]:
+        """Return the sums of what went over a network for all views."""
+        views = [problem.traffic() for problem in self.problems]
+        return {name: sum(view[name] for view in views) for name in views[0]}
+
     def _record(self, number: int, weights: Array, points: list[Point], change: float) -> None:
         row = {
             "iteration": number,
             "objective": self._objective(weights, points),
             "change": change,
             "newton_iterations": sum(point.result.n_iter for point in points),
+            **self._traffic(),
             "seconds": time.perf_counter() - self.began,
             **{
                 f"weight_{name}": float(weight)
@@ -372,16 +377,14 @@ def _majorised(problem: Problem, solver: Solver, result: SolverResult) -> Solver
     more than their tolerance.
     """
     solver = replace(solver, tol=MAJORISER_SHARE * solver.tol)
-    weights = np.empty(problem.n_samples)
-    q = problem.violations(result.coef, result.intercept)
-    objective = problem.objective(result.coef, q)
+    convex, objective = problem.majorised(result.coef, result.intercept)
     for _ in range(MAJORISERS):
-        problem.loss.slopes(q, problem.penalty, weights)
-        convex = replace(problem, loss=Hinge(), penalty=weights.copy())
-        result = solver.solve(convex, start=_start(result))
+        try:
+            result = solver.solve(convex, start=_start(result))
+        finally:
+            convex.release()
         before = objective
-        q = problem.violations(result.coef, result.intercept)
-        objective = problem.objective(result.coef, q)
+        convex, objective = problem.majorised(result.coef, result.intercept)
         if before - objective <= solver.tol * abs(objective):
             break
     return replace(result, objective=objective)

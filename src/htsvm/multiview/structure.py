@@ -138,7 +138,8 @@ def scatter(X: Any, labels: Array, weights: Array, mass: Array, means: Array) ->
         scaled = X.multiply(np.sqrt(shares)[:, None]).tocsr()
         here, sums = cluster_sums(X, labels, shares, len(mass))
         mixed = (sums - 0.5 * here[:, None] * means).T @ means
-        return (scaled.T @ scaled).toarray() - (mixed + mixed.T)
+        spread: Array = (scaled.T @ scaled).toarray() - (mixed + mixed.T)
+        return spread
     total = np.zeros((n, n))
     size = max(1, BLOCK_VALUES // n)
     for low in range(0, len(rows), size):

@@ -338,17 +338,30 @@ def split_views(X: Any, columns: Sequence[Array]) -> list[Any]:
     list of C-ordered ndarrays and CSR matrices
         A view of a sparse X that would be smaller as a dense array comes out as one.
     """
-    return [_take(X, of_view) for of_view in columns]
+    return [_split_off(X, of_view) for of_view in columns]
 
 
-def _take(X: Any, columns: Array) -> Any:
+def _split_off(X: Any, columns: Array) -> Any:
+    part = take_columns(X, columns)
+    if sp.issparse(part) and better_dense(part.nnz, part.shape, part.dtype.itemsize, X.shape[1]):
+        return part.toarray()
+    return part
+
+
+def take_columns(X: Any, columns: Array) -> Any:
+    """Return some columns of X as a C-ordered array or CSR matrix; X itself where it is all."""
     whole = len(columns) == X.shape[1] and np.array_equal(columns, np.arange(X.shape[1]))
     part = X if whole else X[:, _contiguous(columns)]
-    if not sp.issparse(part):
-        return np.ascontiguousarray(part)
-    size = part.dtype.itemsize
-    dense_is_smaller = part.nnz * (size + INDEX_BYTES) >= part.shape[0] * part.shape[1] * size
-    return part.toarray() if dense_is_smaller and not whole else part.tocsr()
+    return part.tocsr() if sp.issparse(part) else np.ascontiguousarray(part)
+
+
+def better_dense(stored: int, shape: tuple[int, int], size: int, n_columns: int) -> bool:
+    """Return whether a view of a sparse matrix with `n_columns` is smaller as a dense array.
+
+    `stored` values of `size` bytes are not zero. What is all of a sparse matrix stays sparse.
+    """
+    entries = shape[0] * shape[1] * size
+    return shape[1] < n_columns and stored * (size + INDEX_BYTES) >= entries
 
 
 def _contiguous(columns: Array) -> Any:
