@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from htsvm.optimality.joint import JointCertificate, certify_joint
+from htsvm.optimality.joint import JointCertificate
 from htsvm.solvers.joint import JointNewton
 from htsvm.solvers.joint_problem import JointProblem, JointStart
 from htsvm.solvers.problem import SolverResult
@@ -34,20 +32,7 @@ def solve_joint(
         Its certificate.
     """
     result = solver.solve(problem, start=start)
-    uniform = bool(np.all(problem.penalty == problem.C))
     before = problem.operator.passes
-    certificate = certify_joint(
-        problem.operator,
-        problem.labels,
-        result.coef,
-        result.intercept,
-        result.multipliers,
-        C=problem.C,
-        loss=problem.loss,
-        sample_weight=None if uniform else problem.penalty / problem.C,
-        regularizer=problem.regularizer,
-        fit_intercept=problem.fit_intercept,
-        tol=solver.tol,
-    )
+    certificate = problem.certify(result.coef, result.intercept, result.multipliers, solver.tol)
     result.passes += problem.operator.passes - before
     return result, replace(certificate, convex_objective=result.convex_objective)

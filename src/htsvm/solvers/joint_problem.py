@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, joint_kernels
 from htsvm.linalg.products import pull, scores
 from htsvm.losses import Loss
+from htsvm.optimality.joint import JointCertificate, certify_joint
 
 # A warm start (W, b, B); where B is None, a solver makes its own guess.
 JointStart = tuple[Array, Array, Array | None]
@@ -56,6 +59,9 @@ class JointProblem:
     C: float = 1.0
     fit_intercept: bool = True
 
+    # What makes the row state of the solver, where rows are not in this process.
+    rows: ClassVar[Callable[..., Any] | None] = None
+
     @property
     def n_samples(self) -> int:
         """The number of rows."""
@@ -81,6 +87,15 @@ class JointProblem:
 
     def release(self) -> None:
         """Let go of what a fit keeps in other places: nothing."""
+
+    def certify(self, W: Array, b: Array, B: Any, tol: float) -> JointCertificate:
+        """Certify the point (W, b, B)."""
+        uniform = bool(np.all(self.penalty == self.C))
+        return certify_joint(
+            self.operator, self.labels, W, b, B,
+            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
+            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
+        )  # fmt: skip
 
     def smooth(self, W: Array) -> Array:
         """Return the gradient of the regulariser: R applied to each row of W."""
