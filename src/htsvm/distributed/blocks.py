@@ -14,10 +14,9 @@ from dask import delayed
 
 from htsvm._typing import Array
 from htsvm.distributed import slots
-from htsvm.distributed.block import MajorisedTask
+from htsvm.distributed.block import MajorisedTask, Task
 from htsvm.distributed.cluster import Cluster, groups
 from htsvm.distributed.slots import Call, Partial, Slot, Step
-from htsvm.svm._problems import BinaryTask
 
 # How often blocks may be lost within one pass.
 MOST_LOSSES = 20
@@ -27,6 +26,8 @@ WITHOUT_DATA = frozenset(
     {
         "count_relevant", "largest_penalty", "largest_violation", "line_terms", "loss_total",
         "penalties", "restore_penalties", "sampled_violations", "set_ramp", "support", "weigh",
+        "accept", "class_penalties", "close", "look", "majoriser", "residual", "rows_that_count",
+        "set_pulls", "trial", "weigh_convex",
     }
 )  # fmt: skip
 
@@ -89,7 +90,7 @@ class Blocks:
     `log` leads to the state at the beginning of the present round; `tail` from there to now.
     """
 
-    def __init__(self, source: Source, task: BinaryTask, traffic: Traffic | None = None) -> None:
+    def __init__(self, source: Source, task: Task, traffic: Traffic | None = None) -> None:
         self.source, self.task = source, task
         self.traffic = traffic or Traffic()
         self.version = 0
@@ -105,7 +106,8 @@ class Blocks:
 
     def majorised(self, w: Array, b: float) -> Blocks:
         """Return blocks of the same data for the weighted hinge problem that touches at (w, b)."""
-        return Blocks(self.source, MajorisedTask.of(self.task, w, b), self.traffic)
+        task: Any = self.task
+        return Blocks(self.source, MajorisedTask.of(task, w, b), self.traffic)
 
     def close(self) -> None:
         """Let go of everything on the workers and on disk."""
@@ -232,6 +234,22 @@ class Blocks:
         """Return the sorted `rows` by block, counted from its first row."""
         parts = zip(self.slices(rows), self.source.offsets[:-1], strict=True)
         return [rows[part] - offset for part, offset in parts]
+
+    def cut(self, rows: Array, values: Array) -> list[tuple[Array, Array]]:
+        """Return the sorted `rows` by block, counted from its first row, and their values."""
+        parts = zip(self.local(rows), self.slices(rows), strict=True)
+        return [(local, values[part]) for local, part in parts]
+
+    def states_of(self, rng: np.random.Generator) -> list[Any]:
+        """Return the state of a generator before each block draws numbers for its rows, and draw.
+
+        A worker draws those of a block itself; they are those that a local fit would draw.
+        """
+        states = []
+        for rows in np.diff(self.source.offsets):
+            states.append(rng.bit_generator.state)
+            rng.exponential(size=rows)
+        return states
 
     @functools.cached_property
     def largest_penalty(self) -> float:

@@ -12,6 +12,7 @@ from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BlockRows
 from htsvm.linalg import Operator, Quadratic, as_operator
+from htsvm.losses import Loss
 from htsvm.optimality import Certificate
 from htsvm.optimality._inputs import Point
 from htsvm.optimality.certificate import conclude
@@ -43,9 +44,12 @@ class Multipliers:
 
     def by_block(self, blocks: Blocks) -> list[tuple[Array, Array]]:
         """Return rows of each block, counted from its first, and their multipliers."""
-        parts = blocks.slices(self.rows)
-        local = blocks.local(self.rows)
-        return [(rows, self.values[part]) for rows, part in zip(local, parts, strict=True)]
+        return blocks.cut(self.rows, self.values)
+
+    def table(self) -> Array:
+        """Return the coefficients of the rows in the classifier."""
+        table: Array = -self.values[None] * self.y
+        return table
 
 
 class BlockOperator(Operator):
@@ -87,6 +91,15 @@ class BlockOperator(Operator):
         raise NotImplementedError("a block operator has no kernel matrix")
 
 
+def check_loss(loss: Loss) -> None:
+    """Complain of losses that blocks cannot weigh."""
+    if loss.tilt != 0.0 or math.isinf(loss.weak_convexity):
+        raise ValueError(
+            f"{loss!r} does not work on Dask collections: only losses that never fall and "
+            "whose slope does not jump down do; use HybridTruncated or Hinge."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class BlockProblem(Problem):
     """A problem whose rows, labels and penalties are on the workers; `y` and `penalty` are empty.
@@ -105,11 +118,7 @@ class BlockProblem(Problem):
     def of(cls, blocks: Blocks) -> BlockProblem:
         """Return the problem of some blocks."""
         task = blocks.task
-        if task.loss.tilt != 0.0 or math.isinf(task.loss.weak_convexity):
-            raise ValueError(
-                f"{task.loss!r} does not work on Dask collections: only losses that never fall and "
-                "whose slope does not jump down do; use HybridTruncated or Hinge."
-            )
+        check_loss(task.loss)
         return cls(
             operator=BlockOperator(blocks),
             y=np.zeros(0, dtype=np.int8),

@@ -12,7 +12,6 @@ from htsvm._typing import Array
 from htsvm.distributed.block import Data
 from htsvm.distributed.blocks import tree
 from htsvm.distributed.estimate import (
-    check_multi_class,
     check_newton,
     joined,
     problems_of,
@@ -52,7 +51,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     problems: list[list[BlockProblem]] = []
     try:
         estimator._check_mass(dataset.classes, dataset.mass)
-        check_multi_class(getattr(estimator, "multi_class", "ovr"), len(dataset.classes))
+        _check_multi_class(getattr(estimator, "multi_class", "ovr"), len(dataset.classes))
         estimator.n_features_in_ = int(X.shape[1])
         structure = _structure(estimator, dataset, strength)
         problems = _problems(estimator, dataset)
@@ -74,6 +73,16 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
             for problem in of_views:
                 problem.release()
         dataset.close()
+
+
+def _check_multi_class(multi_class: str, n_classes: int) -> None:
+    """Complain if more than two classes are to be one problem; "auto" means one per class here."""
+    if multi_class == "joint" and n_classes > 2:
+        raise ValueError(
+            "multi_class='joint' does not work with several views on Dask collections; use "
+            "multi_class='ovr' for one binary problem per class, or pass X.compute() if it fits "
+            "into memory."
+        )
 
 
 def _structure(estimator: Any, dataset: Dataset, strength: Array) -> BlockStructure | None:

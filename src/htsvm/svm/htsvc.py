@@ -57,7 +57,7 @@ class HTSVC(BaseLinearSVC):
         How to fit more than two classes. "joint" solves one problem for all; it needs the "newton"
         solver. "ovr" fits each class against the rest, with balanced weights, because a
         bounded loss finds it cheap to give up the smaller side. "auto" is "joint", but "ovr" with
-        the "admm" solver and on Dask data. Two classes are one binary problem in any case.
+        the "admm" solver. Two classes are one binary problem in any case.
     warm_start : bool, default=False
         Whether to start from the last solution.
     n_restarts : int, default=0
