@@ -78,6 +78,7 @@ def test_killed_workers_change_nothing(client, data):
     assert_same_fit(model, HTSVC().fit(X, y))
 
 
+@pytest.mark.slow
 def test_three_classes_and_killed_workers(client, data):
     X, _ = data
     y = (3.0 * (X[:, 0] > 0.0) + X[:, 1] > 1.0).astype(int) + (X[:, 2] > 1.0)

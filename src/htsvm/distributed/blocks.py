@@ -15,7 +15,7 @@ from dask import delayed
 from htsvm._typing import Array
 from htsvm.distributed import slots
 from htsvm.distributed.block import MajorisedTask, Task
-from htsvm.distributed.cluster import Cluster, groups
+from htsvm.distributed.cluster import Cluster, Held, groups
 from htsvm.distributed.slots import Call, Partial, Slot, Step
 
 # How often blocks may be lost within one pass.
@@ -97,7 +97,7 @@ class Blocks:
         self.log: list[tuple[str, tuple[Any, ...], list[Any] | None]] = []
         self.tail: list[Step] = []
         self.copied = False
-        self._slots: list[Any] = []
+        self._slots: Held | None = None
         self._folder = ""
 
     def with_penalty(self, C: float) -> Blocks:
@@ -111,7 +111,7 @@ class Blocks:
 
     def close(self) -> None:
         """Let go of everything on the workers and on disk."""
-        self._slots = []
+        self._slots = None
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = ""
@@ -184,7 +184,7 @@ class Blocks:
     def _held(self, calls: list[Call], how: str, indices: Sequence[int]) -> Partial:
         """Send calls to blocks in memory."""
         cluster = self.source.cluster
-        if not self._slots:
+        if self._slots is None:
             task = delayed(self.task, traverse=False)
             self._slots = cluster.hold(
                 [
@@ -192,8 +192,9 @@ class Blocks:
                     for index, data in enumerate(self.source.data)
                 ]
             )
-        held = [self._slots[k] for k in indices]
-        partial: Partial = cluster.reduce(held, calls, slots.answer, partial_of(how))
+        partial: Partial = cluster.reduce_held(
+            self._slots, indices, calls, slots.answer, partial_of(how)
+        )
         return partial
 
     def _streamed(self, calls: list[Call], how: str, indices: Sequence[int]) -> Partial:

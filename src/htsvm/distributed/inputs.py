@@ -17,7 +17,7 @@ from htsvm.distributed.block import Data
 from htsvm.distributed.blocks import Source
 from htsvm.distributed.cluster import Cluster
 from htsvm.linalg import as_operator
-from htsvm.multiview.views import better_dense, take_columns
+from htsvm.linalg.columns import better_dense, take_columns
 
 
 @dataclass(eq=False)
