@@ -1,5 +1,7 @@
 """Data that several of these tests share."""
 
+from itertools import pairwise
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -23,6 +25,23 @@ def cut(sizes, m):
     while sum(chunks) < m:
         chunks.append(min(sizes[len(chunks) % len(sizes)], m - sum(chunks)))
     return tuple(chunks)
+
+
+def as_dask(X, y, sizes=(170, 40, 333)):
+    import dask
+    import dask.array as da
+
+    chunks = cut(sizes, X.shape[0])
+    if not sp.issparse(X):
+        return da.from_array(X, chunks=(chunks, -1)), da.from_array(y, chunks=(chunks,))
+    edges = np.concatenate([[0], np.cumsum(chunks)])
+    blocks = [
+        da.from_delayed(
+            dask.delayed(X[low:high]), (high - low, X.shape[1]), meta=sp.csr_matrix((0, 0))
+        )
+        for low, high in pairwise(edges)
+    ]
+    return da.concatenate(blocks), da.from_array(y, chunks=(chunks,))
 
 
 def assert_same_fit(blocks, local, tol=1e-8):

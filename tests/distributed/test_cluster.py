@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from htsvm import HTSVC
+from htsvm import HTSVC, MultiViewHTSVC
 from htsvm.distributed import WorkersLostError
 from htsvm.solvers import Newton
 from tests.distributed.data import assert_same_fit, noisy
@@ -76,6 +76,28 @@ def test_killed_workers_change_nothing(client, data):
     model = HTSVC(solver=solver).fit(*lazy(X, y))
     assert len(killed) == 2
     assert_same_fit(model, HTSVC().fit(X, y))
+
+
+@pytest.mark.slow
+def test_three_classes_and_killed_workers(client, data):
+    X, _ = data
+    y = (3.0 * (X[:, 0] > 0.0) + X[:, 1] > 1.0).astype(int) + (X[:, 2] > 1.0)
+    client.wait_for_workers(2, timeout=30)
+    solver, killed = killing(client, at=(4,))
+    model, local = HTSVC(solver=solver).fit(*lazy(X, y)), HTSVC().fit(X, y)
+    assert len(killed) == 1
+    np.testing.assert_allclose(model.objective_, local.objective_, rtol=1e-8)
+    np.testing.assert_array_equal(model.support_, local.support_)
+
+
+def test_views(client, data):
+    X, y = data
+    options = {"views": [2, 3], "structure": 0.01, "cap": np.inf}
+    client.wait_for_workers(1, timeout=30)
+    model = MultiViewHTSVC(**options).fit(*lazy(X, y, 1_500))
+    local = MultiViewHTSVC(**options).fit(X, y)
+    np.testing.assert_allclose(model.objective_, local.objective_, rtol=1e-8)
+    np.testing.assert_allclose(model.view_weights_, local.view_weights_, rtol=1e-8)
 
 
 @pytest.mark.slow

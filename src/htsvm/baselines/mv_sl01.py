@@ -9,7 +9,7 @@ from htsvm.losses import Loss, ZeroOne
 from htsvm.multiview.descent import BlockDescent, Point
 from htsvm.multiview.htsvc import MultiViewHTSVC
 from htsvm.solvers import Solver, ZeroOneSolver
-from htsvm.svm.base import seed_of
+from htsvm.svm.base import BaseLinearSVC, seed_of
 
 
 class ZeroOneDescent(BlockDescent):
@@ -110,6 +110,8 @@ class MvSL01SVM(MultiViewHTSVC):
     }
     _cap_name: ClassVar[str | None] = None
     _block_descent: ClassVar[type[BlockDescent]] = ZeroOneDescent
+    # Its solver is for data in memory.
+    _fitter_on_dask = BaseLinearSVC._fitter_on_dask
 
     def __init__(
         self,

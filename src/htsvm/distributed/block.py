@@ -19,15 +19,54 @@ from htsvm.optimality._inputs import Point
 from htsvm.optimality._summary import Summary, summarise
 from htsvm.optimality.second_order import CriticalSamples
 from htsvm.solvers import Problem
+from htsvm.solvers.joint_problem import JointProblem
 from htsvm.solvers.newton_rows import LocalRows, set_ramp
 from htsvm.solvers.newton_state import violated
 from htsvm.solvers.newton_system import Gram
+from htsvm.svm._joint import joint_problem
 from htsvm.svm._problems import BinaryTask, binary_problem
 
 # A violation of at most this size counts as zero in a certificate.
 ON_MARGIN = 1e-9
 # Numbers between pull and Gram matrix in the sums of `differentiate`.
 SCALARS = 7
+
+
+@dataclass(frozen=True, eq=False)
+class JointTask:
+    """What makes a multi-class problem of rows, class codes and sample weights.
+
+    Attributes
+    ----------
+    n_classes : int
+        The number of classes.
+    factors : ndarray
+        Factors of the weights per class.
+    C, loss, fit_intercept
+        As in `JointProblem`.
+    """
+
+    n_classes: int
+    factors: Array
+    C: float
+    loss: Loss
+    fit_intercept: bool
+
+
+Stated = BinaryTask | JointTask
+
+
+@dataclass(frozen=True, eq=False)
+class MajorisedTask:
+    """The weighted hinge problem that touches the problem of the task `base` at (w, b)."""
+
+    base: Stated
+    w: Array
+    b: Any
+
+
+# Problems that blocks can be made for.
+Task = Stated | MajorisedTask
 
 
 @dataclass(eq=False)
@@ -39,8 +78,15 @@ class Data:
     weights: Array | None
     offset: int
 
-    def problem(self, task: BinaryTask) -> Problem:
-        """Return the binary problem on these rows."""
+    def problem(self, task: Task) -> Problem | JointProblem:
+        """Return the problem on these rows."""
+        if isinstance(task, MajorisedTask):
+            return self.problem(task.base).majorised(task.w, task.b)[0]
+        if isinstance(task, JointTask):
+            return joint_problem(
+                self.X, task.n_classes, self.codes, self.weights, task.factors,
+                C=task.C, loss=task.loss, fit_intercept=task.fit_intercept,
+            )  # fmt: skip
         return binary_problem(as_operator(self.X), self.codes, self.weights, task)
 
     def __sizeof__(self) -> int:
@@ -68,6 +114,11 @@ class Part:
         self.s, self.delta = np.zeros(m), np.zeros(m)
         self.active = np.zeros(m, dtype=np.uint8)
 
+    @property
+    def copied(self) -> bool:
+        """Whether these are copies of some rows of the block."""
+        return self.rows is not None
+
     def attach(self, operator: Any) -> None:
         """Set the rows themselves."""
         self.problem = replace(self.problem, operator=operator)
@@ -75,7 +126,43 @@ class Part:
             self.gram.operator = operator
 
 
-class Block(LocalRows):
+class HeldRows:
+    """The rows of a block and those of its round, apart from the state that goes to disk."""
+
+    problem: Any
+    given: Any
+    part: Any
+
+    def attach(self, operator: Any) -> None:
+        """Set the rows themselves; None before the state goes to disk without them."""
+        if self.part is not None and not self.part.copied:
+            self.part.attach(operator)
+        self.problem = replace(self.problem, operator=operator)
+        self.given = replace(self.given, operator=operator)
+
+    @property
+    def works_on_copy(self) -> bool:
+        """Whether a round is under way that looks at a copy of some rows."""
+        return self.part is not None and self.part.copied
+
+    def copied_rows(self) -> Any:
+        """Return the operator on that copy; None if there is none."""
+        return self.part.problem.operator if self.works_on_copy else None
+
+    def attach_copy(self, operator: Any) -> None:
+        """Set the operator on that copy."""
+        if self.works_on_copy:
+            self.part.attach(operator)
+
+    def vary_penalties(self, state: dict[str, Any]) -> None:
+        """Multiply the penalties by random numbers, drawn from a generator in the given state."""
+        bits = getattr(np.random, state["bit_generator"])()
+        bits.state = state
+        noise = np.random.Generator(bits).exponential(size=self.problem.n_samples)
+        self.problem = replace(self.given, penalty=self.given.penalty * noise)
+
+
+class Block(HeldRows, LocalRows):
     """Some of the rows of a problem; their rounds are run from elsewhere.
 
     Parameters
@@ -86,32 +173,15 @@ class Block(LocalRows):
         The position of the first of them among all.
     """
 
+    problem: Problem
+    given: Problem
+    part: Part | None
+
     def __init__(self, problem: Problem, offset: int) -> None:
         self.problem = self.given = problem
         self.offset = offset
-        self.part: Part | None = None
+        self.part = None
         self.start_at_zero()
-
-    def attach(self, operator: Any) -> None:
-        """Set the rows themselves; None before the state goes to disk without them."""
-        if self.part is not None and self.part.rows is None:
-            self.part.attach(operator)
-        self.problem = replace(self.problem, operator=operator)
-        self.given = replace(self.given, operator=operator)
-
-    @property
-    def works_on_copy(self) -> bool:
-        """Whether a round is under way that looks at a copy of some rows."""
-        return self.part is not None and self.part.rows is not None
-
-    def copied_rows(self) -> Any:
-        """Return the operator on that copy; None if there is none."""
-        return self._part().problem.operator if self.works_on_copy else None
-
-    def attach_copy(self, operator: Any) -> None:
-        """Set the operator on that copy."""
-        if self.works_on_copy:
-            self._part().attach(operator)
 
     # ----------------------------------------------------------------------------- starts
 
@@ -126,13 +196,6 @@ class Block(LocalRows):
     def set_ramp(self, width: float) -> None:
         """Guess the multipliers from the violations."""
         set_ramp(self.it.q, self.it.alpha, self.problem, width)
-
-    def vary_penalties(self, state: dict[str, Any]) -> None:
-        """Multiply the penalties by random numbers, drawn from a generator in the given state."""
-        bits = getattr(np.random, state["bit_generator"])()
-        bits.state = state
-        noise = np.random.Generator(bits).exponential(size=self.problem.n_samples)
-        self.problem = replace(self.given, penalty=self.given.penalty * noise)
 
     def restore_penalties(self) -> None:
         """Go back to the penalties as they were, and into the bounds that they set."""
@@ -283,14 +346,22 @@ class Block(LocalRows):
         found = samples.critical()
         return self.given.operator.take(found.rows).X, found  # type: ignore[attr-defined]
 
+    def status(self, w: Array, b: float, psi: tuple[Array, Array]) -> Array:
+        """Return what became of each sample."""
+        return summarise(self.point(w, b, psi), None, ON_MARGIN)[2]
+
     def ignored(self, w: Array, b: float, psi: tuple[Array, Array]) -> Array:
         """Return how many samples of positive penalty have label -1 and +1, and are ignored."""
-        status = summarise(self.point(w, b, psi), None, ON_MARGIN)[2]
+        status = self.status(w, b, psi)
         counts = self.given.penalty > 0.0
         positive = (self.given.y == 1)[counts]
         lost = (status == SampleStatus.IGNORED)[counts]
         return np.array([np.sum(~positive), np.sum(positive),
                          np.sum(lost & ~positive), np.sum(lost & positive)])  # fmt: skip
+
+    def loss_at(self, w: Array, b: float) -> float:
+        """Return the total of the loss at a point."""
+        return self.given.loss.total(self.given.violations(w, b), self.given.penalty)
 
     def largest_change(self, dw: Array, db: float) -> float:
         """Return the largest change of a violation along a direction, in size."""
@@ -318,8 +389,3 @@ class Block(LocalRows):
         values = np.zeros(self.given.n_samples)
         values[psi[0]] = psi[1]
         return values
-
-
-def fresh(data: Data, task: BinaryTask) -> Block:
-    """Return a block that nothing was asked of."""
-    return Block(data.problem(task), data.offset)

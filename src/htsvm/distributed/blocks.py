@@ -1,12 +1,12 @@
-"""All blocks of a binary problem, as the driver sees them."""
+"""All blocks of a problem, as the driver sees them."""
 
 from __future__ import annotations
 
 import functools
 import shutil
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ from dask import delayed
 
 from htsvm._typing import Array
 from htsvm.distributed import slots
-from htsvm.distributed.cluster import Cluster, groups
+from htsvm.distributed.block import MajorisedTask, Task
+from htsvm.distributed.cluster import Cluster, Held, groups
 from htsvm.distributed.slots import Call, Partial, Slot, Step
-from htsvm.svm._problems import BinaryTask
 
 # How often blocks may be lost within one pass.
 MOST_LOSSES = 20
@@ -26,6 +26,8 @@ WITHOUT_DATA = frozenset(
     {
         "count_relevant", "largest_penalty", "largest_violation", "line_terms", "loss_total",
         "penalties", "restore_penalties", "sampled_violations", "set_ramp", "support", "weigh",
+        "accept", "class_penalties", "close", "look", "majoriser", "residual", "rows_that_count",
+        "set_pulls", "trial", "weigh_convex", "leave",
     }
 )  # fmt: skip
 
@@ -53,14 +55,14 @@ class Source:
         self,
         cluster: Cluster,
         raw: Sequence[Any],
+        data: Sequence[Any],
         offsets: Array,
         n_features: int,
         stored: int,
         square_sum: float,
         streamed: bool,
     ) -> None:
-        self.cluster, self.raw, self.offsets = cluster, list(raw), offsets
-        self.data = self.raw if streamed else cluster.persist(self.raw)
+        self.cluster, self.raw, self.data, self.offsets = cluster, list(raw), list(data), offsets
         self.shape = (int(offsets[-1]), n_features)
         self.stored, self.square_sum, self.streamed = stored, square_sum, streamed
 
@@ -70,30 +72,47 @@ class Source:
         self.cluster.close()
 
 
+@dataclass
+class Traffic:
+    """Passes over the network, and the bytes that they moved."""
+
+    passes: int = 0
+    bytes: float = 0.0
+
+    def columns(self) -> dict[str, float]:
+        """Return them as columns of a history."""
+        return {"network_passes": self.passes, "network_bytes": self.bytes}
+
+
 class Blocks:
-    """The blocks of one binary problem, the log that makes them again, and what went over the wire.
+    """The blocks of one problem, the log that makes them again, and what went over the wire.
 
     `log` leads to the state at the beginning of the present round; `tail` from there to now.
     """
 
-    def __init__(self, source: Source, task: BinaryTask) -> None:
+    def __init__(self, source: Source, task: Task, traffic: Traffic | None = None) -> None:
         self.source, self.task = source, task
+        self.traffic = traffic or Traffic()
         self.version = 0
         self.log: list[tuple[str, tuple[Any, ...], list[Any] | None]] = []
         self.tail: list[Step] = []
-        self.passes = 0
-        self.bytes = 0.0
         self.copied = False
-        self._slots: list[Any] = []
+        self._slots: Held | None = None
         self._folder = ""
 
     def with_penalty(self, C: float) -> Blocks:
         """Return blocks of the same data for a problem with all penalties times `C`."""
-        return Blocks(self.source, replace(self.task, C=C * self.task.C))
+        task: Any = self.task
+        return Blocks(self.source, replace(task, C=C * task.C))
+
+    def majorised(self, w: Array, b: Any) -> Blocks:
+        """Return blocks of the same data for the weighted hinge problem that touches at (w, b)."""
+        task: Any = self.task
+        return Blocks(self.source, MajorisedTask(task, w, b), self.traffic)
 
     def close(self) -> None:
         """Let go of everything on the workers and on disk."""
-        self._slots = []
+        self._slots = None
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = ""
@@ -151,8 +170,8 @@ class Blocks:
             if self.source.streamed
             else self._held(calls, how, indices)
         )
-        self.passes += 1
-        self.bytes += partial.nbytes + sum(one.nbytes for one in calls[:1]) * len(calls)
+        self.traffic.passes += 1
+        self.traffic.bytes += partial.nbytes + sum(one.nbytes for one in calls[:1]) * len(calls)
         return partial
 
     def _call_of(self, call: Call, each: list[Any] | None, k: int, replay: bool) -> Call:
@@ -166,7 +185,7 @@ class Blocks:
     def _held(self, calls: list[Call], how: str, indices: Sequence[int]) -> Partial:
         """Send calls to blocks in memory."""
         cluster = self.source.cluster
-        if not self._slots:
+        if self._slots is None:
             task = delayed(self.task, traverse=False)
             self._slots = cluster.hold(
                 [
@@ -174,8 +193,9 @@ class Blocks:
                     for index, data in enumerate(self.source.data)
                 ]
             )
-        held = [self._slots[k] for k in indices]
-        partial: Partial = cluster.reduce(held, calls, slots.answer, partial_of(how))
+        partial: Partial = cluster.reduce_held(
+            self._slots, indices, calls, slots.answer, partial_of(how)
+        )
         return partial
 
     def _streamed(self, calls: list[Call], how: str, indices: Sequence[int]) -> Partial:
@@ -197,7 +217,7 @@ class Blocks:
             )
             for k, state, call in zip(indices, states, calls, strict=True)
         ]
-        partial: Partial = cluster.compute(tree(parts, how))[0]
+        partial: Partial = cluster.compute(tree(parts, partial_of(how)))[0]
         return partial
 
     def _reads(self, name: str) -> bool:
@@ -217,6 +237,22 @@ class Blocks:
         parts = zip(self.slices(rows), self.source.offsets[:-1], strict=True)
         return [rows[part] - offset for part, offset in parts]
 
+    def cut(self, rows: Array, values: Array) -> list[tuple[Array, Array]]:
+        """Return the sorted `rows` by block, counted from its first row, and their values."""
+        parts = zip(self.local(rows), self.slices(rows), strict=True)
+        return [(local, values[part]) for local, part in parts]
+
+    def states_of(self, rng: np.random.Generator) -> list[Any]:
+        """Return the state of a generator before each block draws numbers for its rows, and draw.
+
+        A worker draws those of a block itself; they are those that a local fit would draw.
+        """
+        states = []
+        for rows in np.diff(self.source.offsets):
+            states.append(rng.bit_generator.state)
+            rng.exponential(size=rows)
+        return states
+
     @functools.cached_property
     def largest_penalty(self) -> float:
         """The largest penalty of a sample."""
@@ -232,10 +268,10 @@ def partial_of(how: str) -> Any:
     return functools.partial(slots.combine, how=how)
 
 
-def tree(parts: list[Any], how: str) -> Any:
+def tree(parts: list[Any], combine: Callable[[list[Any]], Any]) -> Any:
     """Return the delayed reduction of delayed answers, a few at a time."""
     while True:
-        parts = [delayed(slots.combine, pure=False)(some, how) for some in groups(parts)]
+        parts = [delayed(combine, pure=False)(some) for some in groups(parts)]
         if len(parts) == 1:
             return parts[0]
 

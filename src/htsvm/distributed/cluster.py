@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 import dask
 import dask.multiprocessing
 import dask.threaded
+import numpy as np
 from dask.system import CPU_COUNT
 
 # The workers may be away for so many seconds; `htsvm.worker-timeout` in Dask's configuration.
@@ -19,12 +22,33 @@ WORKER_TIMEOUT = 60.0
 MEMORY_SHARE = 0.25
 # Results that a node of a reduction tree takes.
 FAN_IN = 8
+# How often to look where values are; after so many losses each is a task of its own.
+MOST_REGROUPINGS = 20
 # Seconds between two looks at the workers.
 LOOK_EVERY = 1.0
 
 
 class WorkersLostError(RuntimeError):
     """All workers of the cluster, or its scheduler, are gone."""
+
+
+@dataclass
+class Held:
+    """Values that stay where they are, on a cluster as futures.
+
+    Attributes
+    ----------
+    values : list
+        The values.
+    groups : list of lists of int
+        Which of them are on the same thread of a worker; empty where that is not known.
+    regroupings : int
+        How often that was looked up: after the first pass, and whenever some were lost.
+    """
+
+    values: list[Any]
+    groups: list[list[int]] = field(default_factory=list)
+    regroupings: int = 0
 
 
 class Cluster:
@@ -80,14 +104,56 @@ class Cluster:
         """Compute delayed values and leave the results where they are."""
         return list(dask.persist(*collections))
 
-    def hold(self, values: Sequence[Any]) -> list[Any]:
-        """Compute delayed values; return what `reduce` takes: futures, or the results themselves.
+    def hold(self, values: Sequence[Any]) -> Held:
+        """Compute delayed values and hold the results for `reduce_held`.
 
         Only where memory is shared or there is a client.
         """
         if self.client is None:
-            return list(self.compute(*values))
-        return [self.client.futures_of(value)[0] for value in self.persist(values)]
+            return Held(list(self.compute(*values)))
+        return Held([self.client.futures_of(value)[0] for value in self.persist(values)])
+
+    def reduce_held(
+        self,
+        held: Held,
+        indices: Sequence[int],
+        arguments: Sequence[Any],
+        work: Callable[[Any, Any], Any],
+        combine: Callable[[list[Any]], Any],
+    ) -> Any:
+        """Apply `work` to held values and arguments, and combine the results, a few at a time.
+
+        On a cluster the values that one thread of a worker has are one task: a task costs the
+        scheduler about as much as a small pass costs a worker.
+        """
+        values = [held.values[k] for k in indices]
+        if self.client is None or len(indices) < len(held.values) or not held.groups:
+            result = self.reduce(values, arguments, work, combine)
+            if self.client is not None and held.regroupings < MOST_REGROUPINGS:
+                held.regroupings += 1
+                held.groups = self._groups(held.values)
+            return result
+        several = functools.partial(_work_on_several, work=work, combine=combine)
+        return self.reduce(
+            [[values[k] for k in group] for group in held.groups],
+            [[arguments[k] for k in group] for group in held.groups],
+            several,
+            combine,
+        )
+
+    def _groups(self, values: Sequence[Any]) -> list[list[int]]:
+        """Return the positions of values that are to be one task, by worker and thread."""
+        places = self.client.who_has(values)
+        threads = self.client.nthreads()
+        found: dict[str, list[int]] = {}
+        for k, value in enumerate(values):
+            found.setdefault(next(iter(places.get(value.key, ())), ""), []).append(k)
+        lost = found.pop("", [])
+        groups = [[k] for k in lost]
+        for address, some in found.items():
+            count = min(threads.get(address, 1), len(some))
+            groups += [part.tolist() for part in np.array_split(np.array(some), count)]
+        return groups
 
     def reduce(
         self,
@@ -101,10 +167,10 @@ class Cluster:
             graph, last = _graph(held, arguments, work, combine)
             return self._get(graph, last, **self._pool())
         futures = self.client.map(work, held, arguments, pure=False)
-        while True:
+        while len(futures) > FAN_IN:
             futures = self.client.map(combine, groups(futures), pure=False)
-            if len(futures) == 1:
-                return self._result(futures)[0]
+        # The driver is the last node of the tree.
+        return combine(list(self._result(futures)))
 
     def compute(self, *values: Any) -> tuple[Any, ...]:
         """Compute delayed values."""
@@ -115,7 +181,7 @@ class Cluster:
 
     def _result(self, futures: Sequence[Any]) -> tuple[Any, ...]:
         try:
-            return tuple(self._wait(future) for future in futures)
+            return self._wait(list(futures))
         except BaseException:
             self._cancel(futures)
             raise
@@ -124,15 +190,20 @@ class Cluster:
         if self.client.status == "running":
             self.client.cancel(futures, force=True)
 
-    def _wait(self, future: Any) -> Any:
-        """Wait for a result, but not for ever where there is nobody to compute it."""
+    def _wait(self, futures: list[Any]) -> tuple[Any, ...]:
+        """Wait for results, but not for ever where there is nobody to compute them."""
         patience = float(dask.config.get("htsvm.worker-timeout", WORKER_TIMEOUT))
         seen = time.monotonic()
         while True:
             try:
-                return future.result(timeout=LOOK_EVERY)
+                return tuple(
+                    self.client.sync(
+                        lambda: self.client.gather(futures, asynchronous=True),
+                        callback_timeout=LOOK_EVERY,
+                    )
+                )
             except TimeoutError:
-                if future.status == "error":
+                if any(future.status == "error" for future in futures):
                     raise
             except CancelledError as error:
                 raise WorkersLostError(
@@ -153,6 +224,16 @@ class Cluster:
             return bool(self.client.nthreads())
         except (OSError, TimeoutError):
             return False
+
+
+def _work_on_several(
+    values: list[Any],
+    arguments: list[Any],
+    work: Callable[[Any, Any], Any],
+    combine: Callable[[list[Any]], Any],
+) -> Any:
+    """Work on values that are in one place, and combine the results there."""
+    return combine([work(*pair) for pair in zip(values, arguments, strict=True)])
 
 
 def groups(items: Sequence[Any]) -> list[list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,35 +11,35 @@ from joblib import Parallel
 from joblib import delayed as job
 
 from htsvm._typing import Array
-from htsvm.distributed.block import ON_MARGIN, Data, fresh
+from htsvm.distributed.block import Data, JointTask, Task
 from htsvm.distributed.blocks import Blocks
 from htsvm.distributed.inputs import Dataset, lazy_rows, open_dataset, partitions
+from htsvm.distributed.joint_problem import JointBlockProblem, Pulls
 from htsvm.distributed.problem import BlockProblem, Multipliers
-from htsvm.distributed.slots import slices
-from htsvm.optimality import Certificate, SampleStatus
-from htsvm.optimality._summary import summarise
-from htsvm.solvers import Newton, Solver, SolverResult, solve_certified
-from htsvm.svm._problems import BinaryTask, binary_tasks, class_factors, labels_of
-
-Fitted = tuple[SolverResult, Certificate]
+from htsvm.distributed.slots import fresh, slices
+from htsvm.optimality import SampleStatus
+from htsvm.solvers import Newton, Solver
+from htsvm.svm._joint import AnyFitted, AnyProblem, is_joint, solve_any
+from htsvm.svm._problems import binary_tasks, class_factors, labels_of
 
 
 def problems_of(
-    dataset: Dataset, class_weight: Any, *, C: float, loss: Any, fit_intercept: bool
-) -> list[BlockProblem]:
-    """Return the binary problems of a fit: one for two classes, else one per class."""
+    dataset: Dataset,
+    class_weight: Any,
+    *,
+    C: float,
+    loss: Any,
+    fit_intercept: bool,
+    joint: bool = False,
+    view: int = 0,
+) -> list[Any]:
+    """Return the problems of a view: one for two classes, else one per class or one `joint`."""
     factors = class_factors(class_weight, dataset.classes, dataset.mass)
+    if joint:
+        task = JointTask(len(dataset.classes), factors, C, loss, fit_intercept)
+        return [JointBlockProblem.of(Blocks(dataset.sources[view], task))]
     tasks = binary_tasks(dataset.mass, factors, C=C, loss=loss, fit_intercept=fit_intercept)
-    return [BlockProblem.of(Blocks(dataset.source, task)) for task in tasks]
-
-
-def check_multi_class(multi_class: str, n_classes: int) -> None:
-    """Complain if more than two classes are to be one problem; "auto" means one per class here."""
-    if multi_class == "joint" and n_classes > 2:
-        raise ValueError(
-            "multi_class='joint' does not work on Dask collections; use multi_class='ovr' for one "
-            "binary problem per class, or pass X.compute() if it fits into memory."
-        )
+    return [BlockProblem.of(Blocks(dataset.sources[view], task)) for task in tasks]
 
 
 def path_problems(
@@ -48,32 +49,38 @@ def path_problems(
     class_weight: Any,
     multi_class: str,
     options: dict[str, Any],
-) -> tuple[Array, list[BlockProblem]]:
-    """Return the classes and the binary problems of `ht_path`."""
+) -> tuple[Array, list[AnyProblem]]:
+    """Return the classes and the problems of `ht_path`."""
     from htsvm.svm.path import check_path_classes
 
     dataset = open_dataset(X, y, sample_weight)
     check_path_classes(dataset.classes)
-    check_multi_class(multi_class, len(dataset.classes))
-    return dataset.classes, problems_of(dataset, class_weight, **options)
+    joint = is_joint(multi_class, len(dataset.classes), "newton")
+    return dataset.classes, problems_of(dataset, class_weight, joint=joint, **options)
 
 
-def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit `estimator` on Dask collections."""
-    solver = estimator._solver()
+def check_newton(estimator: Any) -> Solver:
+    """Return the solver of an estimator; complain if it goes through the rows one by one."""
+    solver: Solver = estimator._solver()
     if not isinstance(solver, Newton):
         raise ValueError(
             f"solver={estimator.solver!r} does not work on Dask collections; use solver='newton'."
         )
+    return solver
+
+
+def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit `estimator` on Dask collections."""
+    solver = check_newton(estimator)
     remember_columns(estimator, X)
     dataset = open_dataset(X, y, sample_weight)
     try:
         estimator._check_mass(dataset.classes, dataset.mass)
-        check_multi_class(estimator.multi_class, len(dataset.classes))
+        joint = is_joint(estimator.multi_class, len(dataset.classes), solver)
         estimator.n_features_in_ = dataset.source.shape[1]
         problems = problems_of(
             dataset, estimator.class_weight, C=estimator._penalty(), loss=estimator._loss(),
-            fit_intercept=bool(estimator.fit_intercept),
+            fit_intercept=bool(estimator.fit_intercept), joint=joint,
         )  # fmt: skip
         starts = _warm_starts(estimator, dataset, problems)
         done = Parallel(n_jobs=estimator.n_jobs, prefer="threads")(
@@ -86,15 +93,15 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         _store_support(estimator, [result.multipliers for result, _ in fitted], dataset)
         _store_status(estimator, fitted, [problem.blocks.task for problem in problems], dataset)
         estimator._warn_unconverged(fitted)
-        estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done]), 5)
+        estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done], joint), 5)
     finally:
-        dataset.source.close()
+        dataset.close()
 
 
-def _solve(problem: BlockProblem, solver: Solver, start: Any) -> tuple[Any, Certificate, Array]:
-    """Solve one binary problem, and leave nothing on the workers, whatever happens."""
+def _solve(problem: Any, solver: Solver, start: Any) -> tuple[Any, Any, Array]:
+    """Solve one problem, and leave nothing on the workers, whatever happens."""
     try:
-        result, certificate = solve_certified(problem, solver, start=start)
+        result, certificate = solve_any(problem, solver, start=start)
         each = result.multipliers.by_block(problem.blocks)  # type: ignore[attr-defined]
         counts = problem.blocks.ask("ignored", result.coef, result.intercept, each=each)
         return result, certificate, counts
@@ -102,18 +109,24 @@ def _solve(problem: BlockProblem, solver: Solver, start: Any) -> tuple[Any, Cert
         problem.release()
 
 
-def _ignored_shares(counts: list[Array]) -> Array:
+def _ignored_shares(counts: list[Array], joint: bool) -> Array:
     """Return the share of each class that is ignored, in the problem of that class."""
+    if joint:
+        size, lost = counts[0]
+        return np.asarray(lost / np.maximum(size, 1))
     if len(counts) == 1:
         return counts[0][2:] / np.maximum(counts[0][:2], 1)
     return np.array([lost / max(size, 1) for _, size, _, lost in counts])
 
 
-def _warm_starts(estimator: Any, dataset: Dataset, problems: list[BlockProblem]) -> list[Any]:
-    """Return the starts of the binary problems: the last solution, or None for cold ones."""
+def _warm_starts(estimator: Any, dataset: Dataset, problems: list[Any]) -> list[Any]:
+    """Return the starts of the problems: the last solution, or None for cold ones."""
     if not estimator._continues(dataset.classes, problems):
         return [None] * len(problems)
     same_size = len(estimator.sample_status_) == dataset.source.shape[0]
+    if len(problems) < len(estimator.coef_):
+        pulls = Pulls(estimator.support_, estimator.dual_coef_.T) if same_size else None
+        return [(estimator.coef_, estimator.intercept_, pulls)]
     starts = []
     for w, b, dual in zip(estimator.coef_, estimator.intercept_, estimator.dual_coef_, strict=True):
         signs = np.sign(dual).astype(np.int8)
@@ -125,11 +138,14 @@ def _warm_starts(estimator: Any, dataset: Dataset, problems: list[BlockProblem])
 # ----------------------------------------------------------------------------- after the fit
 
 
-def _store_support(estimator: Any, found: list[Multipliers], dataset: Dataset) -> None:
+def _store_support(estimator: Any, found: Sequence[Multipliers | Pulls], dataset: Dataset) -> None:
     rows = np.unique(np.concatenate([psi.rows for psi in found]))
-    dual = np.zeros((len(found), len(rows)))
-    for k, psi in enumerate(found):
-        dual[k, np.searchsorted(rows, psi.rows)] = -psi.values * psi.y
+    tables = [psi.table() for psi in found]
+    dual = np.zeros((sum(len(table) for table in tables), len(rows)))
+    low = 0
+    for psi, table in zip(found, tables, strict=True):
+        dual[low : low + len(table), np.searchsorted(rows, psi.rows)] = table
+        low += len(table)
     estimator.support_, estimator.dual_coef_ = rows, dual
     source, count = dataset.source, len(dataset.classes)
     parts = [
@@ -145,7 +161,7 @@ def count_classes(data: Data, rows: Array, count: int) -> Array:
 
 
 def _store_status(
-    estimator: Any, fitted: list[Fitted], tasks: list[BinaryTask], dataset: Dataset
+    estimator: Any, fitted: list[AnyFitted], tasks: list[Task], dataset: Dataset
 ) -> None:
     """Store what became of each sample, as Dask arrays that are computed when asked for."""
     source = dataset.source
@@ -155,26 +171,27 @@ def _store_status(
     blocks = [delayed(status_of, pure=True)(data, common) for data in source.raw]
     own = [delayed(own_status, pure=True)(*pair) for pair in zip(blocks, source.raw, strict=True)]
     sizes = [int(size) for size in np.diff(source.offsets)]
-    status = _joined(blocks, [(size, len(fitted)) for size in sizes])
+    status = joined(blocks, [(size, len(fitted)) for size in sizes])
     estimator.sample_status_ = status if len(fitted) > 1 else status[:, 0]
-    ignored = _joined(own, [(size,) for size in sizes]) == SampleStatus.IGNORED
+    ignored = joined(own, [(size,) for size in sizes]) == SampleStatus.IGNORED
     estimator.ignored_ = array.flatnonzero(ignored)
 
 
-def _joined(blocks: list[Any], shapes: list[tuple[int, ...]]) -> Any:
+def joined(blocks: list[Any], shapes: list[tuple[int, ...]]) -> Any:
+    """Return a Dask array of delayed blocks of small whole numbers or truth values."""
     parts = zip(blocks, shapes, strict=True)
     return array.concatenate(
         [array.from_delayed(block, shape, dtype=np.int8) for block, shape in parts]
     )
 
 
-def status_of(data: Data, common: tuple[list[BinaryTask], list[Any]]) -> Array:
-    """Return the status of the samples of a block, one column per binary problem."""
+def status_of(data: Data, common: tuple[list[Any], list[Any]]) -> Array:
+    """Return the status of the samples of a block, one column per problem."""
     columns = []
     for task, (w, b, psi) in zip(*common, strict=True):
         low, high = np.searchsorted(psi.rows, [data.offset, data.offset + len(data.codes)])
         local = (psi.rows[low:high] - data.offset, psi.values[low:high])
-        columns.append(summarise(fresh(data, task).point(w, b, local), None, ON_MARGIN)[2])
+        columns.append(fresh(data, task).status(w, b, local))
     return np.column_stack(columns)
 
 
@@ -199,12 +216,7 @@ def remember_columns(estimator: Any, X: Any, *, reset: bool = True) -> None:
 def decision_function(estimator: Any, X: Any) -> Any:
     """Return the signed scores as a Dask array."""
     remember_columns(estimator, X, reset=False)
-    rows = lazy_rows(X)
-    if rows.shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {rows.shape[1]} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
+    rows = lazy_rows(X, estimator)
     local = _without_data(estimator)
     if len(estimator.coef_) == 1:
         return rows.map_blocks(
@@ -244,20 +256,16 @@ def _like(values: Any, model: Any, name: str) -> Any:
         values = array.concatenate(parts, allow_unknown_chunksizes=True)
     if not hasattr(values, "chunks"):
         values = array.from_array(np.asarray(values))
-    unknown = [np.isnan(one.chunks[0]).any() for one in (values, model)]
-    if not any(unknown):
-        if sum(values.chunks[0]) != sum(model.chunks[0]):
-            raise ValueError(
-                f"{name} has {sum(values.chunks[0])} entries, X has {sum(model.chunks[0])} rows."
-            )
-        return values.rechunk(model.chunks)
-    if all(unknown) and values.numblocks == model.numblocks:
+    unknown = [one for one in (values, model) if np.isnan(one.chunks[0]).any()]
+    if len(unknown) == 2 and values.numblocks == model.numblocks:
         return values
-    return values.rechunk((tuple(model.map_blocks(_length).compute()),))
-
-
-def _length(block: Array) -> Array:
-    return np.array([len(block)])
+    for one in unknown:
+        one.compute_chunk_sizes()
+    if sum(values.chunks[0]) != sum(model.chunks[0]):
+        raise ValueError(
+            f"{name} has {sum(values.chunks[0])} entries, X has {sum(model.chunks[0])} rows."
+        )
+    return values.rechunk(model.chunks)
 
 
 def _without_data(estimator: Any) -> dict[str, Any]:

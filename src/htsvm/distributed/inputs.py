@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from htsvm.distributed.block import Data
 from htsvm.distributed.blocks import Source
 from htsvm.distributed.cluster import Cluster
 from htsvm.linalg import as_operator
+from htsvm.linalg.columns import better_dense, take_columns
 
 
 @dataclass(eq=False)
@@ -24,8 +26,10 @@ class Facts:
 
     rows: int
     width: int = 0
-    stored: int = 0
-    square_sum: float = 0.0
+    itemsize: int = 8
+    sparse: bool = False
+    stored: Array = field(default_factory=lambda: np.zeros(0))
+    square_sum: Array = field(default_factory=lambda: np.zeros(0))
     nbytes: int = 0
     classes: Array = field(default_factory=lambda: np.zeros(0))
     mass: Array = field(default_factory=lambda: np.zeros(0))
@@ -34,15 +38,33 @@ class Facts:
 
 @dataclass(eq=False)
 class Dataset:
-    """A source with its classes: their labels, and the sums of the weights of their samples."""
+    """Sources with the classes: their labels, and the sums of the weights of their samples.
 
-    source: Source
+    There is one source for each view; without views, one.
+    """
+
+    sources: list[Source]
     classes: Array
     mass: Array
 
+    @property
+    def source(self) -> Source:
+        """The first source."""
+        return self.sources[0]
 
-def open_dataset(X: Any, y: Any, sample_weight: Any = None) -> Dataset:
-    """Look at all blocks once, complain about the first that is unfit, and return the data."""
+    def close(self) -> None:
+        """Let go of the data that is held, and of processes."""
+        for source in self.sources:
+            source.close()
+
+
+def open_dataset(
+    X: Any, y: Any, sample_weight: Any = None, views: Sequence[Array] | None = None
+) -> Dataset:
+    """Look at all blocks once, complain about the first that is unfit, and return the data.
+
+    `views` are the columns of each view, where there are several.
+    """
     cluster = Cluster()
     raw = row_blocks(X)
     lengths = _known_lengths(X)
@@ -50,9 +72,8 @@ def open_dataset(X: Any, y: Any, sample_weight: Any = None) -> Dataset:
     weights: list[Any] = [None] * len(raw)
     if sample_weight is not None:
         weights = _vector_blocks("sample_weight", sample_weight, X, lengths, len(raw))
-    looks = [
-        delayed(inspect, pure=False)(*block) for block in zip(raw, labels, weights, strict=True)
-    ]
+    blocks = list(zip(raw, labels, weights, strict=True))
+    looks = [delayed(inspect, pure=False)(*block, views) for block in blocks]
     facts: list[Facts] = list(cluster.compute(*looks))
     offsets = np.concatenate([[0], np.cumsum([fact.rows for fact in facts])])
     _complain(facts, offsets)
@@ -60,18 +81,67 @@ def open_dataset(X: Any, y: Any, sample_weight: Any = None) -> Dataset:
     check_classification_targets(classes)
     streamed = cluster.streams(sum(fact.nbytes for fact in facts))
     known = delayed(classes, traverse=False)
-    data = [
-        delayed(prepare, pure=False)(*block, known, int(offset))
-        for block, offset in zip(zip(raw, labels, weights, strict=True), offsets[:-1], strict=True)
+    parts = [Selection(None, False)] if views is None else _parts(views, facts)
+    prepared = [
+        [
+            delayed(prepare, pure=False)(*block, known, int(offset), part)
+            for block, offset in zip(blocks, offsets[:-1], strict=True)
+        ]
+        for part in parts
     ]
-    source = Source(
-        cluster, data, offsets, facts[0].width,
-        sum(f.stored for f in facts), sum(f.square_sum for f in facts), streamed,
-    )  # fmt: skip
+    # All at once, so that a block is read once for all views.
+    held = prepared
+    if not streamed:
+        flat = cluster.persist([data for of_view in prepared for data in of_view])
+        held = [flat[low : low + len(blocks)] for low in range(0, len(flat), len(blocks))]
+    sources = [
+        Source(
+            cluster, prepared[v], held[v], offsets, part.width(facts[0].width),
+            part.stored(facts, v), float(sum(f.square_sum[v] for f in facts)), streamed,
+        )
+        for v, part in enumerate(parts)
+    ]  # fmt: skip
     mass = np.zeros(len(classes))
     for fact in facts:
         mass[np.searchsorted(classes, fact.classes)] += fact.mass
-    return Dataset(source, classes, mass)
+    return Dataset(sources, classes, mass)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What a source has of each block: these columns, or all; and whether as dense arrays."""
+
+    columns: Array | None
+    dense: bool
+
+    def width(self, of_all: int) -> int:
+        """Return the number of columns, of `of_all`."""
+        return of_all if self.columns is None else len(self.columns)
+
+    def stored(self, facts: list[Facts], v: int) -> int:
+        """Return the number of stored values, where this is the part number `v`."""
+        if self.dense and self.columns is not None:
+            return sum(f.rows for f in facts) * len(self.columns)
+        return int(sum(f.stored[v] for f in facts))
+
+    def of(self, X: Any) -> Any:
+        """Return this part of the rows X."""
+        if self.columns is None:
+            return X
+        part = take_columns(X, self.columns)
+        return part.toarray() if self.dense and sp.issparse(part) else part
+
+
+def _parts(views: Sequence[Array], facts: list[Facts]) -> list[Selection]:
+    """Return the parts of all views: sparse ones as dense arrays where those are smaller."""
+    rows, some = sum(f.rows for f in facts), facts[0]
+    parts = []
+    for v, columns in enumerate(views):
+        stored = int(sum(f.stored[v] for f in facts))
+        shape = (rows, len(columns))
+        dense = not some.sparse or better_dense(stored, shape, some.itemsize, some.width)
+        parts.append(Selection(columns, dense))
+    return parts
 
 
 def row_blocks(X: Any) -> list[Any]:
@@ -160,7 +230,7 @@ def _as_vector(values: Any) -> Array:
     return np.asarray(values).ravel()
 
 
-def inspect(X: Any, y: Any, weights: Any) -> Facts:
+def inspect(X: Any, y: Any, weights: Any, views: Sequence[Array] | None) -> Facts:
     """Look at a block: what is wrong with it, or else its size and its classes."""
     try:
         X = as_rows(X)
@@ -170,7 +240,6 @@ def inspect(X: Any, y: Any, weights: Any) -> Facts:
     rows = X.shape[0]
     if len(y) != rows:
         return Facts(rows, fault=f"X has {rows} rows, y has {len(y)}")
-    operator = as_operator(X)
     if not np.all(np.isfinite(X.data if sp.issparse(X) else X)):
         return Facts(rows, fault="X holds NaN or infinity")
     if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
@@ -185,22 +254,26 @@ def inspect(X: Any, y: Any, weights: Any) -> Facts:
         if np.any(w < 0.0):
             return Facts(rows, fault=f"sample_weight holds a negative value, {w.min()!r}")
     classes, codes = np.unique(y, return_inverse=True)
+    parts = [X] if views is None else [take_columns(X, columns) for columns in views]
+    operators = [as_operator(part) for part in parts]
     return Facts(
         rows,
         X.shape[1],
-        operator.stored,
-        operator.square_sum,
+        X.dtype.itemsize,
+        sp.issparse(X),
+        np.array([operator.stored for operator in operators]),
+        np.array([operator.square_sum for operator in operators]),
         Data(X, y, None, 0).__sizeof__(),
         classes,
         np.bincount(codes.reshape(-1), weights=w, minlength=len(classes)),
     )
 
 
-def prepare(X: Any, y: Any, weights: Any, classes: Array, offset: int) -> Data:
-    """Return a block of data as fits use it."""
+def prepare(X: Any, y: Any, weights: Any, classes: Array, offset: int, part: Selection) -> Data:
+    """Return a block of data as fits use it: all its columns, or those of a view."""
     codes = np.searchsorted(classes, _as_vector(y)).astype(np.int32)
     w = None if weights is None else np.ascontiguousarray(_as_vector(weights), dtype=np.float64)
-    X = as_rows(X)
+    X = part.of(as_rows(X))
     return Data(X if not sp.issparse(X) else as_operator(X).X, codes, w, offset)  # type: ignore[attr-defined]
 
 
@@ -224,11 +297,19 @@ def _complain(facts: list[Facts], offsets: Array) -> None:
         )
 
 
-def lazy_rows(X: Any) -> Any:
-    """Return a Dask array of X, whole rows to a block; of unknown length for a DataFrame."""
+def lazy_rows(X: Any, model: Any) -> Any:
+    """Return a Dask array of X, whole rows to a block; of unknown length for a DataFrame.
+
+    Complains if it has not as many columns as the data that `model` was fitted on.
+    """
+    if hasattr(X, "chunks") and X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {X.ndim}.")
+    if X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(model).__name__} is expecting "
+            f"{model.n_features_in_} features as input."
+        )
     if hasattr(X, "chunks"):
-        if X.ndim != 2:
-            raise ValueError(f"X must have two dimensions, got {X.ndim}.")
         return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
     parts = [
         array.from_delayed(

@@ -12,6 +12,7 @@ from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BlockRows
 from htsvm.linalg import Operator, Quadratic, as_operator
+from htsvm.losses import Hinge, Loss
 from htsvm.optimality import Certificate
 from htsvm.optimality._inputs import Point
 from htsvm.optimality.certificate import conclude
@@ -43,9 +44,12 @@ class Multipliers:
 
     def by_block(self, blocks: Blocks) -> list[tuple[Array, Array]]:
         """Return rows of each block, counted from its first, and their multipliers."""
-        parts = blocks.slices(self.rows)
-        local = blocks.local(self.rows)
-        return [(rows, self.values[part]) for rows, part in zip(local, parts, strict=True)]
+        return blocks.cut(self.rows, self.values)
+
+    def table(self) -> Array:
+        """Return the coefficients of the rows in the classifier."""
+        table: Array = -self.values[None] * self.y
+        return table
 
 
 class BlockOperator(Operator):
@@ -87,8 +91,40 @@ class BlockOperator(Operator):
         raise NotImplementedError("a block operator has no kernel matrix")
 
 
+def check_loss(loss: Loss) -> None:
+    """Complain of losses that blocks cannot weigh."""
+    if loss.tilt != 0.0 or math.isinf(loss.weak_convexity):
+        raise ValueError(
+            f"{loss!r} does not work on Dask collections: only losses that never fall and "
+            "whose slope does not jump down do; use HybridTruncated or Hinge."
+        )
+
+
+class OnBlocks:
+    """What problems have in common whose rows are on the workers."""
+
+    blocks: Any
+
+    def majorised(self: Any, w: Array, b: Any) -> tuple[Any, float]:
+        """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
+        objective = self.energy(w) + float(self.blocks.ask("loss_at", w, b))
+        self.operator.passes += float(len(np.atleast_2d(w)))
+        blocks = self.blocks.majorised(w, b)
+        convex = replace(self, operator=BlockOperator(blocks), loss=Hinge(), blocks=blocks)
+        return convex, objective
+
+    def traffic(self) -> dict[str, float]:
+        """Return the passes over the network so far, and the bytes they moved."""
+        columns: dict[str, float] = self.blocks.traffic.columns()
+        return columns
+
+    def release(self) -> None:
+        """Let go of what is on the workers."""
+        self.blocks.close()
+
+
 @dataclass(frozen=True, eq=False)
-class BlockProblem(Problem):
+class BlockProblem(OnBlocks, Problem):
     """A problem whose rows, labels and penalties are on the workers; `y` and `penalty` are empty.
 
     Attributes
@@ -104,12 +140,8 @@ class BlockProblem(Problem):
     @classmethod
     def of(cls, blocks: Blocks) -> BlockProblem:
         """Return the problem of some blocks."""
-        task = blocks.task
-        if task.loss.tilt != 0.0 or math.isinf(task.loss.weak_convexity):
-            raise ValueError(
-                f"{task.loss!r} does not work on Dask collections: only losses that never fall and "
-                "whose slope does not jump down do; use HybridTruncated or Hinge."
-            )
+        task: Any = blocks.task
+        check_loss(task.loss)
         return cls(
             operator=BlockOperator(blocks),
             y=np.zeros(0, dtype=np.int8),
@@ -130,10 +162,6 @@ class BlockProblem(Problem):
     def scaled(self, C: float) -> BlockProblem:
         """Return the problem with all penalties times `C`."""
         return BlockProblem.of(self.blocks.with_penalty(C))
-
-    def release(self) -> None:
-        """Let go of what is on the workers."""
-        self.blocks.close()
 
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
         """Not to be had: vectors over all rows stay on the workers."""

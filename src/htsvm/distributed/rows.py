@@ -39,7 +39,7 @@ class BlockRows:
 
     def traffic(self) -> dict[str, float]:
         """Return the passes over the network so far, and the bytes they moved."""
-        return {"network_passes": self.blocks.passes, "network_bytes": self.blocks.bytes}
+        return self.blocks.traffic.columns()
 
     # -------------------------------------------------------------------------- where to be
 
@@ -75,15 +75,8 @@ class BlockRows:
     # ------------------------------------------------------------------- with other penalties
 
     def with_random_penalties(self) -> BlockRows:
-        """Multiply the penalties by the exponential random numbers that a local fit would draw.
-
-        A worker draws those of a block itself, from the state that the generator would have.
-        """
-        states = []
-        for rows in np.diff(self.blocks.source.offsets):
-            states.append(self.rng.bit_generator.state)
-            self.rng.exponential(size=rows)
-        return _VariedRows(self.problem, self.rng, states)
+        """Multiply the penalties by the exponential random numbers that a local fit would draw."""
+        return _VariedRows(self.problem, self.rng, self.blocks.states_of(self.rng))
 
     def adopt(self, varied: BlockRows) -> None:
         """Go where these rows with other penalties have gone, within the bounds of the loss."""

@@ -17,14 +17,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Block, Data, fresh
+from htsvm.distributed.block import Block, Data, Task
+from htsvm.distributed.joint_block import JointBlock
+from htsvm.linalg import as_operator
+from htsvm.optimality._joint_summary import merge_joint
 from htsvm.optimality._summary import merge
-from htsvm.svm._problems import BinaryTask
+from htsvm.solvers.joint_problem import JointProblem
 
 Step = tuple[str, tuple[Any, ...]]
+AnyBlock = Block | JointBlock
 
 # Calls that read the rows that a round looks at.
-READ_COPY = frozenset({"differentiate", "set_out", "active_rows"})
+READ_COPY = frozenset(
+    {"differentiate", "set_out", "active_rows", "move_and_sum", "product", "strength", "diagonal"}
+)
+
+
+def fresh(data: Data, task: Task) -> AnyBlock:
+    """Return a block that nothing was asked of."""
+    problem = data.problem(task)
+    if isinstance(problem, JointProblem):
+        return JointBlock(problem, data.offset)
+    return Block(problem, data.offset)
 
 
 class Call:
@@ -72,9 +86,9 @@ class Partial(NamedTuple):
 class Slot:
     """A block in the memory of a worker. Copies that Dask makes have no per-row state."""
 
-    def __init__(self, data: Data, task: BinaryTask, index: int) -> None:
+    def __init__(self, data: Data, task: Task, index: int) -> None:
         self.data, self.task, self.index = data, task, index
-        self.block: Block | None = None
+        self.block: AnyBlock | None = None
         self.version = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -102,12 +116,12 @@ def answer(slot: Slot, call: Call) -> Partial:
     return slot.answer(call)
 
 
-def answer_without_data(state: tuple[str, int, BinaryTask], call: Call) -> Partial:
+def answer_without_data(state: tuple[str, int, Task], call: Call) -> Partial:
     """Make a call that reads no data to a block whose state is kept in a folder."""
     return answer_from_disk(state, None, call)
 
 
-def answer_from_disk(state: tuple[str, int, BinaryTask], data: Data | None, call: Call) -> Partial:
+def answer_from_disk(state: tuple[str, int, Task], data: Data | None, call: Call) -> Partial:
     """Make a call to a block whose state is kept in a folder and whose data, if any, was just read.
 
     The state is written anew after each call that changes it; the copy of rows that a round looks
@@ -122,7 +136,7 @@ def answer_from_disk(state: tuple[str, int, BinaryTask], data: Data | None, call
         block = _replayed(data, task, call)
         _write(copy, block.copied_rows())
     elif data is not None:
-        block.attach(data.problem(task).operator)
+        block.attach(as_operator(data.X))
     if call.name in READ_COPY and block.works_on_copy:
         block.attach_copy(pickle.loads(copy.read_bytes()))
     value = getattr(block, call.name)(*call.args)
@@ -145,7 +159,7 @@ def _write(path: Path, value: Any) -> None:
             pickle.dump(value, file, protocol=5)
 
 
-def _load(path: Path, version: int) -> Block | None:
+def _load(path: Path, version: int) -> AnyBlock | None:
     if not path.exists():
         return None
     with path.open("rb") as file:
@@ -153,7 +167,7 @@ def _load(path: Path, version: int) -> Block | None:
     return block if found == version else None
 
 
-def _replayed(data: Data, task: BinaryTask, call: Call) -> Block:
+def _replayed(data: Data, task: Task, call: Call) -> AnyBlock:
     block = fresh(data, task)
     for name, args in call.log or ():
         getattr(block, name)(*args)
@@ -187,6 +201,7 @@ REDUCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "max": max,
     "list": _joined,
     "merge": merge,
+    "merge_joint": merge_joint,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from htsvm._typing import Array
+from htsvm.distributed import is_dask
 from htsvm.multiview.views import (
     check_same_rows,
     is_view_collection,
@@ -74,6 +75,7 @@ class BaseMultiViewSVC(BaseLinearSVC):
         parts = named_parts(X)
         if not parts:
             raise ValueError("X holds no view; pass at least one matrix.")
+        _complain_of_dask(parts.values())
         self._complain_of_missing([name for name, part in parts.items() if part is None])
         checked = {name: self._checked_part(name, part) for name, part in parts.items()}
         check_same_rows(checked)
@@ -143,7 +145,7 @@ class BaseMultiViewSVC(BaseLinearSVC):
         scores = self._view_scores(views, weighted=True).sum(axis=1)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def view_decision_function(self, X: Any, *, weighted: bool = True) -> Array:
+    def view_decision_function(self, X: Any, *, weighted: bool = True) -> Any:
         """Return what each view contributes to the decision.
 
         Parameters
@@ -157,9 +159,13 @@ class BaseMultiViewSVC(BaseLinearSVC):
         Returns
         -------
         ndarray of shape (n_samples, n_views) or (n_samples, n_views, n_classes)
-            NaN for views that are not there.
+            NaN for views that are not there. For Dask data, a Dask array.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            from htsvm.distributed import views
+
+            return views.view_scores(self, X, weighted=weighted)
         scores = self._view_scores(self._views_of(X), weighted=weighted)
         return scores[:, :, 0] if scores.shape[2] == 1 else scores
 
@@ -185,6 +191,7 @@ class BaseMultiViewSVC(BaseLinearSVC):
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
             return split_views(X, self.view_columns_)
         parts = named_parts(X)
+        _complain_of_dask(parts.values())
         unknown = [name for name in parts if name not in self.view_names_]
         if unknown:
             raise ValueError(
@@ -223,3 +230,11 @@ class BaseMultiViewSVC(BaseLinearSVC):
                 f"X lacks the views {names!r}; {type(self).__name__} decides by all of its views. "
                 "view_decision_function gives the scores of those that are there."
             )
+
+
+def _complain_of_dask(parts: Iterable[Any]) -> None:
+    if any(is_dask(part) for part in parts):
+        raise TypeError(
+            "the views of a list or dict must be in memory; put Dask views side by side, for "
+            "example with dask.array.concatenate(..., axis=1), and give their widths as views."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,51 @@ from htsvm.multiview.row_space import distinct_rows
 # The L-method needs two points of the graph on either side of the knee.
 FEWEST_POINTS = 5
 # Ward's method looks at all pairs. Where a class has more distinct rows than this in a view, what
-# is clustered is a summary: so many centres of mini-batch k-means.
+# is clustered is a summary: so many centres of mini-batch k-means on a sample of distinct rows,
+# this many times as large.
 DIRECT_ROWS = 5000
 SUMMARY_ROWS = 500
+SAMPLE_TIMES = 4
+# Rows whose distances from all centres are looked at together.
+ROWS_AT_ONCE = 4096
 # Fits that differ by less than this share of the graph's height are equally good.
 EQUAL_FITS = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """The clusters of one class in one view; they can be told of any of its rows.
+
+    Attributes
+    ----------
+    count : int
+        Their number.
+    labels : ndarray of intp
+        The cluster of each of the known rows, or of each centre.
+    keys : ndarray of uint64, or None
+        The keys of the known rows, in order.
+    centres : ndarray or None
+        The centres; a row belongs to the nearest.
+    """
+
+    count: int
+    labels: Array
+    keys: Array | None = None
+    centres: Array | None = None
+
+    def of(self, X: Any) -> Array:
+        """Return the cluster of each row of X."""
+        if self.centres is None:
+            assert self.keys is not None
+            labels: Array = self.labels[np.searchsorted(self.keys, row_keys(X))]
+            return labels
+        halves = 0.5 * np.square(self.centres).sum(axis=1)
+        nearest = np.empty(X.shape[0], dtype=np.intp)
+        for low in range(0, X.shape[0], ROWS_AT_ONCE):
+            part = slice(low, low + ROWS_AT_ONCE)
+            products = np.asarray(X[part] @ self.centres.T, dtype=np.float64)
+            nearest[part] = (halves - products).argmin(axis=1)
+        return self.labels[nearest]
 
 
 def cluster_rows(
@@ -37,7 +78,8 @@ def cluster_rows(
         The largest number of distinct rows that are clustered one by one, which takes time and
         memory (8 bytes) for each pair.
     summary_rows : int, default=500
-        How many centres of mini-batch k-means stand for the rows where there are more.
+        How many centres of mini-batch k-means stand for the rows where there are more. They are
+        found on a sample of four times `direct_rows` distinct rows.
     seed : int, default=0
         Seed of mini-batch k-means.
 
@@ -48,15 +90,67 @@ def cluster_rows(
     """
     first, place = distinct_rows(X)
     distinct = X[first]
-    if len(first) <= direct_rows:
-        return _ward(distinct)[place]
+    sample = sample_rows(distinct, direct_rows)
+    clusters = find_clusters(sample, direct_rows=direct_rows, summary_rows=summary_rows, seed=seed)
+    return clusters.of(distinct)[place]
+
+
+def sample_rows(distinct: Any, direct_rows: int) -> Any:
+    """Return distinct rows as they are, or where they are many those with the smallest keys.
+
+    A row is in the sample because of what is in it: neither the order of the rows matters, nor
+    whether they come all at once or in blocks, whose samples are put together and sampled again.
+    """
+    size = SAMPLE_TIMES * direct_rows
+    if distinct.shape[0] <= size:
+        return distinct
+    return distinct[np.sort(np.argpartition(row_keys(distinct), size)[:size])]
+
+
+def find_clusters(sample: Any, *, direct_rows: int, summary_rows: int, seed: int) -> Clusters:
+    """Return the clusters of a class from a sample by `sample_rows`, sorted by `distinct_rows`."""
+    if sample.shape[0] <= direct_rows:
+        labels, keys = _ward(sample), row_keys(sample)
+        order = np.argsort(keys)
+        return Clusters(int(labels.max()) + 1, labels[order], keys=keys[order])
     summary = MiniBatchKMeans(
         n_clusters=summary_rows, random_state=seed, n_init=1, batch_size=2048, max_iter=20
-    ).fit(distinct)
-    groups = summary.labels_
-    used, group_of_row = np.unique(groups, return_inverse=True)
-    labels: Array = _ward(summary.cluster_centers_[used])[group_of_row.reshape(-1)][place]
-    return labels
+    ).fit(sample)
+    centres = summary.cluster_centers_[np.unique(summary.labels_)].astype(np.float64)
+    labels = _ward(centres)
+    return Clusters(int(labels.max()) + 1, labels, centres=centres)
+
+
+def row_keys(X: Any) -> Array:
+    """Return a number for each row that depends on what is in it; equal rows have equal keys.
+
+    Other rows have other keys, but for one pair in 2^64. Sparse and dense rows with the same
+    values have the same keys: zeros add nothing.
+    """
+    factors = _scrambled(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    if sp.issparse(X):
+        terms = _scrambled(_bits(X.data)) * factors[X.indices]
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms)])
+        return _scrambled(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+    keys = np.empty(X.shape[0], dtype=np.uint64)
+    for low in range(0, X.shape[0], ROWS_AT_ONCE):
+        part = slice(low, low + ROWS_AT_ONCE)
+        keys[part] = (_scrambled(_bits(X[part])) * factors).sum(axis=1)
+    return _scrambled(keys)
+
+
+def _bits(values: Array) -> Array:
+    # Negative zeros are equal to positive ones, but not bit by bit.
+    return (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+
+
+def _scrambled(x: Array) -> Array:
+    """Return numbers in which each bit depends on all bits of x (the end of MurmurHash3)."""
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        x = x ^ (x >> np.uint64(33))
+        x = x * np.uint64(factor)
+    scrambled: Array = x ^ (x >> np.uint64(33))
+    return scrambled
 
 
 def number_of_clusters(heights: Array, *, refine: bool = True) -> int:

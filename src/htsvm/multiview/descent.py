@@ -330,12 +330,18 @@ class BlockDescent:
             certificates.append(certificate)
         return points, certificates
 
+    def _traffic(self) -> dict[str, float]:
+        """Return the sums of what went over a network for all views."""
+        views = [problem.traffic() for problem in self.problems]
+        return {name: sum(view[name] for view in views) for name in views[0]}
+
     def _record(self, number: int, weights: Array, points: list[Point], change: float) -> None:
         row = {
             "iteration": number,
             "objective": self._objective(weights, points),
             "change": change,
             "newton_iterations": sum(point.result.n_iter for point in points),
+            **self._traffic(),
             "seconds": time.perf_counter() - self.began,
             **{
                 f"weight_{name}": float(weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -170,8 +171,12 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     rest as a whole, so that all binary problems share one structure.
 
     Ward's method compares all pairs. Where a class has more than 5000 distinct rows in a view, 500
-    centres of mini-batch k-means are clustered in their place. Equal rows are clustered as one;
+    centres of mini-batch k-means, found on up to 20,000 of these rows, are clustered in their
+    place, and each row goes with its nearest centre. Equal rows are clustered as one;
     the covariances count every sample, with its weight.
+
+    X may be a Dask array or DataFrame with all views side by side; see the page on Dask in the
+    documentation. `sample_status_`, `ignored_` and `cluster_labels_` are Dask arrays then.
 
     A dense view with more columns than samples is solved in coordinates of its row space, exactly;
     so is a sparse one if it has a structure. With ``structure=0`` a sparse view may be of any size.
@@ -273,24 +278,36 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         strength = per_view("structure", self.structure, self.view_names_, zero=True)
         spaces, structure = self._prepared(views, codes, weights, strength)
         problems = self._view_problems(spaces, classes, codes, weights)
-        several = len(problems) > 1
-        descents = [
-            self._descent(of_views, strength, structure, None if several else self.n_jobs)
-            for of_views in problems
-        ]
-        outcomes: list[Outcome] = Parallel(
-            n_jobs=self.n_jobs if several else None, prefer="threads"
-        )(delayed(descent.run)() for descent in descents)
+        outcomes = self._solved(problems, strength, structure)
         self.classes_ = classes
         self.cluster_labels_ = None if structure is None else structure.labels
         self.n_clusters_ = None if structure is None else structure.n_clusters
-        self._store_fit(outcomes, spaces, codes)
+        self._store_fit(outcomes, spaces)
+        self._store_samples(outcomes, codes)
         counting = [pair for one in outcomes for pair in one.counting]
         self._warn_unconverged(counting)
         warn_moving(outcomes, self.tol, self.max_rounds)
         warn_dropped(outcomes, self.view_names_)
         warn_constant(outcomes, self.view_names_, self._cap_name)
         self._warn_ignored(counting[: len(outcomes)], codes, weights)
+
+    def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
+        from htsvm.distributed import views
+
+        return views.fit
+
+    def _solved(
+        self, problems: list[list[AnyProblem]], strength: Array, structure: Any
+    ) -> list[Outcome]:
+        """Solve the problems of the fit, each of which has a problem per view."""
+        several = len(problems) > 1
+        descents = [
+            self._descent(of_views, strength, structure, None if several else self.n_jobs)
+            for of_views in problems
+        ]
+        jobs = Parallel(n_jobs=self.n_jobs if several else None, prefer="threads")
+        outcomes: list[Outcome] = jobs(delayed(descent.run)() for descent in descents)
+        return outcomes
 
     # ------------------------------------------------------------------------- before the fit
 
@@ -333,7 +350,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self,
         problems: list[AnyProblem],
         strength: Array,
-        structure: Structure | None,
+        structure: Any,
         n_jobs: int | None,
     ) -> BlockDescent:
         fixed = fixed_weights(self.view_weights, self.view_names_)
@@ -357,7 +374,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
 
     # -------------------------------------------------------------------------- after the fit
 
-    def _store_fit(self, outcomes: list[Any], spaces: list[RowSpace], codes: Array) -> None:
+    def _store_fit(self, outcomes: list[Any], spaces: list[RowSpace]) -> None:
         coefs = [
             np.vstack([space.lift(outcome.points[v].result.coef) for outcome in outcomes])
             for v, space in enumerate(spaces)
@@ -371,7 +388,6 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self.objective_ = np.array([one.objective for one in outcomes])
         self.history_ = _joined_history(outcomes)
         self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)
-        self._store_samples(outcomes, codes)
 
     def _store_samples(self, outcomes: list[Any], codes: Array) -> None:
         """Store certificates and what became of each sample."""
@@ -379,14 +395,17 @@ class MultiViewHTSVC(BaseMultiViewSVC):
             [np.column_stack([c.sample_status for c in one.certificates]) for one in outcomes],
             axis=2,
         )
-        certificates = [[replace(c, sample_status=None) for c in o.certificates] for o in outcomes]
+        self._store_certificates(outcomes)
         binary = len(outcomes) == 1
-        self.certificate_: Any = certificates[0] if binary else certificates
         self.sample_status_ = status[:, :, 0] if binary else status
         own = np.zeros(len(codes), dtype=np.intp) if binary else codes
         used = np.array([one.weights > 0.0 for one in outcomes])[own]
         ignored = status[np.arange(len(codes)), :, own] == SampleStatus.IGNORED
         self.ignored_ = np.flatnonzero(np.all(ignored | ~used, axis=1))
+
+    def _store_certificates(self, outcomes: list[Any]) -> None:
+        certificates = [[replace(c, sample_status=None) for c in o.certificates] for o in outcomes]
+        self.certificate_: Any = certificates[0] if len(outcomes) == 1 else certificates
 
 
 def _print_round(name: str, row: dict[str, Any]) -> None:

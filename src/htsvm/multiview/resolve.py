@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from htsvm._typing import Array
-from htsvm.losses import Hinge
 from htsvm.optimality import Certificate
 from htsvm.optimality.joint import JointCertificate
 from htsvm.solvers import Newton, Problem, Solver, SolverResult
@@ -37,7 +34,7 @@ def for_warm_start(solver: Solver) -> Solver:
     return replace(solver, n_restarts=0) if isinstance(solver, (Newton, JointNewton)) else solver
 
 
-def majorised(problem: ViewProblem, solver: Solver, result: SolverResult) -> SolverResult:
+def majorised(problem: Any, solver: Solver, result: SolverResult) -> SolverResult:
     """Go down from a point without ever leaving its valley.
 
     A solver takes larger steps than a warm start needs, and may end near another minimiser, above
@@ -46,23 +43,14 @@ def majorised(problem: ViewProblem, solver: Solver, result: SolverResult) -> Sol
     more than their tolerance.
     """
     solver = replace(solver, tol=MAJORISER_SHARE * solver.tol)
-    weights = np.empty(problem.n_samples)
-    q = _violations(problem, result)
-    objective = problem.objective(result.coef, q)
+    convex, objective = problem.majorised(result.coef, result.intercept)
     for _ in range(MAJORISERS):
-        problem.loss.slopes(q, problem.penalty, weights)
-        convex = replace(problem, loss=Hinge(), penalty=weights.copy())
-        result = solver.solve(convex, start=start_of(result))
+        try:
+            result = solver.solve(convex, start=start_of(result))
+        finally:
+            convex.release()
         before = objective
-        q = _violations(problem, result)
-        objective = problem.objective(result.coef, q)
+        convex, objective = problem.majorised(result.coef, result.intercept)
         if before - objective <= solver.tol * abs(objective):
             break
     return replace(result, objective=objective)
-
-
-def _violations(problem: ViewProblem, result: SolverResult) -> Array:
-    """Return the margin violation of each sample."""
-    if isinstance(problem, JointProblem):
-        return problem.violations(problem.levels(result.coef, result.intercept))
-    return problem.violations(result.coef, result.intercept)

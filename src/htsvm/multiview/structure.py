@@ -104,17 +104,42 @@ def within_covariance(X: Any, labels: Array, weights: Array | None = None) -> Ar
     ndarray of shape (n_columns, n_columns)
         Clusters count alike whatever their size; one of a single sample adds nothing.
     """
+    weights = np.ones(len(labels)) if weights is None else weights
+    mass, sums = cluster_sums(X, labels, weights, int(labels.max(initial=-1)) + 1)
+    return scatter(X, labels, weights, mass, sums / mass[:, None])
+
+
+def cluster_sums(X: Any, labels: Array, weights: Array, count: int) -> tuple[Array, Array]:
+    """Return the weight of each of `count` clusters, and the weighted sum of its rows."""
+    rows = np.flatnonzero(labels >= 0)
+    assignment = sp.csr_matrix(
+        (weights[rows], (labels[rows], rows)), shape=(count, X.shape[0]), dtype=np.float64
+    )
+    sums = assignment @ X
+    mass = np.bincount(labels[rows], weights=weights[rows], minlength=count)
+    return mass, sums.toarray() if sp.issparse(sums) else sums
+
+
+def scatter(X: Any, labels: Array, weights: Array, mass: Array, means: Array) -> Array:
+    """Return what rows add to the sum over clusters of the covariances within them.
+
+    Parameters
+    ----------
+    X, labels, weights
+        As for `within_covariance`; these may be some of the samples.
+    mass, means : ndarray of shape (n_clusters,) and (n_clusters, n_columns)
+        The weight and the mean of each cluster, over all samples.
+    """
     rows = np.flatnonzero(labels >= 0)
     X, labels = X[rows], labels[rows]
-    mass = np.ones(len(rows)) if weights is None else weights[rows]
-    shares = mass / np.bincount(labels, weights=mass)[labels]
-    assignment = sp.csr_matrix((shares, (labels, np.arange(len(rows)))))
-    means = assignment @ X
+    shares = weights[rows] / mass[labels]
+    n = X.shape[1]
     if sp.issparse(X):
         scaled = X.multiply(np.sqrt(shares)[:, None]).tocsr()
-        total: Array = (scaled.T @ scaled - means.T @ means).toarray()
-        return 0.5 * (total + total.T)
-    n = X.shape[1]
+        here, sums = cluster_sums(X, labels, shares, len(mass))
+        mixed = (sums - 0.5 * here[:, None] * means).T @ means
+        spread: Array = (scaled.T @ scaled).toarray() - (mixed + mixed.T)
+        return spread
     total = np.zeros((n, n))
     size = max(1, BLOCK_VALUES // n)
     for low in range(0, len(rows), size):

@@ -23,9 +23,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _get_feature_names
 
 from htsvm._typing import Array
-
-# A sparse matrix takes so many bytes for the place of a stored value, beside the value.
-INDEX_BYTES = 4
+from htsvm.linalg.columns import better_dense, take_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,22 +336,11 @@ def split_views(X: Any, columns: Sequence[Array]) -> list[Any]:
     list of C-ordered ndarrays and CSR matrices
         A view of a sparse X that would be smaller as a dense array comes out as one.
     """
-    return [_take(X, of_view) for of_view in columns]
+    return [_split_off(X, of_view) for of_view in columns]
 
 
-def _take(X: Any, columns: Array) -> Any:
-    whole = len(columns) == X.shape[1] and np.array_equal(columns, np.arange(X.shape[1]))
-    part = X if whole else X[:, _contiguous(columns)]
-    if not sp.issparse(part):
-        return np.ascontiguousarray(part)
-    size = part.dtype.itemsize
-    dense_is_smaller = part.nnz * (size + INDEX_BYTES) >= part.shape[0] * part.shape[1] * size
-    return part.toarray() if dense_is_smaller and not whole else part.tocsr()
-
-
-def _contiguous(columns: Array) -> Any:
-    """Return a slice where the columns are neighbours in order: that is quicker."""
-    low, high = int(columns[0]), int(columns[-1])
-    if high - low + 1 == len(columns) and np.all(np.diff(columns) == 1):
-        return slice(low, high + 1)
-    return columns
+def _split_off(X: Any, columns: Array) -> Any:
+    part = take_columns(X, columns)
+    if sp.issparse(part) and better_dense(part.nnz, part.shape, part.dtype.itemsize, X.shape[1]):
+        return part.toarray()
+    return part

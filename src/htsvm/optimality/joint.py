@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic, as_operator
-from htsvm.linalg.products import pull, scores
 from htsvm.losses import Loss, require
-from htsvm.optimality.partition import SampleStatus, sample_status
+from htsvm.optimality._joint_summary import JointPoint, JointSummary, step_length
+from htsvm.optimality.partition import SampleStatus
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,136 +157,91 @@ def certify_joint(
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}.")
     weight = np.ones(m) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     R = regularizer if isinstance(regularizer, Quadratic) else Quadratic(regularizer, n)
-    point = _Point(y, B, C * weight, loss, C, fit_intercept)
-    levels = scores(operator, W, b)
-    levels += 1.0
-    levels[point.places, y] -= 1.0
-    q, held, target = point.multipliers(levels)
-    RW = np.vstack([R.dot(w) for w in W])
-    X_B = pull(operator, B)
+    point = JointPoint(operator, y, W, b, B, C * weight, C, loss)
+    summary, status = point.summarise()
+    certificate = conclude_joint(
+        W, summary, point.dual_sums,
+        C=C, loss=loss, regularizer=R, fit_intercept=fit_intercept, tol=tol,
+        row_length=operator.row_length,
+    )  # fmt: skip
+    return replace(certificate, sample_status=status)
+
+
+def conclude_joint(
+    W: Array,
+    summary: JointSummary,
+    dual_sums: Callable[[Array], tuple[Array, float]],
+    *,
+    C: float,
+    loss: Loss,
+    regularizer: Quadratic,
+    fit_intercept: bool,
+    tol: float,
+    row_length: float,
+) -> JointCertificate:
+    """Return the certificate of a point whose samples are summed up.
+
+    `dual_sums` gives the sums of `JointPoint.dual_sums` over all samples.
+    """
+    RW = np.vstack([regularizer.dot(w) for w in W])
     energy = 0.5 * float(np.vdot(W, RW))
     size = 1.0 + float(np.linalg.norm(W))
-    support = np.any(B != 0.0, axis=1)
-    mass = float(weight[support].sum())
-    status = point.status(q, target)
+    mass = summary.support_penalty / C
+    length = 1.0 + math.sqrt(summary.square_norm / C)
+    nu = step_length(loss)
     return JointCertificate(
-        stationarity=float(np.linalg.norm(RW - X_B)) / size,
-        balance=float(np.linalg.norm(B.sum(axis=0))) / (1.0 + mass) if fit_intercept else 0.0,
-        complementarity=point.complementarity(q, held, target),
-        objective=energy + float(point.penalty @ loss.profile(np.maximum(q, 0.0))),
-        trivial_objective=point.trivial_objective(k),
-        duality_gap=point.duality_gap(operator, W, q, held, energy, R),
-        n_support=int(np.count_nonzero(support)),
+        stationarity=float(np.linalg.norm(RW - summary.pull)) / size,
+        balance=float(np.linalg.norm(summary.totals)) / (1.0 + mass) if fit_intercept else 0.0,
+        complementarity=nu * math.sqrt(summary.square_errors / C) / length + summary.stray,
+        objective=energy + summary.loss,
+        trivial_objective=_trivial_objective(summary.class_penalty, loss, fit_intercept),
+        duality_gap=_duality_gap(energy, summary, dual_sums, regularizer, fit_intercept),
+        n_support=int(summary.support),
         tol=tol,
-        rounding_floor=point.rounding_floor(operator.row_length, size),
-        counts=_counts(status[weight > 0.0]),
-        sample_status=status,
+        rounding_floor=_rounding_floor(summary, row_length, size),
+        counts={kind.name.lower(): int(summary.counts[kind]) for kind in SampleStatus},
     )
 
 
-class _Point:
-    """The samples of a point and their multipliers."""
-
-    def __init__(
-        self, y: Array, B: Array, penalty: Array, loss: Loss, C: float, fit_intercept: bool
-    ) -> None:
-        self.y = y
-        self.B = B
-        self.penalty = penalty
-        self.loss = loss
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.places = np.arange(len(y))
-        rho = loss.weak_convexity if "prox" in loss.abilities else 0.0
-        self.nu = 0.5 / rho if 0.0 < rho < math.inf else 1.0
-
-    def multipliers(self, levels: Array) -> tuple[Array, Array, Array]:
-        """Return the violations, the multipliers, and where a step along the levels takes them."""
-        rivals = levels.copy()
-        rivals[self.places, self.y] = -np.inf
-        q: Array = rivals.max(axis=1) - levels[self.places, self.y]
-        c = self.penalty * self.loss.profile_slope(np.maximum(q, 0.0))
-        held = -self.B
-        held[self.places, self.y] = 0.0
-        held[self.places, self.y] = c - held.sum(axis=1)
-        return q, held, _onto_simplex(held + (self.penalty / self.nu)[:, None] * levels, c)
-
-    def complementarity(self, q: Array, held: Array, target: Array) -> float:
-        """Return the distance between multipliers and target, relative to that of q from zero."""
-        kept = self.penalty > 0.0
-        moved = np.square(target[kept] - held[kept]).sum(axis=1) / self.penalty[kept]
-        size = math.sqrt(float(self.penalty @ np.square(q)) / self.C)
-        stray = float(np.abs(self.B[~kept]).sum())
-        return self.nu * math.sqrt(float(moved.sum()) / self.C) / (1.0 + size) + stray
-
-    def status(self, q: Array, target: Array) -> Array:
-        """Return the `SampleStatus`; who holds the margin is read off the multipliers."""
-        own = target[self.places, self.y]
-        on_margin = (own > 0.0) & (np.count_nonzero(target, axis=1) > 1)
-        return sample_status(np.where(on_margin, 0.0, q), self.loss, 0.0)
-
-    def trivial_objective(self, k: int) -> float:
-        """Return the least objective with W = 0: all scores equal, or one class ahead by one."""
-        total = float(self.penalty.sum())
-        equal = float(self.loss.profile(1.0)) * total
-        if not self.fit_intercept:
-            return equal
-        most = float(np.bincount(self.y, weights=self.penalty, minlength=k).max())
-        return min(equal, float(self.loss.profile(2.0)) * (total - most))
-
-    def duality_gap(
-        self, operator: Any, W: Array, q: Array, held: Array, energy: float, R: Quadratic
-    ) -> float:
-        """Return the gap between the convex majoriser at the point and its dual at B.
-
-        Multipliers outside their simplex are scaled back, and those of free intercepts balanced,
-        before the dual is evaluated: it is a bound only at feasible points.
-        """
-        if R.is_matrix or not R.positive:
-            return math.nan
-        c = self.penalty * self.loss.profile_slope(np.maximum(q, 0.0))
-        a = np.maximum(held, 0.0)
-        a[self.places, self.y] = 0.0
-        total = a.sum(axis=1)
-        factor = np.ones(len(c))
-        np.divide(c, total, out=factor, where=total > c)
-        a *= factor[:, None]
-        if self.fit_intercept and not _balance(a, self.y):
-            return math.nan
-        B = -a
-        B[self.places, self.y] = a.sum(axis=1)
-        P = pull(operator, B)
-        dual = float(a.sum()) - 0.5 * float(np.vdot(P, P / R.values))
-        return energy + float(c @ np.maximum(q, 0.0)) - dual
-
-    def rounding_floor(self, row_length: float, size: float) -> float:
-        """Estimate the residual that rounding alone causes."""
-        eps = float(np.finfo(np.float64).eps)
-        pulled = float(np.abs(self.B).sum()) * row_length
-        return (8.0 + math.sqrt(len(self.y))) * eps * max(pulled / size, row_length * size)
+def _trivial_objective(class_penalty: Array, loss: Loss, fit_intercept: bool) -> float:
+    """Return the least objective with W = 0: all scores equal, or one class ahead by one."""
+    total = float(class_penalty.sum())
+    equal = float(loss.profile(1.0)) * total
+    if not fit_intercept:
+        return equal
+    return min(equal, float(loss.profile(2.0)) * (total - float(class_penalty.max())))
 
 
-def _onto_simplex(V: Array, c: Array) -> Array:
-    """Return the projection of each row of V onto the simplex of size c (zero where c is)."""
-    ordered = -np.sort(-V, axis=1)
-    excess = np.cumsum(ordered, axis=1) - c[:, None]
-    level = np.max(excess / np.arange(1, V.shape[1] + 1), axis=1)
-    projected: Array = np.maximum(V - level[:, None], 0.0)
-    projected[c <= 0.0] = 0.0
-    return projected
+def _duality_gap(
+    energy: float,
+    summary: JointSummary,
+    dual_sums: Callable[[Array], tuple[Array, float]],
+    R: Quadratic,
+    fit_intercept: bool,
+) -> float:
+    """Return the gap between the convex majoriser at the point and its dual at B.
 
-
-def _balance(a: Array, y: Array) -> bool:
-    """Lower multipliers a (of rivals) in place until every class is pulled up as much as down.
-
-    What class j pulls too much and class l too little is taken off the multipliers of l in the
-    samples of j. False if there is not enough of them.
+    Multipliers outside their simplex are scaled back, and those of free intercepts balanced,
+    before the dual is evaluated: it is a bound only at feasible points.
     """
-    k = a.shape[1]
-    flow = np.zeros((k, k))
-    np.add.at(flow, y, a)
+    if R.is_matrix or not R.positive:
+        return math.nan
+    keep = _balance(summary.flow) if fit_intercept else np.ones_like(summary.flow)
+    if keep is None:
+        return math.nan
+    P, total = dual_sums(keep)
+    dual = total - 0.5 * float(np.vdot(P, P / R.values))
+    return energy + summary.convex_loss - dual
+
+
+def _balance(flow: Array) -> Array | None:
+    """Return by which factors multipliers are lowered so that each class is pulled up as down.
+
+    ``flow[j, l]`` is the sum of the multipliers of l in the samples of class j. What class j pulls
+    too much and class l too little is taken off it. None if there is not enough of that.
+    """
     excess = flow.sum(axis=1) - flow.sum(axis=0)
-    keep = np.ones((k, k))
+    keep = np.ones_like(flow)
     for j in np.flatnonzero(excess > 0.0):
         for low in np.flatnonzero(excess < 0.0):
             taken = min(excess[j], -excess[low], flow[j, low])
@@ -293,10 +249,12 @@ def _balance(a: Array, y: Array) -> bool:
                 keep[j, low] -= taken / flow[j, low]
                 excess[j] -= taken
                 excess[low] += taken
-    a *= keep[y]
-    return bool(np.abs(excess).max(initial=0.0) <= 1e-12 * max(float(flow.sum()), 1.0))
+    balanced = np.abs(excess).max(initial=0.0) <= 1e-12 * max(float(flow.sum()), 1.0)
+    return keep if balanced else None
 
 
-def _counts(status: Array) -> dict[str, int]:
-    numbers = np.bincount(status, minlength=len(SampleStatus))
-    return {kind.name.lower(): int(numbers[kind]) for kind in SampleStatus}
+def _rounding_floor(summary: JointSummary, row_length: float, size: float) -> float:
+    """Estimate the residual that rounding alone causes."""
+    eps = float(np.finfo(np.float64).eps)
+    pulled = summary.pull_sum * row_length
+    return (8.0 + math.sqrt(summary.rows)) * eps * max(pulled / size, row_length * size)

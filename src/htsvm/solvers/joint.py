@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import joint_kernels
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss, require
 from htsvm.solvers.joint_least_squares import SAYS_NOTHING, least_squares_start, says_nothing
 from htsvm.solvers.joint_problem import JointProblem, JointStart
-from htsvm.solvers.joint_round import JointIterate, JointRounds, natural_residual
-from htsvm.solvers.joint_sweeps import JointSweeps, prefers_sweeps
+from htsvm.solvers.joint_rows import JointClosing, JointRows
 from htsvm.solvers.newton import CAP_FACTORS, CONSTANT
 from htsvm.solvers.problem import SolverResult
 
@@ -118,7 +116,7 @@ class JointNewton:
             result,
             coef=zero,
             intercept=b,
-            multipliers=np.zeros((problem.n_samples, problem.n_classes)),
+            multipliers=0.0 * result.multipliers,
             objective=trivial,
             notes=[*result.notes, CONSTANT],
         )
@@ -128,14 +126,16 @@ class _Run:
     """One descent from one start."""
 
     def __init__(
-        self, problem: JointProblem, options: JointNewton, rng: np.random.Generator
+        self,
+        problem: JointProblem,
+        options: JointNewton,
+        rng: np.random.Generator,
+        rows: Any = None,
     ) -> None:
         self.problem = problem
         self.options = options
         self.rng = rng
-        self.rounds: JointRounds | JointSweeps = (
-            JointSweeps(problem, rng) if prefers_sweeps(problem) else JointRounds(problem)
-        )
+        self.rows = rows or (problem.rows or JointRows)(problem, rng)
         self.began = time.perf_counter()
         self.passes_before = problem.operator.passes
         self.history: dict[str, list[Any]] = {}
@@ -147,107 +147,79 @@ class _Run:
 
     def go(self, start: JointStart | None) -> SolverResult:
         if start is None:
-            self.it = self._start_at_zero()
+            self.rows.start_at_zero()
             return self._result(self._descend())
         W, b, B = start
         self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
-        objective = self.problem.objective(self.it.W, self.it.q)
-        if says_nothing(self.problem, objective) and self._go_to_least_squares():
+        if self._says_nothing() and self._go_to_least_squares():
             return self._result(self._last_stage())
-        self._weigh(self.problem.loss)
-        self._set_multipliers(B)
+        self.rows.weigh(self.problem.loss)
+        self.rows.set_multipliers(B)
         return self._result(self._last_stage())
 
     def go_from_random_weights(self) -> SolverResult:
         """Start from the convex solution of a problem with exponential random weights."""
-        noise = self.rng.exponential(size=self.problem.n_samples)
-        varied = replace(self.problem, penalty=self.problem.penalty * noise)
-        run = _Run(varied, replace(self.options, callback=None), self.rng)
-        run.it = run._start_at_zero()
+        varied = self.rows.with_random_penalties()
+        options = replace(self.options, callback=None)
+        run = _Run(varied.problem, options, self.rng, varied)
+        varied.start_at_zero()
         run._convex_stage(ROUGH)
-        self.it = run.it
+        self.rows.adopt(varied)
         return self._result(self._truncate(gently=bool(self.rng.random() < 0.5)))
-
-    # ------------------------------------------------------------------------------- starts
-
-    def _start_at_zero(self) -> JointIterate:
-        m, k = self.problem.n_samples, self.problem.n_classes
-        U = np.ones((m, k))
-        U[np.arange(m), self.problem.labels] = 0.0
-        zero = np.zeros((k, self.problem.n_features))
-        return JointIterate(zero, np.zeros(k), U, np.ones(m), np.zeros((m, k)), np.zeros(m))
 
     def _start_at(self, W: Array, b: Array) -> None:
         """Go to (W, b), with the means over classes taken off: only differences count."""
-        self.it = self._start_at_zero()
-        self.it.W = W - W.mean(axis=0)
-        self.it.b = b - b.mean() if self.problem.fit_intercept else np.zeros_like(b)
-        self.it.U = self.problem.levels(self.it.W, self.it.b)
-        self.it.q = self.problem.violations(self.it.U)
+        b = b - b.mean() if self.problem.fit_intercept else np.zeros_like(b)
+        self.rows.start_at(W - W.mean(axis=0), b)
 
     def _jump_to(self, W: Array, b: Array) -> None:
         """Go to (W, b) without multipliers, and begin there as at any start."""
         self._start_at(W, b)
-        self._weigh(self.problem.loss)
-        self._set_multipliers(None)
+        self.rows.weigh(self.problem.loss)
+        self.rows.set_multipliers(None)
         self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY, math.inf
+
+    def _says_nothing(self, objective: float | None = None) -> bool:
+        """Return whether this point is as good as equal scores for all classes."""
+        if math.isinf(self.problem.loss.cap):
+            return False
+        if objective is None:
+            objective = self._objective(self.rows.loss_total())
+        return says_nothing(self.problem.loss, self.rows.total, objective)
 
     def _go_to_least_squares(self) -> bool:
         """Go to the least squares start; False if it promises nothing."""
-        point = least_squares_start(self.problem)
+        point = least_squares_start(self.rows)
         if point is not None:
             self._jump_to(*point)
         return point is not None
-
-    def _set_multipliers(self, B: Array | None) -> None:
-        """Take the multipliers from pulls B, or guess that they sit at the highest levels."""
-        it, labels = self.it, self.problem.labels
-        rows = np.arange(len(it.q))
-        if B is None:
-            guess, counts = np.empty_like(it.alpha), np.empty(len(it.q), dtype=np.intc)
-            joint_kernels.active.simplex_step(
-                it.alpha, it.U, it.U, 0.0, self.problem.penalty, it.weights, guess, counts
-            )
-            it.alpha = guess
-            return
-        np.negative(B, out=it.alpha)
-        it.alpha[rows, labels] = 0.0
-        np.maximum(it.alpha, 0.0, out=it.alpha)
-        used = it.alpha.sum(axis=1)
-        too_much = used > it.weights
-        factor = np.ones(len(used))
-        np.divide(it.weights, used, out=factor, where=too_much)
-        it.alpha *= factor[:, None]
-        it.alpha[rows, labels] = np.maximum(it.weights - np.minimum(used, it.weights), 0.0)
 
     # ------------------------------------------------------------------------------- stages
 
     def _descend(self) -> bool:
         """Solve the convex problem, then truncate; a convex loss has only the first part."""
         if math.isinf(self.problem.loss.cap):
-            self._weigh(self.problem.loss)
+            self.rows.weigh(self.problem.loss)
             return self._last_stage()
         if not self._convex_stage(ROUGH):
             return False
-        self.convex_objective = self.problem.objective(self.it.W, self.it.q)
-        if says_nothing(self.problem, self.convex_objective) and self._go_to_least_squares():
+        self.convex_objective = self._objective(self.rows.loss_total())
+        if self._says_nothing(self.convex_objective) and self._go_to_least_squares():
             return self._last_stage() and self._back_to_best()
         return self._truncate(gently=True) and self._back_to_best()
 
     def _convex_stage(self, goal: float) -> bool:
         """Minimise the convex majorant of the loss, roughly. False if rounds ran out."""
-        self.it.weights = float(self.problem.loss.profile_slope(0.0)) * self.problem.penalty
-        self.it.alpha[np.arange(len(self.it.q)), self.problem.labels] = self.it.weights
+        self.rows.weigh_convex()
         previous = math.inf
         while not self._out_of_rounds():
             lag = self._round(None, goal)
             # Residuals are relative: far out they are small, though the point is bad. Where equal
             # scores are best, there is no need to come closer to them than this.
-            bound = self.problem.energy(self.it.W)
-            bound += float(self.it.weights @ np.maximum(self.it.q, 0.0))
-            equal = float(self.it.weights.sum())
-            if self.residual <= goal and bound <= (1.0 + SAYS_NOTHING) * equal:
-                return True
+            if self.residual <= goal:
+                here, at_zero = self.rows.majoriser()
+                if here <= (1.0 + SAYS_NOTHING) * at_zero:
+                    return True
             previous = self._adapt_penalty(lag, previous, goal)
         return False
 
@@ -256,14 +228,14 @@ class _Run:
         for stretched in self._stretched() if gently else ():
             if self._out_of_rounds():
                 return False
-            self._weigh(stretched)
+            self.rows.weigh(stretched)
             self._round(stretched, ROUGH)
-        self._weigh(self.problem.loss)
+        self.rows.weigh(self.problem.loss)
         return self._last_stage()
 
     def _stretched(self) -> Iterator[Loss]:
         """Yield the loss with its cap stretched, as far as any sample would feel it."""
-        largest = float(self.it.q.max(initial=0.0, where=self.problem.penalty > 0.0))
+        largest = self.rows.largest_violation()
         for factor in CAP_FACTORS:
             stretched = self.problem.loss.stretched(factor)
             if stretched is not None and stretched.curved_interval[0] < largest:
@@ -304,9 +276,9 @@ class _Run:
                 previous = self._adapt_penalty(self._round(None, 0.3 * tol), previous, tol)
                 if self.residual <= 0.3 * tol:
                     break
-            self._weigh(self.problem.loss)
-            curvature = self.problem.loss.weak_convexity
-            self.residual = max(self.residual, natural_residual(self.it, self.problem, curvature))
+            self.rows.weigh(self.problem.loss)
+            left = self.rows.residual(self.problem.loss.weak_convexity)
+            self.residual = max(self.residual, left)
             if self.residual <= tol:
                 return True
         return False
@@ -322,32 +294,22 @@ class _Run:
 
     # --------------------------------------------------------------------------- one round
 
-    def _weigh(self, loss: Loss) -> None:
-        """Set the weights of the majoriser that touches `loss` at the current violations."""
-        it = self.it
-        it.weights = np.empty(len(it.q))
-        loss.slopes(it.q, self.problem.penalty, it.weights)
-
     def _round(self, loss: Loss | None, goal: float) -> float:
         """Run one round, weigh anew for `loss`, record.
 
         Returns how far the multipliers lag behind the levels with the weights of the round, apart
         from what new weights add: only that part gets smaller with a larger penalty.
         """
-        it, problem = self.it, self.problem
         asked = max(INNER_SHARE * goal, EARLY_SHARE * min(self.residual, 1.0))
-        self.last = self.rounds.run(
-            it, self.xi, tol=asked, max_steps=STEPS_PER_ROUND, reach=self.reach
-        )
+        self.last = self.rows.run(self.xi, tol=asked, max_steps=STEPS_PER_ROUND, reach=self.reach)
         self._adapt_reach()
-        curvature = 0.0 if loss is None else loss.weak_convexity
-        lag = complementarity = natural_residual(it, problem, curvature)
-        if loss is not None:
-            self._weigh(loss)
-            complementarity = natural_residual(it, problem, curvature)
-        self.residual = max(self.last.stationarity, self.last.balance, complementarity)
-        self._record(loss, complementarity)
-        return lag
+        closing = self.rows.close(loss, 0.0 if loss is None else loss.weak_convexity)
+        self.residual = max(self.last.stationarity, self.last.balance, closing.complementarity)
+        self._record(loss, closing)
+        return float(closing.lag)
+
+    def _objective(self, loss: float) -> float:
+        return self.problem.energy(self.rows.W) + float(loss)
 
     def _adapt_reach(self) -> None:
         if math.isinf(self.reach):
@@ -357,44 +319,46 @@ class _Run:
         else:
             self.reach = max(0.5 * self.reach, REACH)
 
-    def _record(self, loss: Loss | None, complementarity: float) -> None:
-        problem, it, last = self.problem, self.it, self.last
+    def _record(self, loss: Loss | None, closing: JointClosing) -> None:
+        last = self.last
         row = {
             "iteration": len(self.history.get("iteration", ())) + 1,
             "cap": math.inf if loss is None else loss.cap,
-            "objective": problem.objective(it.W, it.q),
+            "objective": self._objective(closing.loss),
             "residual": self.residual,
             "stationarity": last.stationarity,
             "balance": last.balance,
-            "complementarity": complementarity,
+            "complementarity": closing.complementarity,
             "newton_steps": last.steps,
             "cg_steps": last.cg_steps,
             "rows": last.rows,
             "active": last.active,
             "support": last.support,
             "penalty": self.xi,
-            "passes": problem.operator.passes - self.passes_before,
+            "passes": self.problem.operator.passes - self.passes_before,
+            **self.rows.traffic(),
             "seconds": time.perf_counter() - self.began,
         }
         for name, value in row.items():
             self.history.setdefault(name, []).append(value)
         if row["objective"] < self.best[0]:
-            self.best = (row["objective"], it.W, it.b)
+            self.best = (row["objective"], self.rows.W, self.rows.b)
         if self.options.callback is not None:
             self.options.callback(row)
 
     def _result(self, converged: bool) -> SolverResult:
-        it, problem = self.it, self.problem
+        rows = self.rows
+        objective = self._objective(rows.loss_total())
         return SolverResult(
-            coef=it.W,
-            intercept=it.b,
-            multipliers=problem.own(it.alpha),
-            objective=problem.objective(it.W, it.q),
+            coef=rows.W,
+            intercept=rows.b,
+            multipliers=rows.multipliers(),
+            objective=objective,
             convex_objective=self.convex_objective,
             converged=converged,
             residual=self.residual,
             n_iter=len(self.history.get("iteration", ())),
-            passes=problem.operator.passes - self.passes_before,
+            passes=self.problem.operator.passes - self.passes_before,
             history=self.history,
             seconds={"total": time.perf_counter() - self.began},
         )

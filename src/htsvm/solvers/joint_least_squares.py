@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.products import scores
+from htsvm.losses import Loss
 from htsvm.solvers.joint_problem import JointProblem
-from htsvm.solvers.joint_system import JointSystem
+from htsvm.solvers.joint_system import JointSystem, UndecidedRows
 
 # A start within this share of the objective of equal scores tells no classes apart.
 SAYS_NOTHING = 0.01
@@ -20,56 +22,80 @@ ACCURACY = 1e-3
 SCALES = 2.0 ** np.arange(-2.0, 6.5, 0.5)
 
 
-def says_nothing(problem: JointProblem, objective: float) -> bool:
+def says_nothing(loss: Loss, total: float, objective: float) -> bool:
     """Return whether a point with this objective is as good as equal scores for all classes.
 
     Where no class is more likely than all others together, that is the minimiser of the convex
-    problem, whatever C is, and with a cap well above one still a local minimum.
+    problem, whatever C is, and with a cap well above one still a local minimum. `total` is the sum
+    of all penalties.
     """
-    equal = _equal_scores(problem)
-    return math.isfinite(problem.loss.cap) and abs(objective - equal) <= SAYS_NOTHING * equal
+    equal = _equal_scores(loss, total)
+    return math.isfinite(loss.cap) and abs(objective - equal) <= SAYS_NOTHING * equal
 
 
-def least_squares_start(problem: JointProblem) -> tuple[Array, Array] | None:
+def least_squares_start(rows: Any) -> tuple[Array, Array] | None:
     """Return (W, b) of a least squares fit to the labels, times the best of some numbers.
 
     Least squares tells classes apart even where none has a majority. The number is that with the
     lowest objective if the cap were one, where the loss all but counts mistakes: for larger caps
     zero may be the lowest point of the line, from where no way leads on. None if the point lies so
-    high that going down from it would be in vain.
+    high that going down from it would be in vain. `rows` answers like `JointRows`.
     """
-    W, b = _least_squares(problem)
-    F = scores(problem.operator, W, b)
-    unit = problem.loss.stretched(1.0 / max(problem.loss.cap, 1.0)) or problem.loss
-    best, values = (math.inf, 0.0), np.zeros(len(F))
-    for scale in SCALES:
-        q = problem.violations(problem.raised(scale * F))
-        energy = problem.energy(scale * W)
-        value = energy + unit.total(q, problem.penalty)
-        if value < best[0]:
-            best, values = (value, float(scale)), q
-    scale = best[1]
-    if problem.objective(scale * W, values) > PROMISING * _equal_scores(problem):
+    problem: JointProblem = rows.problem
+    W, b = rows.least_squares()
+    energies = np.square(SCALES) * problem.energy(W)
+    at_cap_one, losses = rows.losses_at_scales(W, b)
+    best = int(np.argmin(energies + at_cap_one))
+    if energies[best] + losses[best] > PROMISING * _equal_scores(problem.loss, rows.total):
         return None
-    return scale * W, scale * b
+    return SCALES[best] * W, SCALES[best] * b
 
 
-def _equal_scores(problem: JointProblem) -> float:
+def _equal_scores(loss: Loss, total: float) -> float:
     """Return the objective at W = 0, b = 0, where every violation is one."""
-    return float(problem.loss.profile(1.0)) * float(problem.penalty.sum())
+    return float(loss.profile(1.0)) * total
 
 
-def _least_squares(problem: JointProblem) -> tuple[Array, Array]:
+def solve_least_squares(
+    system: JointSystem, rows: Any, pull: Array, totals: Array
+) -> tuple[Array, Array]:
     """Minimise ``energy(W) + sum_i penalty_i |f_i - t_i|² / 2``, t_i one for the own class.
 
     Targets and solution are taken less their mean over classes. There the normal equations are
-    the Newton system of samples that are undecided among all classes.
+    the Newton system of samples that are undecided among all classes: `rows` answers like
+    `every_row`, `pull` and `totals` are the sums of `target_sums`.
     """
+    slope = totals if system.problem.fit_intercept else np.zeros_like(totals)
+    return system.direction(rows, 1.0, (-pull, -slope), ACCURACY)
+
+
+# ------------------------------------------------------------------------- what rows are asked
+
+
+def target_sums(problem: JointProblem) -> tuple[Array, Array]:
+    """Return ``T' X`` and the column sums of T, whose rows are the targets times the penalties."""
     m, k = problem.n_samples, problem.n_classes
-    targets = np.full((m, k), -1.0 / k)
-    targets[np.arange(m), problem.labels] += 1.0
-    targets *= problem.penalty[:, None]
-    slope = targets.sum(axis=0) if problem.fit_intercept else np.zeros(k)
-    gradient = -problem.pull(targets), -slope
-    every = np.ones((m, k)), np.full(m, k, dtype=np.intc)
-    return JointSystem(problem).direction(problem, 1.0, *every, gradient, ACCURACY)
+    T = np.full((m, k), -1.0 / k)
+    T[np.arange(m), problem.labels] += 1.0
+    T *= problem.penalty[:, None]
+    return problem.pull(T), T.sum(axis=0)
+
+
+def every_row(problem: JointProblem) -> UndecidedRows:
+    """Return all rows, undecided among all classes."""
+    m, k = problem.n_samples, problem.n_classes
+    return UndecidedRows(problem, 1.0, np.ones((m, k)), np.full(m, k, dtype=np.intc))
+
+
+def losses_at_scales(problem: JointProblem, W: Array, b: Array) -> Array:
+    """Return the total losses at all `SCALES` times (W, b): with a cap of one, and the loss itself.
+
+    A stretched cap below one, or a loss that cannot be stretched, stays as it is.
+    """
+    F = scores(problem.operator, W, b)
+    unit = problem.loss.stretched(1.0 / max(problem.loss.cap, 1.0)) or problem.loss
+    totals = np.empty((2, len(SCALES)))
+    for place, scale in enumerate(SCALES):
+        q = problem.violations(problem.raised(scale * F))
+        totals[:, place] = [loss.total(q, problem.penalty) for loss in (unit, problem.loss)]
+    return totals

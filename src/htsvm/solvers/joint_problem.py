@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, joint_kernels
 from htsvm.linalg.products import pull, scores
-from htsvm.losses import Loss
+from htsvm.losses import Hinge, Loss
 from htsvm.optimality.joint import JointCertificate, certify_joint
 
 # A warm start (W, b, B); where B is None, a solver makes its own guess.
@@ -57,6 +59,9 @@ class JointProblem:
     C: float = 1.0
     fit_intercept: bool = True
 
+    # What makes the row state of the solver, where rows are not in this process.
+    rows: ClassVar[Callable[..., Any] | None] = None
+
     @property
     def n_samples(self) -> int:
         """The number of rows."""
@@ -82,6 +87,29 @@ class JointProblem:
 
     def release(self) -> None:
         """Let go of what a fit keeps in other places: nothing."""
+
+    def traffic(self) -> dict[str, float]:
+        """Return what went over a network for this problem: nothing."""
+        return {}
+
+    def majorised(self, W: Array, b: Array) -> tuple[JointProblem, float]:
+        """Return the weighted hinge problem that touches this one at (W, b), and the objective.
+
+        See `Problem.majorised`.
+        """
+        q = self.violations(self.levels(W, b))
+        weights = np.empty(self.n_samples)
+        self.loss.slopes(q, self.penalty, weights)
+        return replace(self, loss=Hinge(), penalty=weights), self.objective(W, q)
+
+    def certify(self, W: Array, b: Array, B: Any, tol: float) -> JointCertificate:
+        """Certify the point (W, b, B)."""
+        uniform = bool(np.all(self.penalty == self.C))
+        return certify_joint(
+            self.operator, self.labels, W, b, B,
+            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
+            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
+        )  # fmt: skip
 
     def smooth(self, W: Array) -> Array:
         """Return the gradient of the regulariser: R applied to each row of W."""
@@ -130,15 +158,6 @@ class JointProblem:
         np.negative(alpha, out=alpha)
         alpha[rows, self.labels] = total
         return alpha
-
-    def certify(self, W: Array, b: Array, B: Array, tol: float) -> JointCertificate:
-        """Certify the point (W, b, B)."""
-        uniform = bool(np.all(self.penalty == self.C))
-        return certify_joint(
-            self.operator, self.labels, W, b, B,
-            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
-            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
-        )  # fmt: skip
 
     def trivial(self) -> tuple[float, Array]:
         """Return the objective and the intercepts of the best constant classifier, W = 0.

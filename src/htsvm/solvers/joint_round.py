@@ -11,7 +11,7 @@ from htsvm._typing import Array
 from htsvm.linalg import joint_kernels
 from htsvm.linalg.products import scores
 from htsvm.solvers.joint_problem import JointProblem
-from htsvm.solvers.joint_system import JointSystem
+from htsvm.solvers.joint_system import JointSystem, UndecidedRows
 
 # A round works on a copy of the rows that matter if these are at most this share of all.
 COPY_SHARE = 0.7
@@ -51,6 +51,10 @@ class JointIterate:
     alpha: Array
     weights: Array
 
+    def majorised_loss(self) -> float:
+        """Return the loss of the weighted convex problem."""
+        return float(self.weights @ np.maximum(self.q, 0.0))
+
 
 @dataclass
 class JointReport:
@@ -79,137 +83,142 @@ class JointRounds:
 
     def __init__(self, problem: JointProblem) -> None:
         self.problem = problem
-        self.system = JointSystem(problem)
+        self.system = JointSystem.of(problem)
 
     def run(
         self, it: JointIterate, xi: float, *, tol: float, max_steps: int, reach: float
     ) -> JointReport:
         """Run a round on the samples whose violation is above ``-reach``."""
         problem = self.problem
-        own = it.alpha[np.arange(len(it.q)), problem.labels]
-        kept = it.weights > 0.0
-        if len(kept) >= SELECT_FROM:
-            pulls = own < (1.0 - ROUNDING) * it.alpha.sum(axis=1)
-            kept &= (it.q > -reach) | pulls
+        kept = relevant(it, problem.labels, reach if len(it.q) >= SELECT_FROM else math.inf)
         before = it.W, it.b, self._majoriser(it)
-        share = np.count_nonzero(kept) / len(kept)
-        whole = bool(share > COPY_SHARE)
-        rows = np.arange(len(kept)) if whole else np.flatnonzero(kept)
-        part = _Part(problem, it, rows, np.where(kept, it.weights, 0.0), xi, whole)
-        report = JointReport(rows=len(rows))
-        self._newton(part, it, report, tol, max_steps)
-        if whole:
+        share = int(np.count_nonzero(kept)) / len(kept)
+        part = JointPart(problem, it, kept, xi, share > COPY_SHARE)
+        steps = LocalSteps(problem, it.W, it.b, xi, part, self.system)
+        report = JointReport(rows=part.problem.n_samples)
+        steps.minimise(report, tol, max_steps)
+        it.W, it.b = steps.W, steps.b
+        if part.whole:
             it.q = problem.violations(it.U)
         else:
             problem.operator.passes += part.problem.operator.passes * share
-            self._go_to(it, it.W, it.b)
+            go_to(it, problem, it.W, it.b)
             if self._majoriser(it) > before[2] and math.isfinite(reach):
                 # The rows that were left out say no: again, with all of them.
-                self._go_to(it, before[0], before[1])
+                go_to(it, problem, before[0], before[1])
                 return self.run(it, xi, tol=tol, max_steps=max_steps, reach=math.inf)
-        it.alpha[:] = 0.0
-        it.alpha[np.arange(len(kept)), problem.labels] = it.weights
-        it.alpha[kept] = part.projected[kept[rows]]
-        report.crossed = bool(np.any(~kept & (it.weights > 0.0) & (it.q > 0.0)))
+        report.crossed = part.close(it, problem.labels)
         return report
-
-    def _go_to(self, it: JointIterate, W: Array, b: Array) -> None:
-        it.W, it.b = W, b
-        it.U = self.problem.levels(W, b)
-        it.q = self.problem.violations(it.U)
 
     def _majoriser(self, it: JointIterate) -> float:
         """Return the objective of the weighted convex problem."""
-        return self.problem.energy(it.W) + float(it.weights @ np.maximum(it.q, 0.0))
+        return self.problem.energy(it.W) + it.majorised_loss()
 
-    def _newton(
-        self, part: _Part, it: JointIterate, report: JointReport, tol: float, max_steps: int
-    ) -> None:
+
+def relevant(it: JointIterate, labels: Array, reach: float) -> Array:
+    """Return which samples a round looks at: with weight, and within reach or with a pull."""
+    kept: Array = it.weights > 0.0
+    if math.isfinite(reach):
+        own = it.alpha[np.arange(len(it.q)), labels]
+        pulls = own < (1.0 - ROUNDING) * it.alpha.sum(axis=1)
+        kept &= (it.q > -reach) | pulls
+    return kept
+
+
+def go_to(it: JointIterate, problem: JointProblem, W: Array, b: Array) -> None:
+    """Go to (W, b) and compute the levels and violations there."""
+    it.W, it.b = W, b
+    it.U = problem.levels(W, b)
+    it.q = problem.violations(it.U)
+
+
+@dataclass
+class JointSums:
+    """Sums over the rows of a round, at its projected multipliers.
+
+    Attributes
+    ----------
+    pull, totals : ndarray of shape (k, n) and (k,)
+        ``B' X`` and the column sums of B.
+    mass : float
+        The sum of the penalties of samples that pull.
+    support, active : int
+        Their number, and that of the undecided samples.
+    """
+
+    pull: Array
+    totals: Array
+    mass: float
+    support: int
+    active: int
+
+
+@dataclass
+class JointSteps:
+    """Newton's method for the function of a round, given sums over rows that others compute."""
+
+    problem: JointProblem
+    W: Array
+    b: Array
+    xi: float
+
+    def _sums(self) -> JointSums:
+        raise NotImplementedError
+
+    def _direction(
+        self, gradient: tuple[Array, Array], accuracy: float
+    ) -> tuple[Array, Array, int]:
+        """Return (dW, db), and the number of steps of conjugate gradients."""
+        raise NotImplementedError
+
+    def _set_out(self, dW: Array, db: Array) -> float:
+        """Choose a direction; return ``sum_i c_i`` times the change of the own score."""
+        raise NotImplementedError
+
+    def _trial(self, t: float) -> float:
+        """Return ``sum(projected * D)`` after a step `t` along the direction D."""
+        raise NotImplementedError
+
+    def _move(self, t: float) -> None:
+        """Move by `t` along the direction and project."""
+        raise NotImplementedError
+
+    def minimise(self, report: JointReport, tol: float, max_steps: int) -> None:
+        """Take Newton steps until both gradient residuals are below `tol`."""
         while True:
-            gradient = part.gradient(it)
-            self._measure(part, it, gradient, report)
+            gradient = self._gradient(report)
             size = max(report.stationarity, report.balance)
             report.finished = size <= tol
             if report.finished or report.steps >= max_steps:
                 return
             accuracy = min(LEAST_ACCURACY, max(0.3 * math.sqrt(size), 1e-3))
-            dW, db = self.system.direction(
-                part.problem, part.xi, part.projected, part.counts, gradient, accuracy
-            )
-            report.cg_steps += self.system.steps
-            if not part.search(it, dW, db, gradient):
+            dW, db, steps = self._direction(gradient, accuracy)
+            report.cg_steps += steps
+            if not self._search(dW, db, gradient):
                 return
             report.steps += 1
 
-    def _measure(
-        self, part: _Part, it: JointIterate, gradient: tuple[Array, Array], report: JointReport
-    ) -> None:
-        gW, gb = gradient
-        support = part.support()
-        mass = float(part.problem.penalty[support].sum()) / self.problem.C
-        report.stationarity = float(np.linalg.norm(gW)) / (1.0 + float(np.linalg.norm(it.W)))
+    def _gradient(self, report: JointReport) -> tuple[Array, Array]:
+        sums = self._sums()
+        gW = self.problem.smooth(self.W) - sums.pull
+        gb = -sums.totals if self.problem.fit_intercept else np.zeros(len(self.b))
+        mass = sums.mass / self.problem.C
+        report.stationarity = float(np.linalg.norm(gW)) / (1.0 + float(np.linalg.norm(self.W)))
         report.balance = float(np.linalg.norm(gb)) / (1.0 + mass)
-        report.support = int(np.count_nonzero(support))
-        report.active = int(np.count_nonzero(part.counts > 1))
-
-
-class _Part:
-    """The rows of a round: their levels, multipliers and projections."""
-
-    def __init__(
-        self,
-        problem: JointProblem,
-        it: JointIterate,
-        rows: Array,
-        sizes: Array,
-        xi: float,
-        whole: bool,
-    ) -> None:
-        self.whole = whole
-        self.problem = problem if whole else problem.take(rows)
-        self.U = it.U if whole else it.U[rows]
-        self.c = sizes if whole else sizes[rows]
-        self.alpha = resized(it.alpha if whole else it.alpha[rows], self.c)
-        self.xi = xi
-        self.sigma = xi * self.problem.penalty
-        self.projected = np.empty_like(self.U)
-        self.counts = np.empty(len(self.U), dtype=np.intc)
-        self._places = np.arange(len(self.U))
-        self._project(self.U, 0.0)
-
-    def _project(self, D: Array, t: float) -> float:
-        """Project at the levels U + t D; return ``sum(projected * D)``."""
-        return float(
-            joint_kernels.active.simplex_step(
-                self.alpha, self.U, D, t, self.sigma, self.c, self.projected, self.counts
-            )
-        )
-
-    def support(self) -> Array:
-        """Return which samples pull: those with a rival that has a multiplier."""
-        own = self.projected[self._places, self.problem.labels]
-        pulls: Array = (self.counts > 1) | ((self.counts == 1) & (own == 0.0))
-        return pulls
-
-    def gradient(self, it: JointIterate) -> tuple[Array, Array]:
-        B = self.problem.own(self.projected.copy())
-        gW = self.problem.smooth(it.W) - self.problem.pull(B)
-        gb = -B.sum(axis=0) if self.problem.fit_intercept else np.zeros(len(it.b))
+        report.support, report.active = sums.support, sums.active
         return gW, gb
 
-    def search(self, it: JointIterate, dW: Array, db: Array, gradient: tuple[Array, Array]) -> bool:
+    def _search(self, dW: Array, db: Array, gradient: tuple[Array, Array]) -> bool:
         """Move along (dW, db) to where the slope is small; False if it does not descend."""
         gW, gb = gradient
         slope = float(np.vdot(gW, dW)) + float(gb @ db)
         if not slope < 0.0:
             return False
-        D = scores(self.problem.operator, dW, db)
-        fixed = float(np.vdot(self.problem.smooth(it.W), dW))
-        fixed -= float(self.c @ D[self._places, self.problem.labels])
+        fixed = float(np.vdot(self.problem.smooth(self.W), dW)) - self._set_out(dW, db)
         bend = 2.0 * self.problem.energy(dW)
         low, high, t = (0.0, slope), (math.inf, 0.0), 1.0
         for _ in range(MOST_TRIALS):
-            value = fixed + t * bend + self._project(D, t)
+            value = fixed + t * bend + self._trial(t)
             if abs(value) <= SLOPE_SHARE * abs(slope):
                 break
             if value < 0.0:
@@ -217,11 +226,97 @@ class _Part:
             else:
                 high = (t, value)
             t = _next_trial(low, high)
-        it.W = it.W + t * dW
-        it.b = it.b + t * db
-        self.U += t * D
-        self._project(self.U, 0.0)
+        self.W = self.W + t * dW
+        self.b = self.b + t * db
+        self._move(t)
         return True
+
+
+class JointPart:
+    """The rows of a round: their levels, multipliers and projections."""
+
+    def __init__(
+        self, problem: JointProblem, it: JointIterate, kept: Array, xi: float, whole: bool
+    ) -> None:
+        self.whole, self.kept, self.xi = whole, kept, xi
+        sizes = np.where(kept, it.weights, 0.0)
+        rows = np.flatnonzero(kept)
+        self.problem = problem if whole else problem.take(rows)
+        self.U = it.U if whole else it.U[rows]
+        self.c = sizes if whole else sizes[rows]
+        self.alpha = resized(it.alpha if whole else it.alpha[rows], self.c)
+        self.sigma = xi * self.problem.penalty
+        self.projected = np.empty_like(self.U)
+        self.counts = np.empty(len(self.U), dtype=np.intc)
+        self._places = np.arange(len(self.U))
+        self.project(self.U, 0.0)
+
+    def project(self, D: Array, t: float) -> float:
+        """Project at the levels U + t D; return ``sum(projected * D)``."""
+        return float(
+            joint_kernels.active.simplex_step(
+                self.alpha, self.U, D, t, self.sigma, self.c, self.projected, self.counts
+            )
+        )
+
+    def sums(self) -> JointSums:
+        """Return the sums that the gradient and its measures need."""
+        B = self.problem.own(self.projected.copy())
+        own = self.projected[self._places, self.problem.labels]
+        pulls = (self.counts > 1) | ((self.counts == 1) & (own == 0.0))
+        return JointSums(
+            self.problem.pull(B), B.sum(axis=0), float(self.problem.penalty[pulls].sum()),
+            int(np.count_nonzero(pulls)), int(np.count_nonzero(self.counts > 1)),
+        )  # fmt: skip
+
+    def undecided(self) -> UndecidedRows:
+        """Return the rows that make up the Hessian."""
+        return UndecidedRows(self.problem, self.xi, self.projected, self.counts)
+
+    def set_out(self, dW: Array, db: Array) -> float:
+        """Choose a direction; return ``sum_i c_i`` times the change of the own score."""
+        self.D = scores(self.problem.operator, dW, db)
+        return float(self.c @ self.D[self._places, self.problem.labels])
+
+    def move(self, t: float) -> None:
+        """Move by `t` along the direction and project."""
+        self.U += t * self.D
+        self.project(self.U, 0.0)
+
+    def close(self, it: JointIterate, labels: Array) -> bool:
+        """Hand over the multipliers; return whether samples that were left out are violated."""
+        it.alpha[:] = 0.0
+        it.alpha[np.arange(len(self.kept)), labels] = it.weights
+        it.alpha[self.kept] = self.projected[self.kept] if self.whole else self.projected
+        return bool(np.any(~self.kept & (it.weights > 0.0) & (it.q > 0.0)))
+
+
+@dataclass
+class LocalSteps(JointSteps):
+    """The steps of a round on rows in this process."""
+
+    part: JointPart
+    system: JointSystem
+
+    def _sums(self) -> JointSums:
+        return self.part.sums()
+
+    def _direction(
+        self, gradient: tuple[Array, Array], accuracy: float
+    ) -> tuple[Array, Array, int]:
+        rows = self.part.undecided()
+        dW, db = self.system.direction(rows, self.xi, gradient, accuracy)
+        self.part.problem.operator.passes += rows.rows.passes * rows.share
+        return dW, db, self.system.steps
+
+    def _set_out(self, dW: Array, db: Array) -> float:
+        return self.part.set_out(dW, db)
+
+    def _trial(self, t: float) -> float:
+        return self.part.project(self.part.D, t)
+
+    def _move(self, t: float) -> None:
+        self.part.move(t)
 
 
 def _next_trial(low: tuple[float, float], high: tuple[float, float]) -> float:
@@ -249,6 +344,16 @@ def natural_residual(it: JointIterate, problem: JointProblem, curvature: float) 
     Zero if each alpha_i lies on the face of its simplex where the level is highest. The length is
     relative to that of the violations, and a sample of weight w counts w times.
     """
+    return relative_residual(*residual_sums(it, problem, curvature), problem.C)
+
+
+def relative_residual(gap: float, size: float, C: float) -> float:
+    """Return the residual from its squared length and that of the violations."""
+    return math.sqrt(gap) / (math.sqrt(C) + math.sqrt(size))
+
+
+def residual_sums(it: JointIterate, problem: JointProblem, curvature: float) -> tuple[float, float]:
+    """Return the squared lengths of the natural residual and of the violations."""
     nu = 0.5 / curvature if 0.0 < curvature < math.inf else 1.0
     places, labels = np.arange(len(it.q)), problem.labels
     held = it.alpha.copy()
@@ -261,6 +366,5 @@ def natural_residual(it: JointIterate, problem: JointProblem, curvature: float) 
     target -= held
     errors = np.square(target).sum(axis=1)
     kept = problem.penalty > 0.0
-    gap = nu * math.sqrt(float(np.sum(errors[kept] / problem.penalty[kept])))
-    size = math.sqrt(float(problem.penalty @ np.square(it.q)))
-    return gap / (math.sqrt(problem.C) + size)
+    gap = nu * nu * float(np.sum(errors[kept] / problem.penalty[kept]))
+    return gap, float(problem.penalty @ np.square(it.q))

@@ -10,7 +10,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic
-from htsvm.losses import Loss
+from htsvm.losses import Hinge, Loss
 from htsvm.optimality import Certificate, certify
 
 # A warm start (w, b, psi); where psi is None, a solver makes its own guess.
@@ -91,6 +91,10 @@ class Problem:
     def release(self) -> None:
         """Let go of what a fit keeps in other places; of a problem in this process, nothing."""
 
+    def traffic(self) -> dict[str, float]:
+        """Return what went over a network for this problem: nothing."""
+        return {}
+
     def objectives_along(
         self, w: Array, b: float, dw: Array, db: float, moves: Array
     ) -> tuple[Array, Array]:
@@ -103,6 +107,17 @@ class Problem:
         self.operator.signed_dot(self.y, dw, db, delta)
         steps = moves / (float(np.abs(delta).max(initial=0.0)) or 1.0)
         return steps, np.array([self.objective(w + t * dw, q - t * delta) for t in steps])
+
+    def majorised(self, w: Array, b: float) -> tuple[Problem, float]:
+        """Return the weighted hinge problem that touches this one at (w, b), and the objective.
+
+        Its loss lies above that of this problem, up to a constant, and is the same to first order
+        at that point.
+        """
+        q = self.violations(w, b)
+        weights = np.empty(self.n_samples)
+        self.loss.slopes(q, self.penalty, weights)
+        return replace(self, loss=Hinge(), penalty=weights), self.objective(w, q)
 
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
         """Return q = 1 - y * (X w + b)."""

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from htsvm._typing import Array
 from htsvm.distributed import is_dask
@@ -27,25 +26,24 @@ from htsvm.optimality import SampleStatus
 from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult
 from htsvm.solvers.joint_problem import JointProblem
 from htsvm.solvers.newton import CONSTANT
+from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm._joint import (
     AnyFitted,
     AnyProblem,
     is_joint,
     joint_problem,
     joint_start,
-    margin_violation,
     solve_any,
 )
 from htsvm.svm._problems import (
     binary_problems,
     check_weights,
     encode_labels,
-    labels_of,
     weigh_classes,
 )
 
 
-class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
     """A linear classifier fitted as one problem, or one per class against the rest.
 
     Subclasses add the loss: `_loss`, and its parameters to ``__init__``; and the solver: `_solver`.
@@ -57,8 +55,6 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _balanced_rest: ClassVar[bool] = True
     # The parameter that says from where on samples are ignored, if there is one.
     _cap_name: ClassVar[str | None] = "cap"
-    # Whether `fit` takes Dask collections; all estimators decide on them.
-    _takes_dask: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
@@ -105,24 +101,26 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
-        if self._takes_dask and is_dask(X):
-            from htsvm.distributed import estimate
-
-            estimate.fit(self, X, y, sample_weight)
+        if is_dask(X):
+            self._fitter_on_dask()(self, X, y, sample_weight)
             return self
         X, _, classes, codes, weights = self._validated(X, y, sample_weight)
         self._fit_checked(X, classes, codes, weights)
         return self
+
+    def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
+        """Return what fits this estimator on Dask collections; most cannot be."""
+        raise TypeError(
+            f"{type(self).__name__} does not take Dask collections. Fit HTSVC, MultiViewHTSVC or "
+            "ht_path on them, or pass X.compute() if it fits into memory."
+        )
 
     def _validated(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Any, Array, Array, Array, Array | None]:
         """Return X, y, the classes, their codes in y and the weights, all of them checked."""
         if is_dask(X):
-            raise TypeError(
-                f"{type(self).__name__} does not take Dask collections. Fit HTSVC or ht_path on "
-                "them, or pass X.compute() if it fits into memory."
-            )
+            self._fitter_on_dask()
         X, y = self._validated_data(X, y)
         check_classification_targets(y)
         weights = check_weights(sample_weight, y)
@@ -167,100 +165,6 @@ class BaseLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return [joint_problem(X, len(classes), codes, weights, factors, **stated)]
         stated["balanced"] = self._balanced_rest
         return [*binary_problems(X, len(classes), codes, weights, factors, **stated)]
-
-    def margin_violation(self, X: Any, y: Any) -> Array:
-        """Return how far each sample is from having its label confirmed by a margin of one.
-
-        For two classes ``1 - y f(x)`` with y in {-1, 1}, else ``1 + max_{j != y} f_j - f_y``. Zero
-        or less: safely of its class; above one: another class has the higher score. Labels with
-        the largest values are the ones to look at first.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Their labels, all of them among ``classes_``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The violations.
-        """
-        scores = np.asarray(self.decision_function(X))
-        labels = column_or_1d(np.asarray(y))
-        check_consistent_length(scores, labels)
-        known = np.isin(labels, self.classes_)
-        if not np.all(known):
-            raise ValueError(
-                f"y holds labels that the model was not fitted on: {labels[~known][:5].tolist()!r}."
-            )
-        return margin_violation(scores, np.searchsorted(self.classes_, labels))
-
-    def decision_function(self, X: Any) -> Any:
-        """Return the signed scores ``X @ coef_.T + intercept_``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive scores mean ``classes_[1]``. For Dask data, a Dask array.
-        """
-        check_is_fitted(self)
-        if is_dask(X):
-            from htsvm.distributed import estimate
-
-            return estimate.decision_function(self, X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores: Array = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> Any:
-        """Return the predicted class of each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels. For Dask data, a Dask array.
-        """
-        scores = self.decision_function(X)
-        if is_dask(scores):
-            from htsvm.distributed import estimate
-
-            return estimate.labels(scores, self.classes_)
-        return labels_of(scores, self.classes_)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of samples, by weight, whose predicted class is the given one.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Their class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
-
-        Returns
-        -------
-        float
-            The accuracy.
-        """
-        if is_dask(X) and is_dask(predicted := self.predict(X)):
-            from htsvm.distributed import estimate
-
-            return estimate.accuracy(predicted, y, sample_weight)
-        return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

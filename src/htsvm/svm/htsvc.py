@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -56,7 +57,7 @@ class HTSVC(BaseLinearSVC):
         How to fit more than two classes. "joint" solves one problem for all; it needs the "newton"
         solver. "ovr" fits each class against the rest, with balanced weights, because a
         bounded loss finds it cheap to give up the smaller side. "auto" is "joint", but "ovr" with
-        the "admm" solver and on Dask data. Two classes are one binary problem in any case.
+        the "admm" solver. Two classes are one binary problem in any case.
     warm_start : bool, default=False
         Whether to start from the last solution.
     n_restarts : int, default=0
@@ -135,7 +136,6 @@ class HTSVC(BaseLinearSVC):
     True
     """
 
-    _takes_dask: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseLinearSVC._parameter_constraints,
         "cap": [Interval(Real, 0.0, None, closed="right")],
@@ -181,3 +181,8 @@ class HTSVC(BaseLinearSVC):
 
     def _solver(self) -> Solver:
         return self._named_solver(self.solver)
+
+    def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
+        from htsvm.distributed import estimate
+
+        return estimate.fit

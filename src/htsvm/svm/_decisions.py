@@ -1,0 +1,114 @@
+"""How linear classifiers decide, on data in memory and on Dask collections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from htsvm._typing import Array
+from htsvm.distributed import is_dask
+from htsvm.svm._joint import margin_violation
+from htsvm.svm._problems import labels_of
+
+
+class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
+    """Scores, labels and accuracy of a model with `coef_`, `intercept_` and `classes_`."""
+
+    def margin_violation(self, X: Any, y: Any) -> Array:
+        """Return how far each sample is from having its label confirmed by a margin of one.
+
+        For two classes ``1 - y f(x)`` with y in {-1, 1}, else ``1 + max_{j != y} f_j - f_y``. Zero
+        or less: safely of its class; above one: another class has the higher score. Labels with
+        the largest values are the ones to look at first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels, all of them among ``classes_``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The violations.
+        """
+        scores = np.asarray(self.decision_function(X))
+        labels = column_or_1d(np.asarray(y))
+        check_consistent_length(scores, labels)
+        known = np.isin(labels, self.classes_)
+        if not np.all(known):
+            raise ValueError(
+                f"y holds labels that the model was not fitted on: {labels[~known][:5].tolist()!r}."
+            )
+        return margin_violation(scores, np.searchsorted(self.classes_, labels))
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the signed scores ``X @ coef_.T + intercept_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive scores mean ``classes_[1]``. For Dask data, a Dask array.
+        """
+        check_is_fitted(self)
+        if is_dask(X):
+            from htsvm.distributed import estimate
+
+            return estimate.decision_function(self, X)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        scores: Array = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels. For Dask data, a Dask array.
+        """
+        scores = self.decision_function(X)
+        if is_dask(scores):
+            from htsvm.distributed import estimate
+
+            return estimate.labels(scores, self.classes_)
+        return labels_of(scores, self.classes_)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of samples, by weight, whose predicted class is the given one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        if is_dask(X) and is_dask(predicted := self.predict(X)):
+            from htsvm.distributed import estimate
+
+            return estimate.accuracy(predicted, y, sample_weight)
+        return float(super().score(X, y, sample_weight))

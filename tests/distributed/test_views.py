@@ -1,0 +1,246 @@
+"""A multi-view fit on Dask collections is the fit on the same rows in memory."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from htsvm import IgnoredClassWarning, MultiViewHTSVC
+from htsvm.baselines import MvSL01SVM
+from htsvm.multiview import clusters
+from htsvm.multiview.clusters import cluster_rows, row_keys
+from tests.distributed.data import as_dask, noisy, thinned
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+from htsvm.distributed import slots, structure  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def quick():
+    """Small blocks one after the other: quicker than to start threads for them."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+VIEWS = {"first": [0, 1, 2, 3], "second": slice(3, 8)}
+
+
+def assert_same_views(blocks, local, tol=1e-8):
+    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=tol)
+    np.testing.assert_allclose(blocks.view_weights_, local.view_weights_, rtol=tol, atol=tol)
+    np.testing.assert_allclose(blocks.weight_smoothness_, local.weight_smoothness_, rtol=tol)
+    np.testing.assert_allclose(blocks.coef_, local.coef_, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(blocks.intercept_, local.intercept_, rtol=1e-6, atol=1e-7)
+    assert blocks.n_iter_ == local.n_iter_
+    for ours, theirs in zip(_certificates(blocks), _certificates(local), strict=True):
+        residuals = ["stationarity", "balance"]
+        residuals += ["prox_residual"] if hasattr(ours, "prox_residual") else ["complementarity"]
+        for name in residuals:
+            assert abs(getattr(ours, name) - getattr(theirs, name)) <= tol, name
+        np.testing.assert_allclose(ours.objective, theirs.objective, rtol=tol)
+        assert ours.counts == theirs.counts
+        assert ours.certified
+        assert theirs.certified
+    np.testing.assert_array_equal(blocks.sample_status_.compute(), local.sample_status_)
+    np.testing.assert_array_equal(blocks.ignored_.compute(), local.ignored_)
+
+
+def _certificates(model):
+    return np.ravel(np.array(model.certificate_, dtype=object)).tolist()
+
+
+def fit_both(X, y, sizes=(170, 40, 333), weight=None, **options):
+    options = {"views": VIEWS, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IgnoredClassWarning)
+        local = MultiViewHTSVC(**options).fit(X, y, sample_weight=weight)
+        blocks = MultiViewHTSVC(**options).fit(*as_dask(X, y, sizes), sample_weight=weight)
+    return blocks, local
+
+
+@pytest.mark.parametrize("sizes", [(400,), (1, 1, 97), (200, 200)])
+def test_any_chunking(sizes):
+    X, y = noisy(400, 8)
+    assert_same_views(*fit_both(X, y, sizes))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"C": [0.1, 2.0], "cap": {"first": 2.0, "second": np.inf}},
+        {"view_weights": "uniform", "class_weight": "balanced", "fit_intercept": False},
+        {"weight_smoothness": 300.0, "n_restarts": 1, "n_jobs": 2},
+        {"views": None, "tol": 1e-5},
+    ],
+    ids=str,
+)
+def test_options(options):
+    X, y = noisy(400, 8, seed=1)
+    assert_same_views(*fit_both(X, y, **options))
+
+
+def test_structure_and_sample_weights():
+    X, y = noisy(500, 8, seed=2)
+    weight = np.random.default_rng(0).integers(0, 3, size=500).astype(float)
+    blocks, local = fit_both(X, y, (170, 40), weight=weight, structure=[0.1, 0.0])
+    assert_same_views(blocks, local)
+    assert blocks.n_clusters_ == local.n_clusters_
+    np.testing.assert_array_equal(blocks.cluster_labels_.compute(), local.cluster_labels_)
+
+
+def test_structure_from_a_sample(monkeypatch):
+    """Classes with too many rows for Ward's method; the sample is the same in any blocks."""
+    for module in (clusters, structure):
+        monkeypatch.setattr(module, "DIRECT_ROWS", 40)
+        monkeypatch.setattr(module, "SUMMARY_ROWS", 30)
+    monkeypatch.setitem(cluster_rows.__kwdefaults__, "direct_rows", 40)
+    monkeypatch.setitem(cluster_rows.__kwdefaults__, "summary_rows", 30)
+    X, y = noisy(900, 8, seed=3)
+    labels = cluster_rows(X[:, :4])
+    order = np.random.default_rng(0).permutation(900)
+    np.testing.assert_array_equal(cluster_rows(X[order][:, :4]), labels[order])
+    models = [
+        MultiViewHTSVC(views=VIEWS, structure=0.1).fit(*as_dask(X, y, sizes))
+        for sizes in ((900,), (170, 40, 333))
+    ]
+    np.testing.assert_allclose(models[0].objective_, models[1].objective_, rtol=1e-8)
+    np.testing.assert_array_equal(*(m.cluster_labels_.compute() for m in models))
+
+
+def test_sparse_blocks_with_structure():
+    X, y = noisy(500, 8, seed=4)
+    for S in (thinned(X), sp.csr_matrix(X)):
+        blocks, local = fit_both(S, y, (170, 40), structure=0.05)
+        assert_same_views(blocks, local)
+        np.testing.assert_array_equal(blocks.cluster_labels_.compute(), local.cluster_labels_)
+
+
+@pytest.mark.parametrize("multi_class", ["auto", "joint", "ovr"])
+def test_three_classes(multi_class):
+    X, y = noisy(600, 8, classes=3, seed=5)
+    blocks, local = fit_both(X, np.array(["ash", "beech", "cedar"])[y], multi_class=multi_class)
+    assert_same_views(blocks, local)
+    assert blocks.view_weights_.shape == ((3, 2) if multi_class == "ovr" else (2,))
+    dX = as_dask(X, y)[0]
+    for weighted in (True, False):
+        np.testing.assert_allclose(
+            blocks.view_decision_function(dX, weighted=weighted).compute(),
+            blocks.view_decision_function(X, weighted=weighted),
+        )
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_classes_as_one_problem_with_structure_and_sample_weights(stream):
+    X, y = noisy(200, 8, classes=3, seed=13)
+    weight = np.random.default_rng(0).integers(0, 3, size=200).astype(float)
+    with dask.config.set({"htsvm.stream": stream}):
+        blocks, local = fit_both(X, y, (120,), weight=weight, structure=[0.1, 0.0], C=[0.5, 2.0])
+    assert_same_views(blocks, local)
+    np.testing.assert_array_equal(blocks.cluster_labels_.compute(), local.cluster_labels_)
+
+
+def test_data_frames_by_column_name():
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = noisy(300, 4, seed=6)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    lazy = dd.from_pandas(frame, npartitions=3)
+    model = MultiViewHTSVC(views=[["a", "b"], lambda X: ["c", "d"]])
+    local = model.fit(frame, y)
+    predicted, score = local.predict(frame), local.score(frame, y)
+    contributions = local.view_decision_function(frame)
+    objective = local.objective_
+    blocks = model.fit(lazy, y)
+    np.testing.assert_allclose(blocks.objective_, objective, rtol=1e-8)
+    np.testing.assert_array_equal(blocks.predict(lazy).compute(), predicted)
+    np.testing.assert_allclose(blocks.view_decision_function(lazy).compute(), contributions)
+    assert blocks.score(lazy, y) == pytest.approx(score)
+    assert list(blocks.feature_names_in_) == list("abcd")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_streamed(stream):
+    X, y = noisy(300, 8, seed=7)
+    with dask.config.set({"htsvm.stream": stream}):
+        assert_same_views(*fit_both(X, y, (100,), structure=0.1))
+
+
+def test_a_view_wider_than_the_number_of_samples():
+    X, y = noisy(60, 90, seed=8)
+    assert_same_views(*fit_both(X, y, (25,), views=[10, 80], structure=[0.1, 0.0]))
+
+
+def test_blocks_may_forget(monkeypatch):
+    X, y = noisy(1_000, 8, seed=9)
+    rng = np.random.default_rng(0)
+    answer, forgotten = slots.Slot.answer, set()
+
+    def forgetful(slot, call):
+        if call.log is None and call.version > 0 and rng.random() < 0.1:
+            slot.block = None
+            forgotten.add(call.name)
+        return answer(slot, call)
+
+    monkeypatch.setattr(slots.Slot, "answer", forgetful)
+    with dask.config.set(scheduler="synchronous"):
+        blocks, local = fit_both(X, y, (400,))
+    assert {"differentiate", "end_round"} <= forgotten
+    assert_same_views(blocks, local)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_valley_is_not_left(monkeypatch, classes):
+    """Where a warm start goes up, both go down by convex problems that touch the loss."""
+    from htsvm.multiview.descent import BlockDescent
+
+    lower, calls = BlockDescent._is_lower, []
+
+    def refuse_first(self, v, weights, after, before, slack=0.0):
+        calls.append(v)
+        return slack > 0.0 and lower(self, v, weights, after, before, slack)
+
+    monkeypatch.setattr(BlockDescent, "_is_lower", refuse_first)
+    X, y = noisy(400, 8, classes=classes, seed=10)
+    assert_same_views(*fit_both(X, y, (150,)))
+    assert calls
+
+
+def test_history_counts_the_network():
+    X, y = noisy(300, 8, seed=11)
+    history = MultiViewHTSVC(views=VIEWS).fit(*as_dask(X, y)).history_
+    assert np.all(np.diff(history["network_passes"]) >= 0)
+    assert history["network_bytes"][-1] > 0
+
+
+def test_equal_rows_have_equal_keys_dense_or_sparse():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-2, 3, size=(2_000, 6)).astype(float)
+    keys = row_keys(X)
+    np.testing.assert_array_equal(keys, row_keys(sp.csr_matrix(X)))
+    np.testing.assert_array_equal(keys, row_keys(X.astype(np.float32)))
+    _, place = np.unique(X, axis=0, return_inverse=True)
+    _, of_keys = np.unique(keys, return_inverse=True)
+    assert len({*zip(place.tolist(), of_keys.tolist(), strict=True)}) == place.max() + 1
+    assert len(set(keys.tolist())) == place.max() + 1
+    X[0], X[1] = 0.0, -0.0
+    assert row_keys(X)[0] == row_keys(X)[1]
+
+
+def test_what_blocks_cannot_do_is_refused(tmp_path):
+    X, y = noisy(100, 8, seed=12)
+    dX, dy = as_dask(X, y, (50,))
+    with pytest.raises(ValueError, match="solver='newton'"):
+        MultiViewHTSVC(solver="admm").fit(dX, dy)
+    with pytest.raises(ValueError, match=r"memory=.* Use memory=None"):
+        MultiViewHTSVC(memory=str(tmp_path)).fit(dX, dy)
+    with pytest.raises(TypeError, match=r"axis=1"):
+        MultiViewHTSVC().fit([dX, dX], dy)
+    with pytest.raises(TypeError, match="MvSL01SVM does not take Dask"):
+        MvSL01SVM().fit(dX, dy)
+    with pytest.raises(ValueError, match="add up to 7"):
+        MultiViewHTSVC(views=[3, 4]).fit(dX, dy)
+    X[70, 7] = np.nan
+    with pytest.raises(ValueError, match="Block 1 of 2"):
+        MultiViewHTSVC(views=VIEWS).fit(*as_dask(X, y, (50,)))
