@@ -28,16 +28,18 @@ cdef int _project(const double* v, double* out, Py_ssize_t k, double c) noexcept
     """Project v onto the simplex of size c > 0; return the number of positive entries.
 
     Only entries within c of the largest can stay positive. Of these, the ones below the level at
-    which the rest sum to c are dropped until none is left to drop (Michelot's method).
+    which the rest sum to c are dropped until none is left to drop (Michelot's method). Rounding
+    may bring an entry back that lies on the level; that too is the end, or it would go and come
+    forever.
     """
     cdef Py_ssize_t j
-    cdef int number = 0, before = -1
+    cdef int number = k + 1, before
     cdef double top = v[0], total = 0.0, level
     for j in range(1, k):
         if v[j] > top:
             top = v[j]
     level = top - c
-    while number != before:
+    while True:
         before = number
         total = 0.0
         number = 0
@@ -49,6 +51,8 @@ cdef int _project(const double* v, double* out, Py_ssize_t k, double c) noexcept
             # c is lost against the size of v: rounding leaves the largest entry alone.
             number = 1
             level = top - c
+            break
+        if number >= before:
             break
         level = top + (total - c) / number
     for j in range(k):
