@@ -69,7 +69,7 @@ def test_classes_are_found_where_none_has_a_majority(monkeypatch, cap, sweeps):
     convex, _ = solve_joint(stated(X, labels, cap=np.inf), JointNewton())
     problem = stated(X, labels, cap=cap)
     at_convex = problem.violations(problem.levels(convex.coef, convex.intercept))
-    assert says_nothing(problem, problem.objective(convex.coef, at_convex))
+    assert says_nothing(problem, convex.coef, at_convex)
     cold, certificate = solve_joint(problem, JointNewton())
     warm, _ = solve_joint(
         problem, JointNewton(), start=(convex.coef, convex.intercept, convex.multipliers)

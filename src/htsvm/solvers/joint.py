@@ -151,8 +151,7 @@ class _Run:
             return self._result(self._descend())
         W, b, B = start
         self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
-        objective = self.problem.objective(self.it.W, self.it.q)
-        if says_nothing(self.problem, objective) and self._go_to_least_squares():
+        if says_nothing(self.problem, self.it.W, self.it.q) and self._go_to_least_squares():
             return self._result(self._last_stage())
         self._weigh(self.problem.loss)
         self._set_multipliers(B)
@@ -230,7 +229,7 @@ class _Run:
         if not self._convex_stage(ROUGH):
             return False
         self.convex_objective = self.problem.objective(self.it.W, self.it.q)
-        if says_nothing(self.problem, self.convex_objective) and self._go_to_least_squares():
+        if says_nothing(self.problem, self.it.W, self.it.q) and self._go_to_least_squares():
             return self._last_stage() and self._back_to_best()
         return self._truncate(gently=True) and self._back_to_best()
 

@@ -11,7 +11,7 @@ from htsvm.linalg.products import scores
 from htsvm.solvers.joint_problem import JointProblem
 from htsvm.solvers.joint_system import JointSystem
 
-# A start within this share of the objective of equal scores tells no classes apart.
+# A start whose convex objective is within this share of that of equal scores says nothing.
 SAYS_NOTHING = 0.01
 # Do not go down from a point this many times above the objective of equal scores.
 PROMISING = 1.15
@@ -20,14 +20,19 @@ ACCURACY = 1e-3
 SCALES = 2.0 ** np.arange(-2.0, 6.5, 0.5)
 
 
-def says_nothing(problem: JointProblem, objective: float) -> bool:
-    """Return whether a point with this objective is as good as equal scores for all classes.
+def says_nothing(problem: JointProblem, W: Array, q: Array) -> bool:
+    """Return whether W, with violations q, is as good as equal scores for all classes.
 
-    Where no class is more likely than all others together, that is the minimiser of the convex
-    problem, whatever C is, and with a cap well above one still a local minimum.
+    Where no class is more likely than all others together, those minimise the convex problem,
+    whatever C is, and with a cap well above one are still a local minimum. It is the convex
+    objective that is compared: near equal scores the truncated one is a matter of chance.
     """
-    equal = _equal_scores(problem)
-    return math.isfinite(problem.loss.cap) and abs(objective - equal) <= SAYS_NOTHING * equal
+    if math.isinf(problem.loss.cap):
+        return False
+    slope = float(problem.loss.profile_slope(0.0))
+    equal = slope * float(problem.penalty.sum())
+    convex = problem.energy(W) + slope * float(problem.penalty @ np.maximum(q, 0.0))
+    return abs(convex - equal) <= SAYS_NOTHING * equal
 
 
 def least_squares_start(problem: JointProblem) -> tuple[Array, Array] | None:
