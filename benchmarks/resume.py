@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.bars import Row
-from htsvm.experiments import environment
+from benchmarks.stored import ROOT
 
-FOLDER = Path(__file__).parent / "results" / "partial"
+FOLDER = ROOT / "benchmarks" / "results" / "partial"
 
 
 class Kept:
     """Rows by name, each written as soon as it is measured.
 
-    Rows of another commit are not taken over.
+    Rows that other sources have measured are not taken over.
 
     Parameters
     ----------
     name : str
         The name of the run.
+    folder : Path
+        Where its rows are kept.
     """
 
     def __init__(self, name: str, folder: Path = FOLDER) -> None:
         self.path = folder / f".{name}.jsonl"
-        self.commit = environment.describe()["commit"]
+        self.sources = _fingerprint()
         self.rows: dict[str, list[Row]] = {}
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 stored = json.loads(line)
-                if stored["commit"] == self.commit:
+                if stored["sources"] == self.sources:
                     self.rows[stored["name"]] = stored["rows"]
 
     def get(self, name: str, measure: Callable[[], list[Row]]) -> list[Row]:
@@ -39,10 +42,20 @@ class Kept:
             self.rows[name] = measure()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8") as file:
-                line = {"commit": self.commit, "name": name, "rows": self.rows[name]}
+                line = {"sources": self.sources, "name": name, "rows": self.rows[name]}
                 file.write(json.dumps(line) + "\n")
         return self.rows[name]
 
     def done(self) -> None:
         """Forget the rows: the run is complete."""
         self.path.unlink(missing_ok=True)
+
+
+def _fingerprint() -> str:
+    """Return a digest of the library and of the benchmark."""
+    digest = hashlib.sha256()
+    for folder in ("src", "benchmarks"):
+        for path in sorted((ROOT / folder).rglob("*.py*")):
+            if path.suffix in (".py", ".pyx", ".pxd"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

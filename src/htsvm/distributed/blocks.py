@@ -27,7 +27,7 @@ WITHOUT_DATA = frozenset(
         "count_relevant", "largest_penalty", "largest_violation", "line_terms", "loss_total",
         "penalties", "restore_penalties", "sampled_violations", "set_ramp", "support", "weigh",
         "accept", "class_penalties", "close", "look", "majoriser", "residual", "rows_that_count",
-        "set_pulls", "trial", "weigh_convex", "leave",
+        "set_pulls", "trial", "weigh_convex", "hinge_total", "leave",
     }
 )  # fmt: skip
 

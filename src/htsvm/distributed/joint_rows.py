@@ -103,6 +103,10 @@ class JointBlockRows:
         """Return the total of the loss."""
         return float(self.blocks.ask("loss_total"))
 
+    def hinge_total(self) -> float:
+        """Return the total of the hinge loss."""
+        return float(self.blocks.ask("hinge_total"))
+
     def majoriser(self) -> tuple[float, float]:
         """Return the objective of the weighted convex problem here, and at W = 0, b = 0."""
         loss, at_zero = self.blocks.ask("majoriser")

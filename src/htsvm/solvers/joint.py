@@ -151,7 +151,7 @@ class _Run:
             return self._result(self._descend())
         W, b, B = start
         self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
-        if self._says_nothing() and self._go_to_least_squares():
+        if says_nothing(self.rows) and self._go_to_least_squares():
             return self._result(self._last_stage())
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(B)
@@ -179,14 +179,6 @@ class _Run:
         self.rows.set_multipliers(None)
         self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY, math.inf
 
-    def _says_nothing(self, objective: float | None = None) -> bool:
-        """Return whether this point is as good as equal scores for all classes."""
-        if math.isinf(self.problem.loss.cap):
-            return False
-        if objective is None:
-            objective = self._objective(self.rows.loss_total())
-        return says_nothing(self.problem.loss, self.rows.total, objective)
-
     def _go_to_least_squares(self) -> bool:
         """Go to the least squares start; False if it promises nothing."""
         point = least_squares_start(self.rows)
@@ -204,7 +196,7 @@ class _Run:
         if not self._convex_stage(ROUGH):
             return False
         self.convex_objective = self._objective(self.rows.loss_total())
-        if self._says_nothing(self.convex_objective) and self._go_to_least_squares():
+        if says_nothing(self.rows) and self._go_to_least_squares():
             return self._last_stage() and self._back_to_best()
         return self._truncate(gently=True) and self._back_to_best()
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.products import scores
-from htsvm.losses import Loss
 from htsvm.solvers.joint_problem import JointProblem
 from htsvm.solvers.joint_system import JointSystem, UndecidedRows
 
-# A start within this share of the objective of equal scores tells no classes apart.
+# A start whose convex objective is within this share of that of equal scores says nothing.
 SAYS_NOTHING = 0.01
 # Do not go down from a point this many times above the objective of equal scores.
 PROMISING = 1.15
@@ -22,15 +21,21 @@ ACCURACY = 1e-3
 SCALES = 2.0 ** np.arange(-2.0, 6.5, 0.5)
 
 
-def says_nothing(loss: Loss, total: float, objective: float) -> bool:
-    """Return whether a point with this objective is as good as equal scores for all classes.
+def says_nothing(rows: Any) -> bool:
+    """Return whether rows are at a point that is as good as equal scores for all classes.
 
-    Where no class is more likely than all others together, that is the minimiser of the convex
-    problem, whatever C is, and with a cap well above one still a local minimum. `total` is the sum
-    of all penalties.
+    Where no class is more likely than all others together, those minimise the convex problem,
+    whatever C is, and with a cap well above one are still a local minimum. It is the convex
+    objective that is compared: near equal scores the truncated one is a matter of chance. `rows`
+    answers like `JointRows`.
     """
-    equal = _equal_scores(loss, total)
-    return math.isfinite(loss.cap) and abs(objective - equal) <= SAYS_NOTHING * equal
+    problem: JointProblem = rows.problem
+    if math.isinf(problem.loss.cap):
+        return False
+    slope = float(problem.loss.profile_slope(0.0))
+    equal = slope * rows.total
+    convex = problem.energy(rows.W) + slope * rows.hinge_total()
+    return bool(abs(convex - equal) <= SAYS_NOTHING * equal)
 
 
 def least_squares_start(rows: Any) -> tuple[Array, Array] | None:
@@ -46,14 +51,10 @@ def least_squares_start(rows: Any) -> tuple[Array, Array] | None:
     energies = np.square(SCALES) * problem.energy(W)
     at_cap_one, losses = rows.losses_at_scales(W, b)
     best = int(np.argmin(energies + at_cap_one))
-    if energies[best] + losses[best] > PROMISING * _equal_scores(problem.loss, rows.total):
+    equal = float(problem.loss.profile(1.0)) * rows.total
+    if energies[best] + losses[best] > PROMISING * equal:
         return None
     return SCALES[best] * W, SCALES[best] * b
-
-
-def _equal_scores(loss: Loss, total: float) -> float:
-    """Return the objective at W = 0, b = 0, where every violation is one."""
-    return float(loss.profile(1.0)) * total
 
 
 def solve_least_squares(

@@ -109,6 +109,10 @@ class JointState:
         """Return the total of the loss."""
         return self.problem.loss.total(self.it.q, self.problem.penalty)
 
+    def hinge_total(self) -> float:
+        """Return the total of the hinge loss."""
+        return float(self.problem.penalty @ np.maximum(self.it.q, 0.0))
+
 
 class JointRows(JointState):
     """The rows of a multi-class problem in this process."""
