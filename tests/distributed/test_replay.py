@@ -7,7 +7,7 @@ import pytest
 
 from htsvm import HTSVC
 from htsvm.distributed import slots
-from htsvm.distributed.block import Data
+from htsvm.distributed.data import Data
 from htsvm.losses import HybridTruncated
 from htsvm.svm._problems import BinaryTask
 from tests.distributed.data import assert_same_fit, noisy

@@ -18,11 +18,20 @@ from htsvm.solvers.newton_inner import Steps
 from htsvm.solvers.newton_round import SUBSET_FROM, SUBSET_SHARE
 from htsvm.solvers.newton_rows import QUANTILE_ROWS, ramp_width
 from htsvm.solvers.newton_state import Clock, Closing, RoundReport, Updates
-from htsvm.solvers.newton_system import LARGEST_MATRIX, NewtonSystem, solve_primal
+from htsvm.solvers.newton_system import (
+    LARGEST_MATRIX,
+    NewtonSystem,
+    conjugate_direction,
+    solve_primal,
+)
 
 if TYPE_CHECKING:
     from htsvm.distributed.problem import BlockProblem, Multipliers
     from htsvm.solvers import Problem
+
+
+# Where there is no matrix, the rows that make up the Hessian are gathered up to so many values.
+MOST_GATHERED = 50_000_000
 
 
 class BlockRows:
@@ -206,10 +215,23 @@ class BlockSteps(Steps):
             return solve_primal(
                 self.gram, problem.regularizer, unit, xi, grad_w, grad_b, problem.fit_intercept
             )
+        stored = problem.operator.stored / max(problem.n_samples, 1)
+        if count * stored > MOST_GATHERED:
+            return self._conjugate_direction(xi, grad_w, grad_b)
         X, _, penalty = stacked(self.blocks.ask("active_rows", how="list"))
         system = NewtonSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
         everyone = np.ones(len(penalty), dtype=np.uint8)
         return system.solve(everyone, count, xi, grad_w, grad_b)
+
+    def _conjugate_direction(self, xi: float, grad_w: Array, grad_b: float) -> tuple[Array, float]:
+        """Return the Newton direction with all products by the workers: a pass for each."""
+        rows = _RemoteRows(self.blocks, xi)
+        problem = self.problem
+        direction = conjugate_direction(
+            rows, problem.regularizer, self._unit_penalty(), grad_w, grad_b, problem.fit_intercept
+        )
+        self.problem.operator.passes += 2.0 * rows.products * self.share
+        return direction
 
     def _unit_penalty(self) -> float:
         return self.blocks.largest_penalty or 1.0
@@ -226,3 +248,21 @@ class BlockSteps(Steps):
 
     def _move(self, t: float) -> None:
         self.pending = t
+
+
+class _RemoteRows:
+    """What `ActiveRows` is, for active rows on workers."""
+
+    def __init__(self, blocks: Blocks, xi: float) -> None:
+        self.blocks, self.xi, self.products = blocks, xi, 0
+
+    def product(self, v: Array) -> Array:
+        """Return the matrix times v."""
+        self.products += 1
+        product: Array = self.blocks.ask("active_product", self.xi, v)
+        return product
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of the matrix."""
+        diagonal: Array = self.blocks.ask("active_diagonal", self.xi)
+        return diagonal

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Block, Data, JointTask, Task
+from htsvm.distributed.block import Block
+from htsvm.distributed.data import Data, JointTask, Task
 from htsvm.distributed.joint_block import JointBlock
 from htsvm.optimality._joint_summary import merge_joint
 from htsvm.optimality._summary import merge
@@ -27,8 +28,11 @@ AnyBlock = Block | JointBlock
 
 # Calls that read the rows that a round looks at.
 READ_COPY = frozenset(
-    {"differentiate", "set_out", "active_rows", "move_and_sum", "product", "strength", "diagonal"}
-)
+    {
+        "differentiate", "set_out", "active_rows", "active_product", "active_diagonal",
+        "move_and_sum", "product", "strength", "diagonal",
+    }
+)  # fmt: skip
 
 
 def fresh(data: Data, task: Task) -> AnyBlock:
