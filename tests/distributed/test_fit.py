@@ -120,16 +120,16 @@ def test_many_features_by_conjugate_gradients(monkeypatch):
 @pytest.mark.parametrize("stream", [False, True])
 def test_many_features_with_all_products_by_the_workers(monkeypatch, stream):
     """Where not even the active rows are to be gathered."""
-    X, y = noisy(120, 12, seed=6)
+    X, y = noisy(80, 12, seed=6)
     X = thinned(X) if stream else X
-    options = {"tol": 1e-5, "cap": np.inf, "fit_intercept": not stream}
+    options = {"tol": 1e-3 if stream else 1e-5, "cap": np.inf, "fit_intercept": not stream}
     local = HTSVC(**options).fit(X, y)
     monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
     monkeypatch.setattr("htsvm.distributed.rows.MOST_GATHERED", 0)
     with dask.config.set({"htsvm.stream": stream, "scheduler": "synchronous"}):
-        blocks = HTSVC(**options).fit(*as_dask(X, y, (60,)))
+        blocks = HTSVC(**options).fit(*as_dask(X, y, (40,)))
     assert blocks.certificate_[0].certified
-    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=1e-5)
+    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=options["tol"])
     assert blocks.history_["network_passes"][-1] > 2 * blocks.history_["newton_steps"].sum()
 
 

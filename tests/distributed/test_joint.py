@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from htsvm import HTSVC, IgnoredClassWarning, ht_path
-from tests.distributed.data import as_dask, noisy, thinned
+from tests.distributed.data import as_dask, forgetful, noisy, thinned
 
 dask = pytest.importorskip("dask")
-from htsvm.distributed import slots  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -99,16 +98,7 @@ def test_conjugate_gradients(monkeypatch, most):
 @pytest.mark.parametrize("m", [1_200, 300])
 def test_blocks_may_forget(monkeypatch, m):
     X, y = noisy(m, 5, classes=3, seed=4)
-    rng = np.random.default_rng(0)
-    answer, forgotten = slots.Slot.answer, set()
-
-    def forgetful(slot, call):
-        if call.log is None and call.version > 0 and rng.random() < 0.15:
-            slot.block = None
-            forgotten.add(call.name)
-        return answer(slot, call)
-
-    monkeypatch.setattr(slots.Slot, "answer", forgetful)
+    forgotten = forgetful(monkeypatch, 0.15)
     blocks, local = fit_both(X, y, (m // 3,), n_restarts=1)
     assert {"move_and_sum", "set_out", "end_steps", "accept", "close"} <= forgotten
     assert_same_joint(blocks, local)

@@ -12,6 +12,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.distributed.block import SCALARS
 from htsvm.distributed.blocks import Blocks, stacked
+from htsvm.distributed.on_blocks import RowsOnBlocks
 from htsvm.linalg import as_operator
 from htsvm.losses import Loss
 from htsvm.solvers.newton_inner import Steps
@@ -34,28 +35,27 @@ if TYPE_CHECKING:
 MOST_GATHERED = 50_000_000
 
 
-class BlockRows:
+class BlockRows(RowsOnBlocks):
     """What `LocalRows` is, for rows on workers: here are w and b, there is all that has m entries.
 
     Each round is put down in the log by where it ended, from which a block can repeat it.
     """
 
-    def __init__(self, problem: BlockProblem, rng: np.random.Generator) -> None:
-        self.problem, self.rng = problem, rng
-        self.blocks: Blocks = problem.blocks
+    problem: BlockProblem
+
+    def __init__(
+        self, problem: BlockProblem, rng: np.random.Generator, states: list[Any] | None = None
+    ) -> None:
+        super().__init__(problem, rng, states)
         self.clock = Clock()
         self._updates = Updates()
-
-    def traffic(self) -> dict[str, float]:
-        """Return the passes over the network so far, and the bytes they moved."""
-        return self.blocks.traffic.columns()
 
     # -------------------------------------------------------------------------- where to be
 
     def start_at_zero(self) -> None:
         """Start from w = 0, b = 0 and no multipliers."""
         self.w, self.b = np.zeros(self.problem.n_features), 0.0
-        self.blocks.tell_and_log("start_at_zero")
+        self._start_blocks()
 
     def start_at(self, w: Array, b: float, psi: Multipliers | None) -> None:
         """Start from a point, with its multipliers if there are any."""
@@ -83,20 +83,12 @@ class BlockRows:
 
     # ------------------------------------------------------------------- with other penalties
 
-    def with_random_penalties(self) -> BlockRows:
-        """Multiply the penalties by the exponential random numbers that a local fit would draw."""
-        return _VariedRows(self.problem, self.rng, self.blocks.states_of(self.rng))
-
     def adopt(self, varied: BlockRows) -> None:
         """Go where these rows with other penalties have gone, within the bounds of the loss."""
         self.w, self.b = varied.w, varied.b
         self.blocks.tell_and_log("restore_penalties")
 
     # -------------------------------------------------------------------------- what is there
-
-    def largest_violation(self) -> float:
-        """Return the largest violation of a sample that counts, at least zero."""
-        return float(self.blocks.ask("largest_violation", how="max"))
 
     def objective(self) -> float:
         """Return the objective."""
@@ -140,19 +132,6 @@ class BlockRows:
         self.blocks.log.append(("repeat_round", (*self._ended, *where, stage, nu), None))
         violated, gap, size, loss = (float(value) for value in sums)
         return Closing(int(violated), gap, size, loss)
-
-
-class _VariedRows(BlockRows):
-    """Rows with their penalties multiplied by random numbers."""
-
-    def __init__(self, problem: BlockProblem, rng: np.random.Generator, states: list[Any]) -> None:
-        super().__init__(problem, rng)
-        self._states = states
-
-    def start_at_zero(self) -> None:
-        """Start from w = 0, b = 0 and no multipliers; the penalties stay as they are."""
-        super().start_at_zero()
-        self.blocks.tell_and_log("vary_penalties", each=self._states)
 
 
 @dataclass
