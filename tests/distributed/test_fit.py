@@ -122,7 +122,7 @@ def test_many_features_with_all_products_by_the_workers(monkeypatch, stream):
     """Where not even the active rows are to be gathered."""
     X, y = noisy(80, 12, seed=6)
     X = thinned(X) if stream else X
-    options = {"tol": 1e-3 if stream else 1e-5, "cap": np.inf, "fit_intercept": not stream}
+    options = {"tol": 1e-2 if stream else 1e-4, "cap": np.inf, "fit_intercept": not stream}
     local = HTSVC(**options).fit(X, y)
     monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
     monkeypatch.setattr("htsvm.distributed.rows.MOST_GATHERED", 0)
