@@ -60,3 +60,20 @@ def assert_same_fit(blocks, local, tol=1e-8):
         assert ours.local_minimizer == theirs.local_minimizer
         assert ours.counts == theirs.counts
         assert ours.certified == theirs.certified
+
+
+def forgetful(monkeypatch, share):
+    """Let blocks lose their state now and then; return the set of calls that found it lost."""
+    from htsvm.distributed import slots
+
+    rng = np.random.default_rng(0)
+    answer, forgotten = slots.Slot.answer, set()
+
+    def answer_or_forget(slot, call):
+        if call.log is None and call.version > 0 and rng.random() < share:
+            slot.block = None
+            forgotten.add(call.name)
+        return answer(slot, call)
+
+    monkeypatch.setattr(slots.Slot, "answer", answer_or_forget)
+    return forgotten

@@ -117,6 +117,22 @@ def test_many_features_by_conjugate_gradients(monkeypatch):
     np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=1e-6)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_many_features_with_all_products_by_the_workers(monkeypatch, stream):
+    """Where not even the active rows are to be gathered."""
+    X, y = noisy(80, 12, seed=6)
+    X = thinned(X) if stream else X
+    options = {"tol": 1e-2 if stream else 1e-4, "cap": np.inf, "fit_intercept": not stream}
+    local = HTSVC(**options).fit(X, y)
+    monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
+    monkeypatch.setattr("htsvm.distributed.rows.MOST_GATHERED", 0)
+    with dask.config.set({"htsvm.stream": stream, "scheduler": "synchronous"}):
+        blocks = HTSVC(**options).fit(*as_dask(X, y, (40,)))
+    assert blocks.certificate_[0].certified
+    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=options["tol"])
+    assert blocks.history_["network_passes"][-1] > 2 * blocks.history_["newton_steps"].sum()
+
+
 def test_warm_start_and_history():
     X, y = noisy(800, 6, seed=7)
     local, blocks = HTSVC(warm_start=True).fit(X, y), HTSVC(warm_start=True).fit(*as_dask(X, y))

@@ -7,10 +7,10 @@ import pytest
 
 from htsvm import HTSVC
 from htsvm.distributed import slots
-from htsvm.distributed.block import Data
+from htsvm.distributed.data import Data
 from htsvm.losses import HybridTruncated
 from htsvm.svm._problems import BinaryTask
-from tests.distributed.data import assert_same_fit, noisy
+from tests.distributed.data import assert_same_fit, forgetful, noisy
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -25,17 +25,7 @@ def lazy(X, y):
 )
 def test_any_block_may_forget_at_any_time(monkeypatch, options):
     X, y = noisy(1_000, 6, seed=31)
-    rng = np.random.default_rng(0)
-    forgotten = set()
-    answer = slots.Slot.answer
-
-    def forgetful(slot, call):
-        if call.log is None and call.version > 0 and rng.random() < 0.15:
-            slot.block = None
-            forgotten.add(call.name)
-        return answer(slot, call)
-
-    monkeypatch.setattr(slots.Slot, "answer", forgetful)
+    forgotten = forgetful(monkeypatch, 0.15)
     with dask.config.set(scheduler="synchronous"):
         blocks = HTSVC(**options).fit(*lazy(X, y))
     assert {"differentiate", "set_out", "end_round"} <= forgotten

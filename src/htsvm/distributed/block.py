@@ -12,87 +12,21 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator, as_operator, kernels
+from htsvm.linalg import Operator, kernels
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
 from htsvm.optimality._inputs import Point
 from htsvm.optimality._summary import Summary, summarise
 from htsvm.optimality.second_order import CriticalSamples
 from htsvm.solvers import Problem
-from htsvm.solvers.joint_problem import JointProblem
 from htsvm.solvers.newton_rows import LocalRows, set_ramp
 from htsvm.solvers.newton_state import violated
-from htsvm.solvers.newton_system import Gram
-from htsvm.svm._joint import joint_problem
-from htsvm.svm._problems import BinaryTask, binary_problem
+from htsvm.solvers.newton_system import ActiveRows, Gram
 
 # A violation of at most this size counts as zero in a certificate.
 ON_MARGIN = 1e-9
 # Numbers between pull and Gram matrix in the sums of `differentiate`.
 SCALARS = 7
-
-
-@dataclass(frozen=True, eq=False)
-class JointTask:
-    """What makes a multi-class problem of rows, class codes and sample weights.
-
-    Attributes
-    ----------
-    n_classes : int
-        The number of classes.
-    factors : ndarray
-        Factors of the weights per class.
-    C, loss, fit_intercept
-        As in `JointProblem`.
-    """
-
-    n_classes: int
-    factors: Array
-    C: float
-    loss: Loss
-    fit_intercept: bool
-
-
-Stated = BinaryTask | JointTask
-
-
-@dataclass(frozen=True, eq=False)
-class MajorisedTask:
-    """The weighted hinge problem that touches the problem of the task `base` at (w, b)."""
-
-    base: Stated
-    w: Array
-    b: Any
-
-
-# Problems that blocks can be made for.
-Task = Stated | MajorisedTask
-
-
-@dataclass(eq=False)
-class Data:
-    """A block of validated data: rows, codes of the classes, weights of the samples."""
-
-    X: Any
-    codes: Array
-    weights: Array | None
-    offset: int
-
-    def problem(self, task: Task) -> Problem | JointProblem:
-        """Return the problem on these rows."""
-        if isinstance(task, MajorisedTask):
-            return self.problem(task.base).majorised(task.w, task.b)[0]
-        if isinstance(task, JointTask):
-            return joint_problem(
-                self.X, task.n_classes, self.codes, self.weights, task.factors,
-                C=task.C, loss=task.loss, fit_intercept=task.fit_intercept,
-            )  # fmt: skip
-        return binary_problem(as_operator(self.X), self.codes, self.weights, task)
-
-    def __sizeof__(self) -> int:
-        X = self.X
-        arrays = (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (X,)
-        return int(sum(a.nbytes for a in (*arrays, self.codes)))
 
 
 @dataclass(eq=False)
@@ -108,6 +42,7 @@ class Part:
     active: Array = field(init=False)
     delta: Array = field(init=False)
     gram: Gram | None = None
+    chosen: ActiveRows | None = None
 
     def __post_init__(self) -> None:
         m = len(self.q)
@@ -121,7 +56,7 @@ class Part:
 
     def attach(self, operator: Any) -> None:
         """Set the rows themselves."""
-        self.problem = replace(self.problem, operator=operator)
+        self.problem, self.chosen = replace(self.problem, operator=operator), None
         if self.gram is not None:
             self.gram.operator = operator
 
@@ -270,6 +205,7 @@ class Block(HeldRows, LocalRows):
         interior, support, support_penalty = kernels.active.clip_step(
             part.q, part.alpha, part.c, problem.penalty, xi, part.s, part.active
         )
+        part.chosen = None
         share = support / max(len(part.q), 1)
         pull, total = problem.operator.signed_tdot(problem.y, part.s, share)
         change = kernels.active.scaled_distance(part.s, part.alpha, problem.penalty)
@@ -288,6 +224,21 @@ class Block(HeldRows, LocalRows):
         part = self._part()
         some = part.problem.take(np.flatnonzero(part.active))
         return some.operator.X, some.y, some.penalty  # type: ignore[attr-defined]
+
+    def active_product(self, xi: float, v: Array) -> Array:
+        """Return the part of the Hessian times v that comes from these rows."""
+        return self._active(xi).product(v)
+
+    def active_diagonal(self, xi: float) -> Array:
+        """Return the diagonal of the Hessian as far as it comes from these rows."""
+        return self._active(xi).diagonal()
+
+    def _active(self, xi: float) -> ActiveRows:
+        part = self._part()
+        if part.chosen is None:
+            some = part.problem.take(np.flatnonzero(part.active))
+            part.chosen = ActiveRows(some.operator, xi * some.penalty)
+        return part.chosen
 
     def set_out(self, xi: float, dw: Array, db: float) -> Array:
         """Choose a direction; return the terms of the line search for a step of one."""

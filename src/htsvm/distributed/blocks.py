@@ -14,8 +14,8 @@ from dask import delayed
 
 from htsvm._typing import Array
 from htsvm.distributed import slots
-from htsvm.distributed.block import MajorisedTask, Task
 from htsvm.distributed.cluster import Cluster, Held, groups
+from htsvm.distributed.data import MajorisedTask, Task
 from htsvm.distributed.slots import Call, Partial, Slot, Step
 
 # How often blocks may be lost within one pass.

@@ -11,8 +11,8 @@ from joblib import Parallel
 from joblib import delayed as job
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Data, JointTask, Task
 from htsvm.distributed.blocks import Blocks
+from htsvm.distributed.data import Data, JointTask, Task
 from htsvm.distributed.inputs import Dataset, lazy_rows, open_dataset, partitions
 from htsvm.distributed.joint_problem import JointBlockProblem, Pulls
 from htsvm.distributed.problem import BlockProblem, Multipliers

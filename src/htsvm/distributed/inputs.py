@@ -13,9 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._typing import Array
 from htsvm.distributed import is_dask
-from htsvm.distributed.block import Data
 from htsvm.distributed.blocks import Source
 from htsvm.distributed.cluster import Cluster
+from htsvm.distributed.data import Data
 from htsvm.linalg import as_operator
 from htsvm.linalg.columns import better_dense, take_columns
 

@@ -10,8 +10,8 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks
 from htsvm.distributed.joint_rows import JointBlockRows
-from htsvm.distributed.problem import BlockOperator, OnBlocks, check_loss
-from htsvm.linalg import Quadratic, as_operator
+from htsvm.distributed.problem import OnBlocks, known_of
+from htsvm.linalg import as_operator
 from htsvm.optimality.joint import JointCertificate, conclude_joint
 from htsvm.solvers.joint_problem import JointProblem
 
@@ -61,18 +61,8 @@ class JointBlockProblem(OnBlocks, JointProblem):
     def of(cls, blocks: Blocks) -> JointBlockProblem:
         """Return the problem of some blocks."""
         task: Any = blocks.task
-        check_loss(task.loss)
-        return cls(
-            operator=BlockOperator(blocks),
-            labels=np.zeros(0, dtype=np.intp),
-            n_classes=task.n_classes,
-            penalty=np.zeros(0),
-            loss=task.loss,
-            regularizer=Quadratic(None, blocks.source.shape[1]),
-            C=task.C,
-            fit_intercept=task.fit_intercept,
-            blocks=blocks,
-        )
+        labels = np.zeros(0, dtype=np.intp)
+        return cls(labels=labels, n_classes=task.n_classes, **known_of(blocks))
 
     def scaled(self, C: float) -> JointBlockProblem:
         """Return the problem with all penalties times `C`."""

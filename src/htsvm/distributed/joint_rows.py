@@ -11,6 +11,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks
+from htsvm.distributed.on_blocks import RowsOnBlocks
 from htsvm.losses import Loss
 from htsvm.solvers.joint_least_squares import solve_least_squares
 from htsvm.solvers.joint_round import (
@@ -28,20 +29,19 @@ if TYPE_CHECKING:
     from htsvm.distributed.joint_problem import JointBlockProblem, Pulls
 
 
-class JointBlockRows:
+class JointBlockRows(RowsOnBlocks):
     """What `JointRows` is, for rows on workers: here are W and b, there is what has m entries.
 
     Each round is put down in the log by where it ended, from which a block can repeat it.
     """
 
-    def __init__(self, problem: JointBlockProblem, rng: np.random.Generator) -> None:
-        self.problem, self.rng = problem, rng
-        self.blocks: Blocks = problem.blocks
-        self._system: JointSystem | None = None
+    problem: JointBlockProblem
 
-    def traffic(self) -> dict[str, float]:
-        """Return the passes over the network so far, and the bytes they moved."""
-        return self.problem.traffic()
+    def __init__(
+        self, problem: JointBlockProblem, rng: np.random.Generator, states: list[Any] | None = None
+    ) -> None:
+        super().__init__(problem, rng, states)
+        self._system: JointSystem | None = None
 
     @functools.cached_property
     def total(self) -> float:
@@ -70,7 +70,7 @@ class JointBlockRows:
         """Start from W = 0, b = 0 and no multipliers."""
         k = self.problem.n_classes
         self.W, self.b = np.zeros((k, self.problem.n_features)), np.zeros(k)
-        self.blocks.tell_and_log("start_at_zero")
+        self._start_blocks()
 
     def start_at(self, W: Array, b: Array) -> None:
         """Start from (W, b), without multipliers."""
@@ -84,20 +84,12 @@ class JointBlockRows:
         each = none if pulls is None else pulls.by_block(self.blocks)
         self.blocks.tell_and_log("set_pulls", each=each)
 
-    def with_random_penalties(self) -> JointBlockRows:
-        """Multiply the penalties by the exponential random numbers that a local fit would draw."""
-        return _VariedRows(self.problem, self.rng, self.blocks.states_of(self.rng))
-
     def adopt(self, varied: JointBlockRows) -> None:
         """Go where these rows with other penalties have gone."""
         self.W, self.b = varied.W, varied.b
         self.blocks.tell_and_log("restore_penalties")
 
     # -------------------------------------------------------------------------- what is there
-
-    def largest_violation(self) -> float:
-        """Return the largest violation of a sample that counts, at least zero."""
-        return float(self.blocks.ask("largest_violation", how="max"))
 
     def loss_total(self) -> float:
         """Return the total of the loss."""
@@ -190,21 +182,6 @@ class JointBlockRows:
         return JointClosing(
             relative_residual(gap, size, C), relative_residual(new_gap, new_size, C), total
         )
-
-
-class _VariedRows(JointBlockRows):
-    """Rows with their penalties multiplied by random numbers."""
-
-    def __init__(
-        self, problem: JointBlockProblem, rng: np.random.Generator, states: list[Any]
-    ) -> None:
-        super().__init__(problem, rng)
-        self._states = states
-
-    def start_at_zero(self) -> None:
-        """Start from W = 0, b = 0 and no multipliers; the penalties stay as they are."""
-        super().start_at_zero()
-        self.blocks.tell_and_log("vary_penalties", each=self._states)
 
 
 class UndecidedBlocks:

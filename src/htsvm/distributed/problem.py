@@ -12,7 +12,7 @@ from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BlockRows
 from htsvm.linalg import Operator, Quadratic, as_operator
-from htsvm.losses import Hinge, Loss
+from htsvm.losses import Hinge
 from htsvm.optimality import Certificate
 from htsvm.optimality._inputs import Point
 from htsvm.optimality.certificate import conclude
@@ -91,13 +91,20 @@ class BlockOperator(Operator):
         raise NotImplementedError("a block operator has no kernel matrix")
 
 
-def check_loss(loss: Loss) -> None:
-    """Complain of losses that blocks cannot weigh."""
+def known_of(blocks: Blocks) -> dict[str, Any]:
+    """Return what problems on blocks have in common; complain of losses that cannot be weighed."""
+    task: Any = blocks.task
+    loss = task.loss
     if loss.tilt != 0.0 or math.isinf(loss.weak_convexity):
         raise ValueError(
             f"{loss!r} does not work on Dask collections: only losses that never fall and "
             "whose slope does not jump down do; use HybridTruncated or Hinge."
         )
+    return {
+        "operator": BlockOperator(blocks), "penalty": np.zeros(0), "loss": loss, "C": task.C,
+        "regularizer": Quadratic(None, blocks.source.shape[1]),
+        "fit_intercept": task.fit_intercept, "blocks": blocks,
+    }  # fmt: skip
 
 
 class OnBlocks:
@@ -140,18 +147,7 @@ class BlockProblem(OnBlocks, Problem):
     @classmethod
     def of(cls, blocks: Blocks) -> BlockProblem:
         """Return the problem of some blocks."""
-        task: Any = blocks.task
-        check_loss(task.loss)
-        return cls(
-            operator=BlockOperator(blocks),
-            y=np.zeros(0, dtype=np.int8),
-            penalty=np.zeros(0),
-            loss=task.loss,
-            regularizer=Quadratic(None, blocks.source.shape[1]),
-            C=task.C,
-            fit_intercept=task.fit_intercept,
-            blocks=blocks,
-        )
+        return cls(y=np.zeros(0, dtype=np.int8), **known_of(blocks))
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows, in this process."""

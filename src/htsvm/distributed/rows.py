@@ -12,41 +12,50 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.distributed.block import SCALARS
 from htsvm.distributed.blocks import Blocks, stacked
+from htsvm.distributed.on_blocks import RowsOnBlocks
 from htsvm.linalg import as_operator
 from htsvm.losses import Loss
 from htsvm.solvers.newton_inner import Steps
 from htsvm.solvers.newton_round import SUBSET_FROM, SUBSET_SHARE
 from htsvm.solvers.newton_rows import QUANTILE_ROWS, ramp_width
 from htsvm.solvers.newton_state import Clock, Closing, RoundReport, Updates
-from htsvm.solvers.newton_system import LARGEST_MATRIX, NewtonSystem, solve_primal
+from htsvm.solvers.newton_system import (
+    LARGEST_MATRIX,
+    NewtonSystem,
+    conjugate_direction,
+    solve_primal,
+)
 
 if TYPE_CHECKING:
     from htsvm.distributed.problem import BlockProblem, Multipliers
     from htsvm.solvers import Problem
 
 
-class BlockRows:
+# Where there is no matrix, the rows that make up the Hessian are gathered up to so many values.
+MOST_GATHERED = 50_000_000
+
+
+class BlockRows(RowsOnBlocks):
     """What `LocalRows` is, for rows on workers: here are w and b, there is all that has m entries.
 
     Each round is put down in the log by where it ended, from which a block can repeat it.
     """
 
-    def __init__(self, problem: BlockProblem, rng: np.random.Generator) -> None:
-        self.problem, self.rng = problem, rng
-        self.blocks: Blocks = problem.blocks
+    problem: BlockProblem
+
+    def __init__(
+        self, problem: BlockProblem, rng: np.random.Generator, states: list[Any] | None = None
+    ) -> None:
+        super().__init__(problem, rng, states)
         self.clock = Clock()
         self._updates = Updates()
-
-    def traffic(self) -> dict[str, float]:
-        """Return the passes over the network so far, and the bytes they moved."""
-        return self.blocks.traffic.columns()
 
     # -------------------------------------------------------------------------- where to be
 
     def start_at_zero(self) -> None:
         """Start from w = 0, b = 0 and no multipliers."""
         self.w, self.b = np.zeros(self.problem.n_features), 0.0
-        self.blocks.tell_and_log("start_at_zero")
+        self._start_blocks()
 
     def start_at(self, w: Array, b: float, psi: Multipliers | None) -> None:
         """Start from a point, with its multipliers if there are any."""
@@ -74,20 +83,12 @@ class BlockRows:
 
     # ------------------------------------------------------------------- with other penalties
 
-    def with_random_penalties(self) -> BlockRows:
-        """Multiply the penalties by the exponential random numbers that a local fit would draw."""
-        return _VariedRows(self.problem, self.rng, self.blocks.states_of(self.rng))
-
     def adopt(self, varied: BlockRows) -> None:
         """Go where these rows with other penalties have gone, within the bounds of the loss."""
         self.w, self.b = varied.w, varied.b
         self.blocks.tell_and_log("restore_penalties")
 
     # -------------------------------------------------------------------------- what is there
-
-    def largest_violation(self) -> float:
-        """Return the largest violation of a sample that counts, at least zero."""
-        return float(self.blocks.ask("largest_violation", how="max"))
 
     def objective(self) -> float:
         """Return the objective."""
@@ -131,19 +132,6 @@ class BlockRows:
         self.blocks.log.append(("repeat_round", (*self._ended, *where, stage, nu), None))
         violated, gap, size, loss = (float(value) for value in sums)
         return Closing(int(violated), gap, size, loss)
-
-
-class _VariedRows(BlockRows):
-    """Rows with their penalties multiplied by random numbers."""
-
-    def __init__(self, problem: BlockProblem, rng: np.random.Generator, states: list[Any]) -> None:
-        super().__init__(problem, rng)
-        self._states = states
-
-    def start_at_zero(self) -> None:
-        """Start from w = 0, b = 0 and no multipliers; the penalties stay as they are."""
-        super().start_at_zero()
-        self.blocks.tell_and_log("vary_penalties", each=self._states)
 
 
 @dataclass
@@ -206,10 +194,23 @@ class BlockSteps(Steps):
             return solve_primal(
                 self.gram, problem.regularizer, unit, xi, grad_w, grad_b, problem.fit_intercept
             )
+        stored = problem.operator.stored / max(problem.n_samples, 1)
+        if count * stored > MOST_GATHERED:
+            return self._conjugate_direction(xi, grad_w, grad_b)
         X, _, penalty = stacked(self.blocks.ask("active_rows", how="list"))
         system = NewtonSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
         everyone = np.ones(len(penalty), dtype=np.uint8)
         return system.solve(everyone, count, xi, grad_w, grad_b)
+
+    def _conjugate_direction(self, xi: float, grad_w: Array, grad_b: float) -> tuple[Array, float]:
+        """Return the Newton direction with all products by the workers: a pass for each."""
+        rows = _RemoteRows(self.blocks, xi)
+        problem = self.problem
+        direction = conjugate_direction(
+            rows, problem.regularizer, self._unit_penalty(), grad_w, grad_b, problem.fit_intercept
+        )
+        self.problem.operator.passes += 2.0 * rows.products * self.share
+        return direction
 
     def _unit_penalty(self) -> float:
         return self.blocks.largest_penalty or 1.0
@@ -226,3 +227,21 @@ class BlockSteps(Steps):
 
     def _move(self, t: float) -> None:
         self.pending = t
+
+
+class _RemoteRows:
+    """What `ActiveRows` is, for active rows on workers."""
+
+    def __init__(self, blocks: Blocks, xi: float) -> None:
+        self.blocks, self.xi, self.products = blocks, xi, 0
+
+    def product(self, v: Array) -> Array:
+        """Return the matrix times v."""
+        self.products += 1
+        product: Array = self.blocks.ask("active_product", self.xi, v)
+        return product
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of the matrix."""
+        diagonal: Array = self.blocks.ask("active_diagonal", self.xi)
+        return diagonal

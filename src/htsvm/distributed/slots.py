@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Block, Data, Task
+from htsvm.distributed.block import Block
+from htsvm.distributed.data import Data, Task
 from htsvm.distributed.joint_block import JointBlock
 from htsvm.linalg import as_operator
 from htsvm.optimality._joint_summary import merge_joint
@@ -29,8 +30,11 @@ AnyBlock = Block | JointBlock
 
 # Calls that read the rows that a round looks at.
 READ_COPY = frozenset(
-    {"differentiate", "set_out", "active_rows", "move_and_sum", "product", "strength", "diagonal"}
-)
+    {
+        "differentiate", "set_out", "active_rows", "active_product", "active_diagonal",
+        "move_and_sum", "product", "strength", "diagonal",
+    }
+)  # fmt: skip
 
 
 def fresh(data: Data, task: Task) -> AnyBlock:

@@ -9,8 +9,8 @@ import numpy as np
 from dask import array, delayed
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Data, Task
 from htsvm.distributed.blocks import tree
+from htsvm.distributed.data import Data, Task
 from htsvm.distributed.estimate import (
     check_newton,
     joined,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -16,6 +17,8 @@ DENSE_FLOPS = 8e9
 SPARSE_FLOPS = 4e8
 # What a conjugate gradient solve is expected to take, and the most that it may.
 CG_STEPS, MOST_CG_STEPS = 100, 250
+# By how much it reduces the residual.
+CG_TOLERANCE = 1e-1
 # The largest side of an explicitly formed matrix.
 LARGEST_MATRIX = 4000
 
@@ -42,7 +45,7 @@ class NewtonSystem:
     fit_intercept: bool
     gram: Gram | None = None
     rows: Array | None = None
-    tolerance: float = 1e-1
+    tolerance: float = CG_TOLERANCE
     forms: dict[str, int] = field(default_factory=lambda: {"primal": 0, "dual": 0, "cg": 0})
 
     def __post_init__(self) -> None:
@@ -112,32 +115,63 @@ class NewtonSystem:
     def _conjugate_gradients(
         self, part: Operator, weights: Array, grad_w: Array, grad_b: float
     ) -> tuple[Array, float]:
-        count, n = part.shape
-        ones = np.ones(count, dtype=np.int8)
-        inner = np.empty(count)
-
-        def apply(v: Array) -> Array:
-            part.signed_dot(ones, v[:n], float(v[n]), inner)
-            np.multiply(inner, weights, out=inner)
-            image, total = part.signed_tdot(ones, inner)
-            return np.append(
-                self.regularizer.dot(v[:n]) + image,
-                total + ridge * v[n] if self.fit_intercept else 0.0,
-            )
-
-        mass = float(weights.sum())
-        ridge = 1e-10 * mass if mass > 0.0 else self._unit_penalty()
-        scale = np.append(
-            self.regularizer.diagonal() + _column_squares(part, weights), mass + ridge
-        )
-        scale[scale <= 0.0] = 1.0
-        direction = _preconditioned_cg(
-            apply, -np.append(grad_w, grad_b if self.fit_intercept else 0.0), scale, self.tolerance
-        )
+        direction = conjugate_direction(
+            ActiveRows(part, weights), self.regularizer, self._unit_penalty(), grad_w, grad_b,
+            self.fit_intercept, self.tolerance,
+        )  # fmt: skip
         # A product over some rows, counted against the rows of the whole.
-        share = count / max(self.operator.shape[0], 1)
+        share = part.shape[0] / max(self.operator.shape[0], 1)
         self.operator.passes += part.passes * share
-        return direction[:n], float(direction[n]) if self.fit_intercept else 0.0
+        return direction
+
+
+class ActiveRows:
+    """``A = sum_i weights_i (x_i, 1)(x_i, 1)'`` by its products."""
+
+    def __init__(self, operator: Operator, weights: Array) -> None:
+        self.operator, self.weights = operator, weights
+        self._ones = np.ones(len(weights), dtype=np.int8)
+        self._inner = np.empty(len(weights))
+
+    def product(self, v: Array) -> Array:
+        """Return A v."""
+        self.operator.signed_dot(self._ones, v[:-1], float(v[-1]), self._inner)
+        np.multiply(self._inner, self.weights, out=self._inner)
+        image, total = self.operator.signed_tdot(self._ones, self._inner)
+        return np.append(image, total)
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of A; its last entry is the sum of the weights."""
+        squares = _column_squares(self.operator, self.weights)
+        return np.append(squares, float(self.weights.sum()))
+
+
+def conjugate_direction(
+    rows: Any,
+    regularizer: Quadratic,
+    unit_penalty: float,
+    grad_w: Array,
+    grad_b: float,
+    fit_intercept: bool,
+    tolerance: float = CG_TOLERANCE,
+) -> tuple[Array, float]:
+    """Return the Newton direction by conjugate gradients; `rows` answers like `ActiveRows`."""
+    n = len(grad_w)
+    diagonal = rows.diagonal()
+    mass = float(diagonal[n])
+    ridge = 1e-10 * mass if mass > 0.0 else unit_penalty
+    scale = diagonal + np.append(regularizer.diagonal(), ridge)
+    scale[scale <= 0.0] = 1.0
+
+    def apply(v: Array) -> Array:
+        image: Array = rows.product(v)
+        image[:n] += regularizer.dot(v[:n])
+        image[n] = image[n] + ridge * v[n] if fit_intercept else 0.0
+        return image
+
+    rhs = -np.append(grad_w, grad_b if fit_intercept else 0.0)
+    direction = _preconditioned_cg(apply, rhs, scale, tolerance)
+    return direction[:n], float(direction[n]) if fit_intercept else 0.0
 
 
 def solve_primal(
