@@ -18,8 +18,8 @@ from htsvm.losses import HybridTruncated, Loss
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.descent import BlockDescent, Outcome
 from htsvm.multiview.parameters import fixed_weights, per_view
-from htsvm.multiview.row_space import RowSpace, row_space
-from htsvm.multiview.structure import Structure, find_structure
+from htsvm.multiview.row_space import RowSpace
+from htsvm.multiview.structure import prepare_views
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
 from htsvm.solvers import ADMM, Newton, Solver
@@ -276,7 +276,9 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     ) -> None:
         """Fit views that have been validated."""
         strength = per_view("structure", self.structure, self.view_names_, zero=True)
-        spaces, structure = self._prepared(views, codes, weights, strength)
+        spaces, structure = prepare_views(
+            views, codes, weights, strength, check_memory(self.memory), seed_of(self.random_state)
+        )
         problems = self._view_problems(spaces, classes, codes, weights)
         outcomes = self._solved(problems, strength, structure)
         self.classes_ = classes
@@ -310,25 +312,6 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         return outcomes
 
     # ------------------------------------------------------------------------- before the fit
-
-    def _prepared(
-        self, views: list[Any], codes: Array, weights: Array | None, strength: Array
-    ) -> tuple[list[RowSpace], Structure | None]:
-        """Return the views in coordinates, and their structure if it counts."""
-        memory = check_memory(self.memory)
-        in_coordinates = memory.cache(row_space)
-        wide = [view.shape[1] > view.shape[0] for view in views]
-        spaces = [
-            (in_coordinates if is_wide else row_space)(view, weights, bool(eta > 0.0))
-            for view, eta, is_wide in zip(views, strength, wide, strict=True)
-        ]
-        if not np.any(strength > 0.0):
-            return spaces, None
-        structure: Structure = memory.cache(find_structure)(
-            [space.coordinates for space in spaces], codes, weights,
-            targets=tuple(np.flatnonzero(strength > 0.0).tolist()), seed=seed_of(self.random_state),
-        )  # fmt: skip
-        return spaces, structure
 
     def _view_problems(
         self, spaces: list[RowSpace], classes: Array, codes: Array, weights: Array | None
