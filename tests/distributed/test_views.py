@@ -167,8 +167,9 @@ def test_streamed(stream):
         assert_same_views(*fit_both(X, y, (100,), structure=0.1))
 
 
-def test_a_view_wider_than_the_number_of_samples():
-    X, y = noisy(60, 90, seed=8)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_view_wider_than_the_number_of_samples(classes):
+    X, y = noisy(60, 90, classes=classes, seed=8)
     assert_same_views(*fit_both(X, y, (25,), views=[10, 80], structure=[0.1, 0.0]))
 
 
