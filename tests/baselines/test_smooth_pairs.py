@@ -9,7 +9,8 @@ from sklearn.svm import SVC
 from htsvm.baselines import MvASYBX, WaveMvSVM
 from htsvm.losses.bounded_linex import BoundedLinex
 from htsvm.losses.wave import Wave
-from htsvm.solvers.coupled_smooth import SmoothDescent, SmoothProblem
+from htsvm.solvers.coupled_smooth import SmoothDescent
+from htsvm.solvers.coupled_smooth_problem import SmoothProblem
 from htsvm.solvers.coupled_system import CoupledSystem
 from tests.multiview.data import golden, three_classes, two_views
 
