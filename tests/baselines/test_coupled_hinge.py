@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from htsvm.baselines import SVM2K, MvSVM2C
-from htsvm.exceptions import IgnoredClassWarning
+from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
 from htsvm.solvers import coupled_system
 from htsvm.solvers.coupled_hinge import CoupledNewton
 from htsvm.solvers.coupled_problem import CoupledProblem
@@ -222,6 +222,16 @@ def test_a_linear_kernel_as_a_callable_is_the_linear_one():
     np.testing.assert_allclose(
         linear.decision_function(views), kernel.decision_function(views), atol=1e-5
     )
+
+
+def test_a_wide_view_without_weight_still_has_a_classifier():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    views = [rng.normal(size=(80, 150)) + 0.2 * y[:, None], rng.uniform(-1, 1, size=(80, 120))]
+    with pytest.warns(DroppedViewWarning):
+        model = MvSVM2C(D=1.0, weight_smoothness=1e-3).fit(views, y)
+    assert sorted(model.view_weights_) == [0.0, 1.0]
+    assert model.certificate_[0].certified
 
 
 def test_wide_sparse_views_stay_sparse():

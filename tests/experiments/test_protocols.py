@@ -155,3 +155,6 @@ def test_points_of_a_grid():
     assert len(method.points([1.0, 0.5])) == 8
     assert method.points([1.0, 0.5])[0] == {"C": 0.5, "D": 0.5, "tau": 0.5}
     assert len(method.points([1.0], quick=True)) == 1
+    tied = method.points([1.0, 0.5], tied=True)
+    assert {(point["C"], point["D"]) for point in tied} == {(0.5, 0.5), (1.0, 1.0)}
+    assert {point["tau"] for point in tied} == {point["tau"] for point in method.points([1.0])}
