@@ -124,6 +124,8 @@ def test_what_is_not_published_says_so(folders, monkeypatch):
 def test_unknown_names_list_the_nearest():
     with pytest.raises(ValueError, match=r"Unknown data set 'brest-cancer'; did you mean breast-"):
         load("brest-cancer")
+    with pytest.raises(ValueError, match=r"Unknown data set 'A9A'; did you mean a9a"):
+        load("A9A")
     with pytest.raises(ValueError, match="there are australian"):
         describe("§§§")
     with pytest.raises(ValueError, match="kind must be one of"):

@@ -72,8 +72,9 @@ def test_one_class_only():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rate": 1.2}, "rate must lie between 0 and 1, got 1.2"),
-        ({"rate": float("nan")}, "rate must lie between"),
+        ({"rate": 1.2}, "rate must be a number between 0 and 1, got 1.2"),
+        ({"rate": float("nan")}, "rate must be a number between"),
+        ({"rate": "0.1"}, "rate must be a number between 0 and 1, got '0.1'"),
         ({"kind": "random"}, "kind must be one of 'symmetric'"),
         ({"kind": "boundary"}, "needs scores"),
         ({"kind": "boundary", "scores": np.full(len(Y), np.nan)}, "scores must be finite"),
@@ -105,3 +106,8 @@ def test_two_gaussians():
     assert pytest.approx(0.980375, abs=5e-7) == BAYES_ACCURACY
     with pytest.raises(ValueError, match="n_per_class"):
         make_two_gaussians(0)
+
+
+def test_labels_that_are_missing_are_refused():
+    with pytest.raises(ValueError, match="y has 1 labels that are NaN"):
+        flip_labels([1.0, np.nan, 0.0], 0.5)

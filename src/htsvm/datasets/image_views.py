@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from math import gcd
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from htsvm._typing import Array
@@ -37,18 +40,24 @@ class ImageViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The columns of HOG and LBP.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: [Interval(Integral, 1, None, closed="left")]
+        for name in ("orientations", "hog_cell", "lbp_cell")
+    }
+
     def __init__(self, orientations: int = 9, hog_cell: int = 16, lbp_cell: int = 24) -> None:
         self.orientations = orientations
         self.hog_cell = hog_cell
         self.lbp_cell = lbp_cell
 
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> ImageViews:
         """Take note of the size of the images; nothing else is learned.
 
         Parameters
         ----------
         X : array-like of shape (n_images, height, width) or (n_images, height, width, 3)
-            Grey images, or colour images.
+            Grey images, or colour images: whole numbers from 0 to 255, or fractions from 0 to 1.
         y : ignored
             For the sake of pipelines.
         """
@@ -60,8 +69,11 @@ class ImageViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"be at most {min(height, width) // 2}, got {self.hog_cell!r}."
             )
         if height % self.lbp_cell or width % self.lbp_cell:
+            common = gcd(height, width)
+            fitting = [str(edge) for edge in range(2, common + 1) if common % edge == 0]
             raise ValueError(
-                f"lbp_cell={self.lbp_cell!r} does not divide images of {height} x {width} pixels."
+                f"lbp_cell={self.lbp_cell!r} does not divide images of {height} x {width} pixels; "
+                f"choose one of {', '.join(fitting) or '1'}, or crop the images."
             )
         self.image_shape_ = (height, width)
         blocks = (height // self.hog_cell - 1) * (width // self.hog_cell - 1)
@@ -85,6 +97,18 @@ class ImageViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return np.stack([self._describe(image) for image in images])
 
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the columns: hog0, hog1, ..., lbp0, lbp1, ...
+
+        Parameters
+        ----------
+        input_features : ignored
+            Pixels have no names.
+        """
+        check_is_fitted(self)
+        counted = zip(("hog", "lbp"), self.view_widths_, strict=True)
+        return np.array([f"{view}{i}" for view, width in counted for i in range(width)], object)
+
     def _describe(self, image: Array) -> Array:
         from skimage.color import rgb2gray
         from skimage.feature import hog, local_binary_pattern
@@ -98,7 +122,7 @@ class ImageViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             block_norm="L2-Hys",
         )
         # Patterns compare neighbouring values: on whole grey levels rounding plays no part.
-        levels = np.round(grey * 255.0).astype(np.uint8) if grey.dtype.kind == "f" else grey
+        levels = np.round(grey * 255.0).astype(np.uint8)
         patterns: Array = local_binary_pattern(  # type: ignore[no-untyped-call]
             levels, NEIGHBOURS, RADIUS, method="nri_uniform"
         )
@@ -115,10 +139,23 @@ class ImageViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _images(X: Any) -> Array:
+    """Return the images as fractions from 0 to 1."""
     images = np.asarray(X)
     if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3):
         raise ValueError(
             "X must hold images: (n, height, width) or (n, height, width, 3), "
             f"got the shape {images.shape}."
         )
-    return images
+    if not len(images):
+        raise ValueError(f"X holds no images: its shape is {images.shape}.")
+    if images.dtype.kind not in "buif":
+        raise ValueError(f"X must hold numbers, got the type {images.dtype}.")
+    whole = images.dtype.kind in "ui"
+    top = 255 if whole else 1
+    least, most = images.min(), images.max()
+    if not (least >= 0 and most <= top):  # Also where they are NaN.
+        raise ValueError(
+            f"X has pixels from {least} to {most}; {'whole numbers' if whole else 'fractions'} "
+            f"must lie between 0 and {top}."
+        )
+    return images / 255.0 if whole else images.astype(np.float64, copy=False)

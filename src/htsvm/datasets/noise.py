@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -84,8 +85,10 @@ def _candidates(y: Array, known: Array, rate: float, kind: str, classes: Any) ->
     """Return the samples that may be flipped, after checking the arguments."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}.")
-    if not 0.0 <= rate <= 1.0:
-        raise ValueError(f"rate must lie between 0 and 1, got {rate!r}.")
+    if not isinstance(rate, Real) or not 0.0 <= rate <= 1.0:
+        raise ValueError(f"rate must be a number between 0 and 1, got {rate!r}.")
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        raise ValueError(f"y has {np.isnan(y).sum()} labels that are NaN.")
     if len(known) < 2:
         raise ValueError(f"y needs at least two classes to flip labels, got {known.tolist()!r}.")
     if classes is None:

@@ -35,7 +35,7 @@ def describe(name: str) -> Entry:
         The name.
     """
     if name not in ENTRIES:
-        near = get_close_matches(str(name), ENTRIES, n=3, cutoff=0.4)
+        near = get_close_matches(str(name).lower(), ENTRIES, n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(ENTRIES)}."
         raise ValueError(f"Unknown data set {name!r}; {hint}")
     return ENTRIES[name]
