@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from htsvm.experiments import (
     ablation,
+    as_printed,
     cifar10n,
     convergence,
     label_noise,
@@ -22,8 +23,8 @@ from htsvm.experiments.tasks import Experiment
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
-        losses, single_view, synthetic, convergence, label_noise, two_view, stl10, sensitivity,
-        ablation, cifar10n,
+        losses, single_view, as_printed, synthetic, convergence, label_noise, two_view, stl10,
+        sensitivity, ablation, cifar10n,
     )
 }  # fmt: skip
 

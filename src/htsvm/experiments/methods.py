@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
@@ -10,7 +10,8 @@ from inspect import signature
 from itertools import product
 from typing import Any
 
-SINGLE, MULTI, OTHER, ABLATION = "single-view", "multi-view", "other", "ablation"
+SINGLE, MULTI, OTHER = "single-view", "multi-view", "other"
+ABLATION, AS_PRINTED = "ablation", "as-printed"
 PAPER, NESTED = "paper", "nested"
 
 Params = dict[str, Any]
@@ -31,8 +32,9 @@ class Method:
     label : str
         The title of its column. Where the paper compares the same method, the paper's title.
     target : str
-        Where its class is: ``"module:Class"``, imported when first used.
-    kind : {"single-view", "multi-view", "other", "ablation"}
+        Where its class (or a function that makes the model) is: ``"module:Class"``, imported
+        when first used.
+    kind : {"single-view", "multi-view", "other", "ablation", "as-printed"}
         In which comparisons it takes part. A class with a parameter ``views`` gets the widths of
         the views, whatever its kind.
     penalties : tuple of str
@@ -61,11 +63,11 @@ class Method:
     protocols: tuple[str, ...] = (PAPER, NESTED)
     in_paper: bool = True
 
-    def resolve(self) -> type:
-        """Return the class, or raise `Unavailable`."""
+    def resolve(self) -> Callable[..., Any]:
+        """Return what makes the model, or raise `Unavailable`."""
         module, _, name = self.target.partition(":")
         try:
-            found: type = getattr(import_module(module), name)
+            found: Callable[..., Any] = getattr(import_module(module), name)
         except ImportError as error:
             raise Unavailable(f"{self.target} cannot be imported ({error})") from error
         except AttributeError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -88,6 +87,7 @@ def score_table(
     corner: str = "data set",
     title: str = "",
     summary: bool = True,
+    paper_column: str = "",
 ) -> Table:
     """Return the table of one measure and one protocol.
 
@@ -107,10 +107,19 @@ def score_table(
         Headings.
     summary : bool, default=True
         Whether to add means and average ranks.
+    paper_column : str, optional
+        The one column of the paper's table that all methods stand beside; by default each method
+        stands beside the column of its own label.
     """
     shown = [name for name in methods if protocol in get(name).protocols]
     rows = [
-        (line.label, [_entry(results, protocol, measure, line, name) for name in shown])
+        (
+            line.label,
+            [
+                _entry(results, protocol, measure, line, name, paper_column or _column(name))
+                for name in shown
+            ],
+        )
         for line in lines
     ]
     table = Table(
@@ -124,13 +133,18 @@ def score_table(
     return with_summary(table) if summary else table
 
 
-def _entry(results: Results, protocol: str, measure: Measure, line: Line, method: str) -> Entry:
+def _column(method: str) -> str:
+    """Return the method's column in the paper's tables, empty where it has none."""
+    return get(method).label if get(method).in_paper else ""
+
+
+def _entry(
+    results: Results, protocol: str, measure: Measure, line: Line, method: str, column: str
+) -> Entry:
     found = results.find(
         protocol, line.dataset, method, measure.metric, noise=line.noise, by=measure.by
     )
-    paper = math.nan
-    if get(method).in_paper:
-        paper = paper_number(measure.paper, line.paper_row, get(method).label)
+    paper = paper_number(measure.paper, line.paper_row, column)
     return Entry(measure.factor * found.mean, measure.factor * found.spread, paper, found.mark)
 
 

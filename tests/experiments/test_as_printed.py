@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from htsvm.datasets import make_two_gaussians
+from htsvm.experiments import as_printed
+from htsvm.experiments.blocks import Table
+from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.isolation import DONE
+from htsvm.experiments.results import Results
+from htsvm.experiments.splits import Split
+from htsvm.experiments.store import Cell
+from htsvm.experiments.tasks import Profile, Row, Task
+
+
+def test_the_printed_algorithm_is_run_to_the_letter():
+    model = as_printed.printed(C=2.0, xi=0.5)
+    assert (model.C, model.solver.penalty, model.solver.safeguards) == (2.0, 0.5, ())
+    X, y = make_two_gaussians(60, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        first = as_printed.printed(1.0, 1.0).set_params(max_iter=1).fit(X, y)
+    # One step by hand from w = 1/100, b = 0, psi = 0: prox, then w over the working set.
+    q = 1.0 - y * (X @ np.full(2, 0.01))
+    # At C / xi = 1 the prox sets q in (0, 6/5) to 0, and leaves q > 5/6 + 3/5 alone.
+    inside = (q > 0.0) & (q < 5.0 / 6.0 + 3.0 / 5.0)
+    target = np.where(inside, np.maximum(q - 6.0 / 5.0, 0.0), q)
+    N = (y[:, None] * X)[inside]
+    w = np.linalg.solve(np.eye(2) + N.T @ N, N.T @ (1.0 - target[inside]))
+    np.testing.assert_allclose(first.coef_[0], w, rtol=1e-8)
+
+
+def test_the_grid_has_every_pair_of_penalties():
+    X, y = make_two_gaussians(40, random_state=0)
+    split = Split(X[::2], y[::2], X[1::2], y[1::2], y[1::2])
+    task = Task(as_printed.NAME, "paper", "x", "none", "ht-printed")
+    rows = list(evaluate(task, split, [0.5, 2.0]))
+    assert [(row.params["C"], row.params["xi"]) for row in rows] == [
+        (0.5, 0.5), (0.5, 2.0), (2.0, 0.5), (2.0, 2.0),
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def results():
+    profile = Profile(quick=True)
+    expected = as_printed.tasks(profile)
+    ends = {
+        # One good, one that did not converge, one constant classifier, one good.
+        "ht-printed": [(0.83, 9.0, 0.0), (0.84, 9.0, 1.0), (0.75, 0.0, 0.0), (0.80, 5.0, 0.0)],
+        "ht": [(0.82, 9.0, 0.0)],
+    }
+    cells = []
+    for task in expected:
+        rows = tuple(
+            Row({"C": i}, {"accuracy": accuracy, "nsv": nsv, "unconverged": unconverged})
+            for i, (accuracy, nsv, unconverged) in enumerate(ends.get(task.method, []))
+        )
+        if rows:
+            cells.append(Cell(task, DONE, "", rows, 1.0, 1.0, 1.0, None, 1))
+    return as_printed.sections(Results(cells, expected), profile)
+
+
+def test_all_solvers_stand_beside_the_same_column_of_the_paper(results):
+    accuracy, nsv, _ = [block for block in results if isinstance(block, Table)]
+    ((label, entries),) = accuracy.rows
+    assert label == "a1a"
+    assert [entry.paper for entry in entries] == [84.08] * 3
+    assert [entry.value for entry in entries[::2]] == pytest.approx([84.0, 82.0])
+    assert entries[1].mark == "not computed"
+    assert [entry.paper for entry in nsv.rows[0][1]] == [110.0] * 3
+
+
+def test_neither_constant_nor_unconverged_runs_count_as_good(results):
+    ((_, entries),) = results[-1].rows
+    assert [entry.value for entry in entries[::2]] == [50.0, 100.0]
+    assert entries[1].mark == "not computed"
