@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss, require
+from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Callback, Descent
 from htsvm.solvers.joint_least_squares import SAYS_NOTHING, least_squares_start, says_nothing
 from htsvm.solvers.joint_problem import JointProblem, JointStart
-from htsvm.solvers.joint_rows import JointClosing, JointRows
-from htsvm.solvers.newton import CAP_FACTORS, CONSTANT
+from htsvm.solvers.joint_rows import JointRows
 from htsvm.solvers.problem import SolverResult
+from htsvm.solvers.restarts import lowest, never_worse_than_constant
 
-# How well the convex start and the stretched losses are solved; they only lead the way.
-ROUGH = 0.03
 # Each inner problem is solved to this share of what its stage asks for.
 INNER_SHARE = 0.3
 # While the residual is large, a round is solved only to this share of it.
 EARLY_SHARE = 0.1
-# The last stage also asks that a round lowers the objective by less than this share of tol.
-OBJECTIVE_SHARE = 0.3
 # Newton steps between two multiplier updates.
 STEPS_PER_ROUND = 10
-# The penalty xi, in units of C, starts here and doubles while the multipliers lag, up to this. At
-# larger penalties fewer samples are undecided, but conjugate gradients need more steps.
-FIRST_PENALTY, LARGEST_PENALTY = 8.0, 1e3
-# How far on the safe side of the margin samples are still looked at within a round.
-REACH = 0.5
+# The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
+# undecided, but conjugate gradients need more steps.
+FIRST_PENALTY = 8.0
 # Return to the lowest point seen if the end lies this share above it.
 WORTH_RETURNING = 0.002
 
@@ -71,7 +64,7 @@ class JointNewton:
     max_iter: int = 200
     n_restarts: int = 0
     random_state: int | np.random.Generator = 0
-    callback: Callable[[dict[str, Any]], None] | None = None
+    callback: Callback | None = None
 
     def solve(self, problem: JointProblem, *, start: JointStart | None = None) -> SolverResult:
         """Return a stationary point of `problem`.
@@ -90,40 +83,22 @@ class JointNewton:
         rng = np.random.default_rng(self.random_state)
         # Products with a column per class are too thin for a second thread to gain much.
         with single_threaded_blas(problem.operator, always=True):
-            best = _Run(problem, self, rng).go(start)
-            for number in range(1, self.n_restarts + 1):
-                rival = _Run(problem, self, rng).go_from_random_weights()
-                if rival.objective < best.objective:
-                    rival.convex_objective = best.convex_objective
-                    rival.notes.append(f"restart {number} found the lowest objective")
-                    best = rival
-            return self._never_worse_than_constant(problem, best, rng)
-
-    def _never_worse_than_constant(
-        self, problem: JointProblem, result: SolverResult, rng: np.random.Generator
-    ) -> SolverResult:
-        """Return the best constant classifier, or what lies below it, if the run ended above."""
-        trivial, b = problem.trivial()
-        if result.objective < trivial * (1.0 - 1e-9):
-            return result
-        zero = np.zeros((problem.n_classes, problem.n_features))
-        violation = 2.0 if np.any(b) else 1.0
-        if float(problem.loss.profile_slope(violation)) > 0.0:
-            below = _Run(problem, self, rng).go((zero, b, result.multipliers))
-            below.convex_objective = result.convex_objective
-            return below if below.objective < result.objective else result
-        return replace(
-            result,
-            coef=zero,
-            intercept=b,
-            multipliers=0.0 * result.multipliers,
-            objective=trivial,
-            notes=[*result.notes, CONSTANT],
-        )
+            best = lowest(
+                _Run(problem, self, rng).go(start),
+                lambda: _Run(problem, self, rng).go_from_random_weights(),
+                self.n_restarts,
+            )
+            return never_worse_than_constant(
+                problem, best, lambda W, b: _Run(problem, self, rng).go((W, b, best.multipliers))
+            )
 
 
-class _Run:
+class _Run(Descent):
     """One descent from one start."""
+
+    problem: JointProblem
+    first_penalty: ClassVar[float] = FIRST_PENALTY
+    first_reach: ClassVar[float] = math.inf
 
     def __init__(
         self,
@@ -132,18 +107,16 @@ class _Run:
         rng: np.random.Generator,
         rows: Any = None,
     ) -> None:
-        self.problem = problem
-        self.options = options
-        self.rng = rng
-        self.rows = rows or (problem.rows or JointRows)(problem, rng)
-        self.began = time.perf_counter()
-        self.passes_before = problem.operator.passes
-        self.history: dict[str, list[Any]] = {}
-        self.convex_objective = math.nan
-        self.residual = math.inf
-        self.best: tuple[float, Array, Array] = (math.inf, np.zeros(0), np.zeros(0))
-        self.reach = math.inf
-        self.xi = FIRST_PENALTY
+        super().__init__(problem, options, rng, rows or (problem.rows or JointRows)(problem, rng))
+
+    def _point(self) -> tuple[Array, Array]:
+        return self.rows.W, self.rows.b
+
+    def _objective(self) -> float:
+        return self._with_loss(self.rows.loss_total())
+
+    def _with_loss(self, loss: float) -> float:
+        return self.problem.energy(self.rows.W) + float(loss)
 
     def go(self, start: JointStart | None) -> SolverResult:
         if start is None:
@@ -195,7 +168,7 @@ class _Run:
             return self._last_stage()
         if not self._convex_stage(ROUGH):
             return False
-        self.convex_objective = self._objective(self.rows.loss_total())
+        self.convex_objective = self._objective()
         if says_nothing(self.rows) and self._go_to_least_squares():
             return self._last_stage() and self._back_to_best()
         return self._truncate(gently=True) and self._back_to_best()
@@ -212,7 +185,7 @@ class _Run:
                 here, at_zero = self.rows.majoriser()
                 if here <= (1.0 + SAYS_NOTHING) * at_zero:
                     return True
-            previous = self._adapt_penalty(lag, previous, goal)
+            previous = self._adapt_penalty(lag, previous, max(goal, self.residual))
         return False
 
     def _truncate(self, gently: bool) -> bool:
@@ -224,14 +197,6 @@ class _Run:
             self._round(stretched, ROUGH)
         self.rows.weigh(self.problem.loss)
         return self._last_stage()
-
-    def _stretched(self) -> Iterator[Loss]:
-        """Yield the loss with its cap stretched, as far as any sample would feel it."""
-        largest = self.rows.largest_violation()
-        for factor in CAP_FACTORS:
-            stretched = self.problem.loss.stretched(factor)
-            if stretched is not None and stretched.curved_interval[0] < largest:
-                yield stretched
 
     def _last_stage(self) -> bool:
         """Weigh and solve with the loss itself until it is stationary."""
@@ -246,17 +211,15 @@ class _Run:
             stalled = stalled + 1 if self.last.steps == 0 and self.residual > tol else 0
             if stalled > 10:
                 return False
-            previous_lag = self._adapt_penalty(lag, previous_lag, tol)
+            previous_lag = self._adapt_penalty(lag, previous_lag, max(tol, self.residual))
             previous = objective
         return False
 
     def _back_to_best(self) -> bool:
         """Go back to the lowest point seen if the run did not end there, and settle near it."""
-        objective, W, b = self.best
-        last = self.history["objective"][-1]
-        if last <= (1.0 + WORTH_RETURNING) * objective and not last > self.convex_objective:
+        if not self._lies_above_best(WORTH_RETURNING):
             return True
-        self._jump_to(W, b)
+        self._jump_to(*self.best[1:])
         return self._careful_stage()
 
     def _careful_stage(self) -> bool:
@@ -265,7 +228,8 @@ class _Run:
         while not self._out_of_rounds():
             previous = math.inf
             while not self._out_of_rounds():
-                previous = self._adapt_penalty(self._round(None, 0.3 * tol), previous, tol)
+                lag = self._round(None, 0.3 * tol)
+                previous = self._adapt_penalty(lag, previous, max(tol, self.residual))
                 if self.residual <= 0.3 * tol:
                     break
             self.rows.weigh(self.problem.loss)
@@ -274,15 +238,6 @@ class _Run:
             if self.residual <= tol:
                 return True
         return False
-
-    def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
-        """Double the penalty when the multipliers lag behind; return the lag."""
-        if self.last.finished and lag > 0.5 * previous and lag > 0.3 * max(goal, self.residual):
-            self.xi = min(2.0 * self.xi, LARGEST_PENALTY)
-        return lag
-
-    def _out_of_rounds(self) -> bool:
-        return len(self.history.get("iteration", ())) >= self.options.max_iter
 
     # --------------------------------------------------------------------------- one round
 
@@ -294,63 +249,13 @@ class _Run:
         """
         asked = max(INNER_SHARE * goal, EARLY_SHARE * min(self.residual, 1.0))
         self.last = self.rows.run(self.xi, tol=asked, max_steps=STEPS_PER_ROUND, reach=self.reach)
-        self._adapt_reach()
+        self._adapt_reach(self.last.crossed)
         closing = self.rows.close(loss, 0.0 if loss is None else loss.weak_convexity)
         self.residual = max(self.last.stationarity, self.last.balance, closing.complementarity)
-        self._record(loss, closing)
-        return float(closing.lag)
-
-    def _objective(self, loss: float) -> float:
-        return self.problem.energy(self.rows.W) + float(loss)
-
-    def _adapt_reach(self) -> None:
-        if math.isinf(self.reach):
-            self.reach = REACH
-        elif self.last.crossed:
-            self.reach *= 2.0
-        else:
-            self.reach = max(0.5 * self.reach, REACH)
-
-    def _record(self, loss: Loss | None, closing: JointClosing) -> None:
-        last = self.last
-        row = {
-            "iteration": len(self.history.get("iteration", ())) + 1,
-            "cap": math.inf if loss is None else loss.cap,
-            "objective": self._objective(closing.loss),
-            "residual": self.residual,
-            "stationarity": last.stationarity,
-            "balance": last.balance,
-            "complementarity": closing.complementarity,
-            "newton_steps": last.steps,
-            "cg_steps": last.cg_steps,
-            "rows": last.rows,
-            "active": last.active,
-            "support": last.support,
-            "penalty": self.xi,
-            "passes": self.problem.operator.passes - self.passes_before,
-            **self.rows.traffic(),
-            "seconds": time.perf_counter() - self.began,
-        }
-        for name, value in row.items():
-            self.history.setdefault(name, []).append(value)
-        if row["objective"] < self.best[0]:
-            self.best = (row["objective"], self.rows.W, self.rows.b)
-        if self.options.callback is not None:
-            self.options.callback(row)
-
-    def _result(self, converged: bool) -> SolverResult:
-        rows = self.rows
-        objective = self._objective(rows.loss_total())
-        return SolverResult(
-            coef=rows.W,
-            intercept=rows.b,
-            multipliers=rows.multipliers(),
-            objective=objective,
-            convex_objective=self.convex_objective,
-            converged=converged,
-            residual=self.residual,
-            n_iter=len(self.history.get("iteration", ())),
-            passes=self.problem.operator.passes - self.passes_before,
-            history=self.history,
-            seconds={"total": time.perf_counter() - self.began},
+        self._record(
+            loss,
+            complementarity=closing.complementarity,
+            objective=self._with_loss(closing.loss),
+            cg_steps=self.last.cg_steps,
         )
+        return float(closing.lag)

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss, require
+from htsvm.solvers.descent import CAP_FACTORS, OBJECTIVE_SHARE, REACH, ROUGH, Callback, Descent
 from htsvm.solvers.newton_rows import LocalRows
 from htsvm.solvers.problem import Problem, SolverResult, Start
+from htsvm.solvers.restarts import lowest, never_worse_than_constant
 
-# The loss is truncated step by step: first not at all, then at these multiples of its cap.
-CAP_FACTORS = (8.0, 4.0, 2.8, 2.0, 1.4)
-# How well the convex start and the stretched losses are solved; they only lead the way.
-ROUGH = 0.03
 # Each inner problem is solved to this share of what its stage asks for.
 INNER_SHARE = 0.1
-# The last stage also asks that a round lowers the objective by less than this share.
-OBJECTIVE_SHARE = 0.3
 # Newton steps between two multiplier updates; twice as many, up to the second number, each time
 # that two rounds in a row were not finished.
 STEPS_PER_ROUND, MOST_STEPS = 7, 224
-# The penalty xi, in units of C, starts at one and doubles while the multipliers lag, up to this.
-LARGEST_PENALTY = 1e3
 # The convex start may use a sample of the rows: at least so many, and so many per feature.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE, SAMPLE_SHARE, MOST_SAMPLE_ROWS = 2000, 50, 0.05, 10_000
 # Below this many stored values a sample would save nothing, or if it were more than this share.
@@ -37,9 +30,6 @@ SAMPLE_FROM, LARGEST_SAMPLE = 100_000, 0.25
 # the way. Further steps on a sample may end in another, worse valley.
 SAMPLED_CAPS = 2
 
-# How far on the safe side of the margin samples are still looked at within a round; more when
-# samples further off turn out violated.
-REACH = 0.5
 # The penalty of a warm start, whose multipliers are nearly right.
 WARM_PENALTY = 8.0
 
@@ -48,10 +38,6 @@ MOST_IDLE_ROUNDS = 5
 # Return to the lowest point seen if the end lies this share above it; what the rough rounds on the
 # way report is not exact to less.
 WORTH_RETURNING = 0.005
-# The note on a result that is a constant classifier.
-CONSTANT = "constant"
-
-Callback = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -105,43 +91,23 @@ class Newton:
         problem = problem.tilted()
         rng = np.random.default_rng(self.random_state)
         with single_threaded_blas(problem.operator):
-            best = _Run(problem, self, rng).go(start)
-            for number in range(1, self.n_restarts + 1):
-                rival = _Run(problem, self, rng).go(None, restart=True)
-                if rival.objective < best.objective:
-                    rival.convex_objective = best.convex_objective
-                    rival.notes.append(f"restart {number} found the lowest objective")
-                    best = rival
-            return self._never_worse_than_constant(problem, best, rng)
-
-    def _never_worse_than_constant(
-        self, problem: Problem, result: SolverResult, rng: np.random.Generator
-    ) -> SolverResult:
-        """Return the best constant classifier, or what lies below it, if the descent ended above.
-
-        With a cap of at most 2 the constant classifier is stationary: the samples of the smaller
-        class are ignored. With a larger cap they still pull, and there is a way down from it.
-        """
-        trivial, b = problem.trivial()
-        if result.objective < trivial * (1.0 - 1e-9):
-            return result
-        zero = np.zeros(problem.n_features)
-        if float(problem.loss.profile_slope(2.0)) > 0.0:
-            below = _Run(problem, self, rng).go((zero, b, None))
-            below.convex_objective = result.convex_objective
-            return below if below.objective < result.objective else result
-        return replace(
-            result,
-            coef=zero,
-            intercept=b,
-            multipliers=0.0 * result.multipliers,
-            objective=trivial,
-            notes=[*result.notes, CONSTANT],
-        )
+            best = lowest(
+                _Run(problem, self, rng).go(start),
+                lambda: _Run(problem, self, rng).go(None, restart=True),
+                self.n_restarts,
+            )
+            return never_worse_than_constant(
+                problem, best, lambda w, b: _Run(problem, self, rng).go((w, b, None))
+            )
 
 
-class _Run:
+class _Run(Descent):
     """One descent from one start."""
+
+    problem: Problem
+    rows: LocalRows
+    first_penalty: ClassVar[float] = 1.0
+    first_reach: ClassVar[float] = REACH
 
     def __init__(
         self,
@@ -150,22 +116,17 @@ class _Run:
         rng: np.random.Generator,
         rows: LocalRows | None = None,
     ) -> None:
-        self.problem = problem
-        self.options = options
-        self.rng = rng
-        self.rows = rows or (problem.rows or LocalRows)(problem, rng)
-        self.began = time.perf_counter()
-        self.passes_before = problem.operator.passes
-        self.history: dict[str, list[Any]] = {}
-        self.convex_objective = math.nan
-        self.residual = math.inf
-        self.best: tuple[float, Array, float] = (math.inf, np.zeros(0), 0.0)
-        self.reach = REACH
-        self.xi = 1.0
+        super().__init__(problem, options, rng, rows or (problem.rows or LocalRows)(problem, rng))
         self.steps, self.unfinished = STEPS_PER_ROUND, 0
         self.idle_rounds = 0
         self.weighed = False
         self.band = 0.0
+
+    def _point(self) -> tuple[Array, float]:
+        return self.rows.w.copy(), self.rows.b
+
+    def _objective(self) -> float:
+        return float(self.rows.objective())
 
     def go(self, start: Start | None, restart: bool = False) -> SolverResult:
         m, n = self.problem.operator.shape
@@ -183,7 +144,13 @@ class _Run:
             else:
                 self.xi = WARM_PENALTY
             converged = self._last_stage()
-        return self._result(converged)
+        clock = self.rows.clock
+        return self._result(
+            converged,
+            passes=clock.passes,
+            newton_systems=clock.systems,
+            line_searches=clock.searches,
+        )
 
     def _descend(self) -> bool:
         """Solve the convex problem, then truncate; a convex loss has only the first part."""
@@ -202,7 +169,7 @@ class _Run:
 
     def _lead(self, factors: tuple[float, ...]) -> bool:
         """Take one round with each of the stretched losses; False if rounds ran out."""
-        for stretched in _stretched(self.problem.loss, self.rows.largest_violation(), factors):
+        for stretched in self._stretched(factors):
             self.rows.weigh(stretched)
             if self._out_of_rounds():
                 return False
@@ -288,24 +255,15 @@ class _Run:
 
     def _back_to_best(self) -> bool:
         """Go back to the lowest point seen if the run did not end there, and settle near it."""
-        objective, w, b = self.best
-        last = self.history["objective"][-1]
-        if last <= (1.0 + WORTH_RETURNING) * objective and not last > self.convex_objective:
+        if not self._lies_above_best(WORTH_RETURNING):
             return True
-        self.rows.move(w, b)
+        self.rows.move(*self.best[1:])
         self.rows.guess_multipliers(2.0 * self.problem.n_features / self.problem.n_samples)
         self.reach, self.xi = math.inf, 1.0
         return self._last_stage()
 
-    def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
-        """Double the penalty when the multipliers still move much; return the lag."""
-        if self.last.finished and lag > 0.5 * previous and lag > 0.3 * goal:
-            self.xi = min(2.0 * self.xi, LARGEST_PENALTY)
-        return lag
-
     def _out_of_rounds(self) -> bool:
-        used_up = len(self.history.get("iteration", ())) >= self.options.max_iter
-        return used_up or self.idle_rounds > MOST_IDLE_ROUNDS
+        return super()._out_of_rounds() or self.idle_rounds > MOST_IDLE_ROUNDS
 
     # --------------------------------------------------------------------------- one round
 
@@ -326,7 +284,7 @@ class _Run:
         closing = rows.close(None if jumps else loss, nu, self.last.stale)
         if self.last.stale:
             rows.clock.passes += time.perf_counter() - began
-        self._adapt_reach(closing.violated)
+        self._adapt_reach(self.last.violated not in (-1, closing.violated))
         self.weighed = loss is not None
         if loss is not None and jumps:
             left = max(self._gradient_residual(), closing.residual(C))
@@ -337,9 +295,10 @@ class _Run:
         complementarity = doubled * closing.residual(C)
         lag = self.last.multiplier_change / self.xi / closing.unit(C)
         self.residual = max(self._gradient_residual(), complementarity)
-        self._record(loss, complementarity, closing.loss)
+        objective = self.problem.regularizer.energy(rows.w) + closing.loss
+        self._record(loss, complementarity=complementarity, objective=objective)
         self._watch_progress()
-        return lag
+        return float(lag)
 
     def _watch_progress(self) -> None:
         """Count the rounds in a row that changed nothing, though not all is well."""
@@ -356,70 +315,5 @@ class _Run:
         elif self.unfinished % 2 == 0:
             self.steps = min(2 * self.steps, MOST_STEPS)
 
-    def _adapt_reach(self, violated: int) -> None:
-        """Look further next time if rows that were left out turned out violated."""
-        if math.isinf(self.reach):
-            self.reach = REACH
-        elif self.last.violated not in (-1, violated):
-            self.reach *= 2.0
-        else:
-            self.reach = max(0.5 * self.reach, REACH)
-
     def _gradient_residual(self) -> float:
-        return max(self.last.stationarity, self.last.balance)
-
-    def _record(self, loss: Loss | None, complementarity: float, total: float) -> None:
-        problem, w, last = self.problem, self.rows.w, self.last
-        row = {
-            "iteration": len(self.history.get("iteration", ())) + 1,
-            "cap": math.inf if loss is None else loss.cap,
-            "objective": problem.regularizer.energy(w) + total,
-            "residual": self.residual,
-            "stationarity": last.stationarity,
-            "balance": last.balance,
-            "complementarity": complementarity,
-            "newton_steps": last.steps,
-            "rows": last.rows,
-            "active": last.active,
-            "support": last.support,
-            "penalty": self.xi,
-            "passes": problem.operator.passes - self.passes_before,
-            **self.rows.traffic(),
-            "seconds": time.perf_counter() - self.began,
-        }
-        for name, value in row.items():
-            self.history.setdefault(name, []).append(value)
-        if row["objective"] < self.best[0]:
-            self.best = (row["objective"], w.copy(), self.rows.b)
-        if self.options.callback is not None:
-            self.options.callback(row)
-
-    def _result(self, converged: bool) -> SolverResult:
-        rows, clock = self.rows, self.rows.clock
-        total = time.perf_counter() - self.began
-        parts = {
-            "passes": clock.passes,
-            "newton_systems": clock.systems,
-            "line_searches": clock.searches,
-        }
-        return SolverResult(
-            coef=rows.w,
-            intercept=rows.b,
-            multipliers=rows.multipliers(),
-            objective=rows.objective(),
-            convex_objective=self.convex_objective,
-            converged=converged,
-            residual=self.residual,
-            n_iter=len(self.history.get("iteration", ())),
-            passes=self.problem.operator.passes - self.passes_before,
-            history=self.history,
-            seconds={**parts, "other": total - sum(parts.values()), "total": total},
-        )
-
-
-def _stretched(loss: Loss, largest: float, factors: tuple[float, ...]) -> Iterator[Loss]:
-    """Yield the loss with its cap stretched, leaving out stretches that no sample would feel."""
-    for factor in factors:
-        stretched = loss.stretched(factor)
-        if stretched is not None and stretched.curved_interval[0] < largest:
-            yield stretched
+        return float(max(self.last.stationarity, self.last.balance))

@@ -19,8 +19,9 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.losses import Hinge, Ramp, ZeroOne
 from htsvm.solvers.admm import ADMM
-from htsvm.solvers.newton import CONSTANT, Newton
+from htsvm.solvers.newton import Newton
 from htsvm.solvers.problem import Problem, SolverResult, Start, continued
+from htsvm.solvers.restarts import constant, lowest
 
 # The ramps that lead from the hinge loss (no ceiling) to the 0/1 loss.
 CEILINGS = (math.inf, 2.0, 1.0, 0.3, 0.1, 0.03, 0.01)
@@ -90,26 +91,15 @@ class ZeroOneSolver:
         if not isinstance(problem.loss, ZeroOne):
             raise TypeError(f"ZeroOneSolver solves problems with ZeroOne, not {problem.loss!r}.")
         rng = np.random.default_rng(self.random_state)
-        best = _Run(self, problem, rng).go(start)
-        for number in range(1, self.n_restarts + 1):
-            rival = _Run(self, problem, rng).go(None, restart=True)
-            if rival.objective < best.objective:
-                rival.convex_objective = best.convex_objective
-                rival.notes.append(f"restart {number} found the lowest objective")
-                best = rival
+        best = lowest(
+            _Run(self, problem, rng).go(start),
+            lambda: _Run(self, problem, rng).go(None, restart=True),
+            self.n_restarts,
+        )
         trivial, b = problem.trivial()
         if best.objective < trivial * (1.0 - 1e-9):
             return best
-        return replace(
-            best,
-            coef=np.zeros(problem.n_features),
-            intercept=b,
-            multipliers=np.zeros(problem.n_samples),
-            objective=trivial,
-            converged=True,
-            residual=0.0,
-            notes=[*best.notes, CONSTANT],
-        )
+        return replace(constant(best, b, trivial), converged=True, residual=0.0)
 
     def refit(self, problem: Problem, result: SolverResult) -> SolverResult:
         """Return the classifier with the widest margin for the samples that `result` satisfies.

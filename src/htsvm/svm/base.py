@@ -25,7 +25,7 @@ from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
 from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult
 from htsvm.solvers.joint_problem import JointProblem
-from htsvm.solvers.newton import CONSTANT
+from htsvm.solvers.restarts import CONSTANT
 from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm._joint import (
     AnyFitted,

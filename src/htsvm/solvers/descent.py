@@ -1,0 +1,162 @@
+"""What a binary and a multi-class descent have in common: rounds, their record, the result."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.losses import Loss
+from htsvm.solvers.problem import SolverResult
+
+# The loss is truncated step by step: first not at all, then at these multiples of its cap.
+CAP_FACTORS = (8.0, 4.0, 2.8, 2.0, 1.4)
+# How well the convex start and the stretched losses are solved; they only lead the way.
+ROUGH = 0.03
+# The last stage also asks that a round lowers the objective by less than this share of tol.
+OBJECTIVE_SHARE = 0.3
+# The penalty xi, in units of C, doubles while the multipliers lag, up to this.
+LARGEST_PENALTY = 1e3
+# How far on the safe side of the margin samples are still looked at within a round; more when
+# samples further off turn out violated.
+REACH = 0.5
+
+Callback = Callable[[dict[str, Any]], None]
+
+
+class Descent(ABC):
+    """One descent from one start, in rounds on weighted convex problems.
+
+    Parameters
+    ----------
+    problem : Problem or JointProblem
+        What is minimised.
+    options : Newton or JointNewton
+        Tolerance, rounds, callback.
+    rng : Generator
+        Drives all that is random.
+    rows : object
+        The state of the rows, and all that is asked of them.
+    """
+
+    # The penalty xi and the reach of the first round.
+    first_penalty: ClassVar[float]
+    first_reach: ClassVar[float]
+
+    # What the last round, a call of `rows.run`, says of itself.
+    last: Any
+
+    def __init__(self, problem: Any, options: Any, rng: np.random.Generator, rows: Any) -> None:
+        self.problem = problem
+        self.options = options
+        self.rng = rng
+        self.rows = rows
+        self.began = time.perf_counter()
+        self.passes_before = problem.operator.passes
+        self.history: dict[str, list[Any]] = {}
+        self.convex_objective = math.nan
+        self.residual = math.inf
+        self.best: tuple[float, Array, Any] = (math.inf, np.zeros(0), 0.0)
+        self.xi, self.reach = self.first_penalty, self.first_reach
+
+    @abstractmethod
+    def _point(self) -> tuple[Array, Any]:
+        """Return weights and intercept, which later rounds will not change."""
+
+    @abstractmethod
+    def _objective(self) -> float:
+        """Return the objective, from the violations of all rows."""
+
+    @property
+    def _rounds(self) -> int:
+        return len(self.history.get("iteration", ()))
+
+    @property
+    def _passes(self) -> float:
+        return float(self.problem.operator.passes - self.passes_before)
+
+    def _out_of_rounds(self) -> bool:
+        return bool(self._rounds >= self.options.max_iter)
+
+    def _stretched(self, factors: tuple[float, ...] = CAP_FACTORS) -> Iterator[Loss]:
+        """Yield the loss with its cap stretched, as far as any sample would feel it."""
+        largest = self.rows.largest_violation()
+        for factor in factors:
+            stretched = self.problem.loss.stretched(factor)
+            if stretched is not None and stretched.curved_interval[0] < largest:
+                yield stretched
+
+    def _lies_above_best(self, share: float) -> bool:
+        """Whether the last round ended above the convex start, or this share above the lowest."""
+        last = self.history["objective"][-1]
+        return bool(last > (1.0 + share) * self.best[0] or last > self.convex_objective)
+
+    def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
+        """Double the penalty when the multipliers still move much; return the lag."""
+        if self.last.finished and lag > 0.5 * previous and lag > 0.3 * goal:
+            self.xi = min(2.0 * self.xi, LARGEST_PENALTY)
+        return lag
+
+    def _adapt_reach(self, missed: bool) -> None:
+        """Look further next time if rows that were left out turned out violated."""
+        if math.isinf(self.reach):
+            self.reach = REACH
+        elif missed:
+            self.reach *= 2.0
+        else:
+            self.reach = max(0.5 * self.reach, REACH)
+
+    def _record(
+        self, loss: Loss | None, *, complementarity: float, objective: float, **more: Any
+    ) -> None:
+        """Write a row of the history, keep the lowest point, tell the callback."""
+        last = self.last
+        row = {
+            "iteration": self._rounds + 1,
+            "cap": math.inf if loss is None else loss.cap,
+            "objective": objective,
+            "residual": self.residual,
+            "stationarity": last.stationarity,
+            "balance": last.balance,
+            "complementarity": complementarity,
+            "newton_steps": last.steps,
+            **more,
+            "rows": last.rows,
+            "active": last.active,
+            "support": last.support,
+            "penalty": self.xi,
+            "passes": self._passes,
+            **self.rows.traffic(),
+            "seconds": time.perf_counter() - self.began,
+        }
+        for name, value in row.items():
+            self.history.setdefault(name, []).append(value)
+        if objective < self.best[0]:
+            self.best = (objective, *self._point())
+        if self.options.callback is not None:
+            self.options.callback(row)
+
+    def _result(self, converged: bool, **parts: float) -> SolverResult:
+        """Return where the run ended; `parts` are seconds."""
+        coef, intercept = self._point()
+        total = time.perf_counter() - self.began
+        if parts:
+            parts["other"] = total - sum(parts.values())
+        return SolverResult(
+            coef=coef,
+            intercept=intercept,
+            multipliers=self.rows.multipliers(),
+            objective=self._objective(),
+            convex_objective=self.convex_objective,
+            converged=converged,
+            residual=self.residual,
+            n_iter=self._rounds,
+            passes=self._passes,
+            history=self.history,
+            seconds={**parts, "total": total},
+        )
