@@ -13,6 +13,7 @@ from htsvm.solvers import Newton, Problem, joint_sweeps, solve_certified
 from htsvm.solvers.joint import JointNewton
 from htsvm.solvers.joint_certified import solve_joint
 from htsvm.solvers.joint_problem import JointProblem
+from htsvm.solvers.joint_round import JointIterate
 from tests.oracles.joint import solve_crammer_singer, solve_joint_globally, violations
 
 PRECISE = JointNewton(tol=1e-7, max_iter=1000)
@@ -70,6 +71,38 @@ def test_sweeps_find_the_same_convex_solution(sweeps, sparse):
     assert result.objective == pytest.approx(exact.objective, rel=1e-3)
     assert "cg_steps" in result.history
     assert not any(result.history["cg_steps"])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sweeps_do_not_mind_a_part_that_all_rows_share(sweeps, sparse):
+    X, labels = data(3, k=4)
+    results = []
+    for moved in (X, X + 10.0):
+        problem = stated(sp.csr_matrix(moved) if sparse else moved, labels, loss=Hinge())
+        result, certificate = solve_joint(problem, JointNewton(tol=1e-4, max_iter=3000))
+        assert certificate.certified
+        results.append(result)
+    here, there = results
+    assert there.objective == pytest.approx(here.objective, rel=1e-3)
+    np.testing.assert_allclose(there.coef, here.coef, atol=0.02)
+    assert there.passes <= 4.0 * here.passes
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_sweep_keeps_its_sums(sweeps, sparse):
+    X, labels = data(5, k=3)
+    X, m = X + 3.0, len(X)
+    problem = stated(sp.csr_matrix(X) if sparse else X, labels)
+    rounds = joint_sweeps.JointSweeps(problem, np.random.default_rng(0))
+    W, b = np.zeros((3, X.shape[1])), np.zeros(3)
+    it = JointIterate(W, b, problem.levels(W, b), np.ones(m), np.eye(3)[labels], np.ones(m))
+    rounds.run(it, 1.0, tol=0.0, max_steps=1, reach=np.inf)
+    B = np.eye(3)[labels] - it.alpha
+    np.testing.assert_allclose(it.alpha.sum(axis=1), 1.0)
+    np.testing.assert_allclose(rounds.WT, X.T @ B, atol=1e-9)
+    np.testing.assert_allclose(rounds.balance, B.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(rounds.offset, X.mean(axis=0) @ rounds.WT, atol=1e-8)
+    np.testing.assert_allclose(it.W, ((X - X.mean(axis=0)).T @ B).T, atol=1e-8)
 
 
 def test_objective_is_the_sum_it_claims_to_be():
