@@ -27,7 +27,7 @@ STRUCTURE = 0.1
 def main(name: str, summary: bool) -> None:
     warnings.simplefilter("ignore")
     negative = None if name.endswith("rest") else 1
-    views, y = cifar10n(0, negative, "y_aggre")
+    views, y = cifar10n(0, negative, "aggre")
     found: list[Structure] = []
     seconds: list[float] = []
     # Against all other classes the defaults decide; the two classes are few enough for both ways.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.multiview_sets import IMAGE_SETS, UCI_SETS, UCISet
+from benchmarks.multiview_sets import IMAGE_SETS, UCI_SETS, ViewSet
 from benchmarks.plan import Plan
 from benchmarks.sets import MissingData
 
@@ -35,24 +35,17 @@ def test_two_classes_of_images(data_dir, monkeypatch):
     assert int((y == 1).sum()) == 402
 
 
-def test_words_gaps_and_classes_to_leave_out(tmp_path, monkeypatch):
+def test_sets_that_cannot_be_had_are_told_apart(tmp_path, monkeypatch):
     monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
-    with pytest.raises(MissingData):
-        UCISet("toy", "toy.data", 0, "a").load()
-    (tmp_path / "uci").mkdir()
-    (tmp_path / "uci" / "toy.data").write_text("a, 1.5, ?\nb, 2, 3\nc, 0, 0\n\n")
-    X, y = UCISet("toy", "toy.data", 0, "a", without="c").load()
-    np.testing.assert_array_equal(X, [[1.5, np.nan], [2.0, 3.0]])
-    assert y.tolist() == [1, -1]
+    monkeypatch.setenv("HTSVM_CACHE", str(tmp_path))
+    with pytest.raises(MissingData, match="not published for download"):
+        IMAGE_SETS[0].load()
 
 
-def test_a_quick_run_from_measurement_to_tables(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    lines = [f"{'LR'[k % 2]},{rng.normal() + k % 2:.3f},{rng.normal():.3f}" for k in range(60)]
-    (tmp_path / "uci").mkdir()
-    (tmp_path / "uci" / "toy.data").write_text("\n".join(lines))
-    monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
-    toy = (UCISet("Iris", "toy.data", 0, "L"),)
+def test_a_quick_run_from_measurement_to_tables(monkeypatch):
+    y = np.tile([1, -1], 30)
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.column_stack([y == 1, y == 0])
+    toy = (ViewSet("Iris", lambda: (X, y)),)
     monkeypatch.setattr(multiview, "UCI_SETS", toy)
     monkeypatch.setattr(multiview, "IMAGE_SETS", ())
     monkeypatch.setattr(multiview_accuracy, "UCI_SETS", toy)
