@@ -1,0 +1,219 @@
+"""Pictures of losses, of a fit as it goes, and of decision boundaries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Loss, Pinball, Ramp, ZeroOne
+from htsvm.plotting._axes import (
+    IGNORED_COLOUR,
+    OBJECTIVE_COLOUR,
+    RESIDUAL_COLOUR,
+    axes,
+    class_colour,
+    history_of,
+    ink,
+)
+
+Curve = Loss | Callable[[Array], Array]
+
+
+def plot_losses(losses: Mapping[str, Curve] | Iterable[Loss] | None = None, ax: Any = None) -> Any:
+    """Draw losses as functions of the margin violation ``s = 1 - y f(x)``.
+
+    Parameters
+    ----------
+    losses : mapping of names to losses or functions, or iterable of losses, optional
+        What to draw. By default the six losses of the paper's first figure: hinge, pinball, least
+        squares, ramp, 0/1 and hybrid truncated.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from htsvm.losses import HybridTruncated
+    >>> from htsvm.plotting import plot_losses
+    >>> ax = plot_losses([HybridTruncated(cap=cap) for cap in (0.5, 1, 2)])
+    """
+    ax = axes(ax)
+    s = np.linspace(-1.0, 3.0, 801)
+    for name, curve in _named(losses).items():
+        values = curve.value(s) if isinstance(curve, Loss) else curve(s)
+        # Only the truncated losses stand out: they are what the picture is about.
+        truncated = isinstance(curve, Loss) and not math.isinf(curve.cap)
+        ax.plot(s, values, label=name, lw=2.2 if truncated else 1.4, ls="-" if truncated else "--")
+    ax.axvline(0.0, color=ink(), lw=0.8, alpha=0.4)
+    ax.axvline(1.0, color=ink(), lw=0.8, alpha=0.4, ls=":")
+    ax.set(
+        xlim=(s[0], s[-1]),
+        ylim=(-0.1, 3.2),
+        xlabel="margin violation  1 − y f(x)   (beyond 1: on the wrong side)",
+        ylabel="loss",
+    )
+    ax.legend(loc="upper left", frameon=False)
+    return ax
+
+
+def plot_history(estimator: Any, ax: Any = None, *, problem: int = 0) -> Any:
+    """Draw the objective and the residual of a fit per iteration, with the stages of the cap.
+
+    Parameters
+    ----------
+    estimator : HTSVC
+        A fitted estimator: its `history_` is drawn.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default. The residual gets an axis of its own on the right.
+    problem : int, default=0
+        Which binary problem of a multi-class fit.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the objective.
+    """
+    table = history_of(estimator, problem)
+    ax = axes(ax)
+    right = ax.twinx()
+    right.spines["right"].set_visible(True)
+    iteration = table["iteration"]
+    ax.plot(iteration, table["objective"], "o-", ms=4, color=OBJECTIVE_COLOUR)
+    residual = np.maximum(table["residual"], np.finfo(float).tiny)
+    right.semilogy(iteration, residual, "s--", ms=4, color=RESIDUAL_COLOUR)
+    right.axhline(estimator.tol, color=RESIDUAL_COLOUR, lw=0.9, ls=":")
+    right.annotate(
+        f"tol {estimator.tol:g}",
+        (0.01, estimator.tol),
+        xycoords=("axes fraction", "data"),
+        color=RESIDUAL_COLOUR,
+        fontsize="small",
+        va="bottom",
+    )
+    if "cap" in table:
+        _mark_stages(ax, iteration, table["cap"])
+    ax.set_xlabel("iteration")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    # Each axis has the colour of its curve, which needs no legend that hides part of it.
+    ax.set_ylabel("objective (circles)", color=OBJECTIVE_COLOUR)
+    right.set_ylabel("residual (squares)", color=RESIDUAL_COLOUR)
+    return ax
+
+
+def plot_boundary(estimator: Any, X: Any, y: Any, ax: Any = None) -> Any:
+    """Draw two-dimensional samples, the decision boundary and the samples that were ignored.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted on two features; any scikit-learn classifier with a `decision_function`. For two
+        classes the margin (scores of -1 and 1) is drawn too.
+    X : array-like of shape (n_samples, 2)
+        Samples. If they are the training data of an estimator with `ignored_` (as many rows as
+        the fit had), the ignored samples are marked.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on.
+    """
+    X, y = np.asarray(X, dtype=float), np.asarray(y)
+    if X.ndim != 2 or X.shape[1] != 2:
+        raise ValueError(f"plot_boundary draws two features, but X has the shape {X.shape}.")
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} samples, but y has {len(y)} labels.")
+    ax = axes(ax)
+    classes = list(estimator.classes_)
+    _draw_regions(ax, estimator, X, classes)
+    for k, label in enumerate(classes):
+        ax.scatter(
+            *X[y == label].T, s=16, lw=0, alpha=0.75, color=class_colour(k), label=f"class {label}"
+        )
+    ignored = _ignored(estimator, len(X))
+    if len(ignored):
+        ax.scatter(
+            *X[ignored].T,
+            s=34,
+            marker="x",
+            lw=1.1,
+            color=IGNORED_COLOUR,
+            label=f"ignored ({len(ignored)})",
+        )
+    ax.set(xlabel="feature 1", ylabel="feature 2")
+    ax.legend(loc="best", frameon=False)
+    return ax
+
+
+def _named(losses: Mapping[str, Curve] | Iterable[Loss] | None) -> dict[str, Curve]:
+    if losses is None:
+        return {
+            "hinge": Hinge(),
+            "pinball, tau 0.5": Pinball(0.5),
+            "least squares": LeastSquares(),
+            "ramp, ceiling 2": Ramp(2.0),
+            "0/1": ZeroOne(),
+            "hybrid truncated": HybridTruncated(),
+        }
+    if isinstance(losses, Mapping):
+        return dict(losses)
+    return {repr(loss): loss for loss in losses}
+
+
+def _mark_stages(ax: Any, iteration: Array, cap: Array) -> None:
+    """Draw a line where the cap changes, and write the cap beside it."""
+    starts = np.flatnonzero(np.r_[True, cap[1:] != cap[:-1]])
+    for number, row in enumerate(starts):
+        if row > 0:
+            ax.axvline(iteration[row] - 0.5, color=ink(), lw=0.7, alpha=0.35)
+        text = "∞" if math.isinf(cap[row]) else f"{cap[row]:g}"
+        ax.annotate(
+            f"cap {text}" if row == 0 else text,
+            # Stages may be short: every second label is a little higher, so that they stay apart.
+            (iteration[row] - 0.4 if row > 0 else iteration[row], 1.06 if number % 2 else 1.01),
+            xycoords=("data", "axes fraction"),
+            fontsize="small",
+        )
+
+
+def _draw_regions(ax: Any, estimator: Any, X: Array, classes: list[Any]) -> None:
+    """Shade the side of each class; draw the boundary and, for two classes, the margin."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    room = 0.05 * np.maximum(high - low, 1e-9)
+    grid = np.meshgrid(
+        *(np.linspace(a, b, 200) for a, b in zip(low - room, high + room, strict=True))
+    )
+    points = np.column_stack([g.ravel() for g in grid])
+    scores = np.asarray(estimator.decision_function(points))
+    colours = [class_colour(k) for k in range(len(classes))]
+    if scores.ndim == 1:
+        level = scores.reshape(grid[0].shape)
+        ax.contourf(*grid, level, levels=[-np.inf, 0.0, np.inf], colors=colours, alpha=0.10)
+        ax.contour(*grid, level, levels=[0.0], colors=[ink()], linewidths=1.6)
+        ax.contour(
+            *grid, level, levels=[-1.0, 1.0], colors=[ink()], linewidths=0.9, linestyles="dashed"
+        )
+        return
+    winner = scores.argmax(axis=1).reshape(grid[0].shape)
+    edges = np.arange(len(classes) + 1) - 0.5
+    ax.contourf(*grid, winner, levels=edges, colors=colours, alpha=0.18)
+
+
+def _ignored(estimator: Any, n_samples: int) -> Array:
+    """Return the ignored samples of the fit, or none where the data are not those of the fit."""
+    status = getattr(estimator, "sample_status_", None)
+    if status is None or len(status) != n_samples:
+        return np.empty(0, dtype=np.intp)
+    ignored: Array = estimator.ignored_
+    return ignored
