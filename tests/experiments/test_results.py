@@ -8,6 +8,7 @@ import pytest
 from htsvm.experiments.blocks import HIGH, LOW, Entry, Table, best_places
 from htsvm.experiments.isolation import DONE, SKIPPED
 from htsvm.experiments.methods import of_kind
+from htsvm.experiments.overview import overview
 from htsvm.experiments.paper_numbers import paper_number, paper_table
 from htsvm.experiments.render import html, markdown
 from htsvm.experiments.results import Results
@@ -147,3 +148,27 @@ def test_no_test_where_there_is_nothing_to_test(values):
     columns = [f"m{i}" for i in range(len(values[0]))]
     (words,) = significance(Table("x", "y", columns, rows), name="it")
     assert words.lines[0].startswith("No test for it")
+
+
+def test_overview_tells_where_the_method_of_the_paper_stands():
+    scores = {"ht": (0.9, 0.7), "ramp": (0.8, 0.9), "ls": (0.6, 0.8), "pin": (0.5, None)}
+    cells = [
+        cell(task(method=method, dataset=name), (1, value, 1))
+        for method, values in scores.items()
+        for name, value in zip(("australian", "wine-red"), values, strict=True)
+        if value is not None
+    ]
+    expected = [task(method=m, dataset=name) for m in scores for name in ("australian", "wine-red")]
+    lines = [Line(name, name) for name in ("australian", "wine-red")]
+    shown = score_table(
+        Results(cells, expected), "paper", Measure("accuracy", "Accuracy (%)", "uci-acc"), lines,
+        list(scores), title="Accuracy (%), two sets",
+    )  # fmt: skip
+    (table,) = overview([("single-view", [shown])])
+    # Ranks: L_ht 1 and 3, ramp 2 and 1, least squares 3 and 2; the pinball loss has a gap.
+    ((label, entries),) = table.rows
+    assert label == "single-view: two sets (best of 3: Ramp-SVM)"
+    assert [entry.value for entry in entries] == pytest.approx([80.0, 2.0, 85.0, 1.5])
+    assert entries[0].paper == pytest.approx((86.09 + 74.61) / 2)
+    assert overview([("x", [score_table(Results([], expected), "paper", Measure("accuracy", "A"),
+                                        lines, ["ramp"])])]) == []  # fmt: skip

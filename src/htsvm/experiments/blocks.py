@@ -53,6 +53,8 @@ class Table:
         Words below.
     decimals : int
         How many to show.
+    protocol, metric : str
+        What its numbers are, where that is one thing.
     """
 
     title: str
@@ -63,6 +65,8 @@ class Table:
     summary: list[tuple[str, list[Entry], str]] = field(default_factory=list)
     note: str = ""
     decimals: int = 2
+    protocol: str = ""
+    metric: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from string import Template
 from htsvm.experiments.blocks import Block, Entry, Table, Words
 from htsvm.experiments.isolation import DONE
 from htsvm.experiments.methods import METHODS
+from htsvm.experiments.overview import overview
 from htsvm.experiments.render import html, markdown
 from htsvm.experiments.results import Results
 from htsvm.experiments.store import Cell, Store
@@ -88,6 +89,7 @@ def as_html(sections: list[Section], runs: dict[int, dict[str, str]], profile: P
         about=escape(ABOUT),
         quick=f"<p><strong>{escape(QUICK)}</strong></p>" if profile.quick else "",
         contents=entries,
+        overview="".join(map(html, _overview(sections))),
         sections=parts,
         gaps="".join(map(html, gaps(sections))),
         costs="".join(map(html, costs(sections))),
@@ -100,6 +102,7 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     parts = [f"# {TITLE}", ABOUT]
     if profile.quick:
         parts.append(f"**{QUICK}**")
+    parts += ["## In short", *map(markdown, _overview(sections))]
     for section in sections:
         parts.append(f"## {_heading(section.experiment)} ({section.experiment.shows})")
         parts += map(markdown, section.blocks)
@@ -158,6 +161,10 @@ def costs(sections: list[Section]) -> list[Block]:
     columns = ["cells", "process minutes", "longest cell (min)", "peak memory of a process (MB)"]
     note = "A cell runs in a process of its own, on one thread; several run at a time."
     return [Table("Cost", "experiment", columns, rows, better="", note=note, decimals=1)]
+
+
+def _overview(sections: list[Section]) -> list[Block]:
+    return overview((section.experiment.name, section.blocks) for section in sections)
 
 
 def _heading(experiment: Experiment) -> str:

@@ -19,6 +19,8 @@ IN_WORDS = {
     "paper": "best grid point by test score",
     "nested": "grid point chosen by cross-validation on the training part",
 }
+# The rows of a summary.
+MEAN, RANK = "mean", "average rank"
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,8 @@ def score_table(
         rows=rows,
         better=measure.better,
         decimals=measure.decimals,
+        protocol=protocol,
+        metric=measure.metric,
     )
     return with_summary(table) if summary else table
 
@@ -153,6 +157,8 @@ def with_summary(table: Table) -> Table:
     values = np.array([[e.value for e in entries] for _, entries in table.rows])
     paper = np.array([[e.paper for e in entries] for _, entries in table.rows])
     ours, theirs = (average_ranks(v, table.better, table.decimals) for v in (values, paper))
+    if len(values) and np.all(paper == paper[:, :1]):  # One column of the paper beside all methods.
+        theirs = np.full_like(theirs, np.nan)
     complete = ~np.isnan(values).any(axis=0)
     means = [
         Entry(float(m), paper=float(p))
@@ -165,7 +171,7 @@ def with_summary(table: Table) -> Table:
     ranks = [Entry(float(o), paper=float(t)) for o, t in zip(ours, theirs, strict=True)]
     return replace(
         table,
-        summary=[("mean", means, table.better), ("average rank", ranks, LOW)],
+        summary=[(MEAN, means, table.better), (RANK, ranks, LOW)],
     )
 
 
