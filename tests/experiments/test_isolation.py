@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,3 +87,40 @@ def test_peak_memory_is_that_of_the_cell():
     assert 280 < large.peak_mb - large.base_mb < 340
     # Processes do not inherit the peak of an earlier one.
     assert small.peak_mb - small.base_mb < 30
+
+
+BEATING = """
+import sys, time
+from pathlib import Path
+from htsvm.experiments.isolation import run_isolated
+from tests.experiments.test_isolation import beat
+run_isolated(beat, sys.argv[1])
+"""
+
+
+def beat(path):
+    for number in range(600):
+        Path(path).write_text(str(number))
+        time.sleep(0.1)
+    yield number
+
+
+def test_the_process_of_a_cell_ends_when_the_run_is_killed(tmp_path):
+    heart = tmp_path / "heart"
+    root = Path(__file__).parents[2]
+    run = subprocess.Popen([sys.executable, "-c", BEATING, str(heart)], cwd=root)
+    try:
+        deadline = time.monotonic() + 60
+        while not heart.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert heart.exists()
+    finally:
+        run.kill()
+        run.wait()
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        before = heart.read_text()
+        time.sleep(1.0)
+        if heart.read_text() == before:
+            return
+    raise AssertionError("the process of the cell goes on")

@@ -8,6 +8,7 @@ libraries, about 0.15 GB; `base` says how much of it was there before.
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.connection
 import os
 import sys
 import threading
@@ -129,7 +130,7 @@ def _collect(
 
 
 def _child(sender: Any, work: Callable[[Any], Iterator[Any]], argument: Any) -> None:
-    threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     from htsvm.experiments.methods import Unavailable
 
     base = peak_mb()
@@ -149,11 +150,15 @@ def _child(sender: Any, work: Callable[[Any], Iterator[Any]], argument: Any) -> 
     sender.close()
 
 
-def _leave_with_parent(parent: int) -> None:
-    """End this process when the one that started it has gone, even if it was killed."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
+def _leave_with_parent() -> None:
+    """End this process when the one that asked for it has gone, even if it was killed.
+
+    That is not the parent that the system knows: a fork server lives as long as its children do.
+    """
+    asked_by = multiprocessing.parent_process()
+    if asked_by is not None:
+        multiprocessing.connection.wait([asked_by.sentinel])
+        os._exit(1)
 
 
 def peak_mb() -> float:
