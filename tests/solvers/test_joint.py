@@ -45,6 +45,7 @@ def sweeps(monkeypatch):
     if not hasattr(joint_kernels.active, "dense_block_sweep"):
         pytest.skip("sweeps need the compiled kernels")
     monkeypatch.setattr(joint_sweeps, "LARGE", 0)
+    monkeypatch.setattr(joint_sweeps, "MOST_STRENGTH", np.inf)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -296,3 +297,16 @@ def test_every_round_is_reported_and_restarts_never_hurt():
     assert [row["iteration"] for row in rows] == list(range(1, one.n_iter + 1))
     many = replace(JointNewton(), n_restarts=5).solve(problem)
     assert many.objective <= one.objective
+
+
+def test_large_penalties_are_left_to_newton(sweeps, monkeypatch):
+    monkeypatch.setattr(joint_sweeps, "MOST_STRENGTH", 20.0)
+    X, labels = data(3, k=4)
+    centred = X - X.mean(axis=0)
+    size = np.square(centred).sum(axis=1).mean()
+    for C, expected in ((19.9 / size, True), (20.1 / size, False)):
+        for moved in (centred, centred + 100.0):
+            assert joint_sweeps.prefers_sweeps(stated(moved, labels, C=C)) == expected
+    # Without an intercept the shared part is part of the strength.
+    fixed = stated(centred + 100.0, labels, C=0.1 / size, fit_intercept=False)
+    assert not joint_sweeps.prefers_sweeps(fixed)

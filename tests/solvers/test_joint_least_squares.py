@@ -70,6 +70,7 @@ def test_classes_are_found_where_none_has_a_majority(monkeypatch, cap, sweeps):
         if not hasattr(joint_kernels.active, "dense_block_sweep"):
             pytest.skip("sweeps need the compiled kernels")
         monkeypatch.setattr(joint_sweeps, "LARGE", 0)
+        monkeypatch.setattr(joint_sweeps, "MOST_STRENGTH", np.inf)
     X, labels, true = without_majority()
     convex, _ = solve_joint(stated(X, labels, cap=np.inf), JointNewton())
     problem = stated(X, labels, cap=cap)

@@ -20,9 +20,11 @@ from htsvm.linalg import CSROperator, DenseOperator, joint_kernels
 from htsvm.linalg.products import pull, scores
 from htsvm.solvers.joint_problem import JointProblem
 from htsvm.solvers.joint_round import JointIterate, JointReport, resized
+from htsvm.solvers.joint_system import MOST_SPECTRUM_FEATURES
 
-# From this many values of X times classes on sweeps are quicker than Newton steps.
-LARGE = 5_000_000
+# From this many values of X times classes on sweeps are quicker than Newton steps, if C times a
+# typical squared row is at most this, or the features are too many for a good preconditioner.
+LARGE, MOST_STRENGTH = 5_000_000, 20.0
 # Sweeps per round at xi = 1; the first looks at all relevant rows, the others at undecided ones.
 SWEEPS = 2
 # How hard imbalance is punished, in units of a typical squared row: hard enough to move the
@@ -33,14 +35,36 @@ NEAR = 0.1
 
 
 def prefers_sweeps(problem: JointProblem) -> bool:
-    """Return whether dual coordinate descent suits the problem: large, R a number, compiled."""
+    """Return whether dual coordinate descent suits the problem.
+
+    That is if it is large, R a number, the kernels are compiled, and the penalty is not so large
+    that the multipliers of many samples hang together.
+    """
     return (
         hasattr(joint_kernels.active, "dense_block_sweep")
         and isinstance(problem.operator, (DenseOperator, CSROperator))
         and problem.operator.stored * problem.n_classes >= LARGE
         and problem.regularizer.values.ndim == 0
         and problem.regularizer.positive
+        and (problem.n_features > MOST_SPECTRUM_FEATURES or _strength(problem) <= MOST_STRENGTH)
     )
+
+
+def _strength(problem: JointProblem) -> float:
+    """Return C times the mean squared distance of the rows from what they share, over R."""
+    square = problem.operator.square_sum / problem.n_samples
+    mean = _mean(problem)
+    return float(problem.C * (square - mean @ mean) / problem.regularizer.values)
+
+
+def _mean(problem: JointProblem) -> Array:
+    """Return the mean of the rows that count; zero where a free intercept does not take it up."""
+    if not problem.fit_intercept:
+        return np.zeros(problem.n_features)
+    used = problem.penalty > 0.0
+    count = int(np.count_nonzero(used)) or 1
+    mean: Array = pull(problem.operator, used[:, None] / count)[0]
+    return mean
 
 
 class JointSweeps:
@@ -51,11 +75,8 @@ class JointSweeps:
         self.rng = rng
         self.scale = 1.0 / float(problem.regularizer.values)
         used = problem.penalty > 0.0
-        operator, n = problem.operator, problem.n_features
-        self.mean = np.zeros(n)
-        if problem.fit_intercept:
-            self.mean = pull(operator, used[:, None] / np.count_nonzero(used))[0]
-        self.projections = scores(operator, self.mean[None, :], np.zeros(1))[:, 0]
+        self.mean = _mean(problem)
+        self.projections = scores(problem.operator, self.mean[None, :], np.zeros(1))[:, 0]
         self.square = float(self.mean @ self.mean)
         squares = _row_squares(problem) - 2.0 * self.projections + self.square
         self.squares = self.scale * np.maximum(squares, 0.0)
