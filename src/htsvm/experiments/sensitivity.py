@@ -25,7 +25,7 @@ def tasks(profile: Profile) -> list[Task]:
 
 def run(task: Task) -> Iterator[Row]:
     """Compute a cell."""
-    return evaluate(task, make_split(task, pca_view=True), penalties(task.quick))
+    return evaluate(task, make_split(task, pca_view=True), penalties(task.protocol, task.quick))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
