@@ -11,7 +11,7 @@ from htsvm.experiments.evaluate import evaluate
 from htsvm.experiments.methods import AS_PRINTED, PAPER, Method, get, register
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, support
-from htsvm.experiments.single_view import penalties
+from htsvm.experiments.single_view import collections, penalties
 from htsvm.experiments.splits import make_split, n_folds
 from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
 from htsvm.solvers import ADMM
@@ -84,16 +84,13 @@ def sections(results: Results, profile: Profile) -> list[Block]:
             )
         )
     ]
-    groups = {
-        "uci": [name for name in _sets(profile.quick) if not describe(name).test_rows],
-        "libsvm": [name for name in _sets(profile.quick) if describe(name).test_rows],
-    }
-    for key, members in groups.items():
+    for key, (title, members) in collections(_sets(profile.quick)).items():
         lines = [Line(name, name) for name in members]
         measures = (Measure("accuracy", "Accuracy (%)", f"{key}-acc"), support(f"{key}-nsv"))
         blocks += [
             score_table(
-                results, PAPER, measure, lines, _methods(), paper_column=get(OURS).label
+                results, PAPER, measure, lines, _methods(), title=f"{measure.title}, {title}",
+                paper_column=get(OURS).label,
             )
             for measure in measures
             if lines

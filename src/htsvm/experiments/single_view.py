@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from htsvm.datasets import describe, names
 from htsvm.experiments.blocks import Block, Words
@@ -38,13 +38,17 @@ def run(task: Task) -> Iterator[Row]:
     return evaluate(task, make_split(task), penalties(task.quick))
 
 
-def sections(results: Results, profile: Profile) -> list[Block]:
-    """Return the tables, by protocol and collection."""
-    sets = QUICK_SETS if profile.quick else names("single-view")
-    groups = {
+def collections(sets: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
+    """Return the two collections, as the paper's tables are called: a title, and their sets."""
+    return {
         "uci": ("UCI, 5-fold cross-validation", [s for s in sets if not describe(s).test_rows]),
         "libsvm": ("LIBSVM, predefined test part", [s for s in sets if describe(s).test_rows]),
     }
+
+
+def sections(results: Results, profile: Profile) -> list[Block]:
+    """Return the tables, by protocol and collection."""
+    sets = QUICK_SETS if profile.quick else names("single-view")
     methods = of_kind(SINGLE)
     blocks: list[Block] = [
         Words(
@@ -59,7 +63,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
         )
     ]
     for protocol in (PAPER, NESTED):
-        for key, (title, members) in groups.items():
+        for key, (title, members) in collections(sets).items():
             lines = [Line(name, name) for name in members]
             blocks += [
                 score_table(
