@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -56,6 +57,9 @@ def test_list(invoke):
         (["--methods", "hinges"], "Unknown method 'hinges'; did you mean hinge"),
         (["single-view", "--datasets", "australan"], "uses a data set 'australan'; did"),
         (["--store", "nowhere/x.sqlite"], "does not exist"),
+        (["--store", "."], "cannot be read and written"),
+        (["--datasets", " ,"], "--datasets names nothing, got ' ,'"),
+        (["--methods", ""], "--methods names nothing"),
     ],
 )
 def test_bad_input_is_named_without_a_traceback(arguments, message, invoke):
@@ -123,6 +127,33 @@ def test_missing_data_are_a_mark(tmp_path, monkeypatch):
         counts = compute(todo, store)
         assert counts == {SKIPPED: len(todo)}
         assert "not published for download" in store.cells()[0].reason
+
+
+def test_why_cells_were_skipped_is_said(invoke, tmp_path, monkeypatch):
+    monkeypatch.setenv("HTSVM_DATA", str(tmp_path / "gone"))
+    result = invoke(
+        "reproduce", "single-view", "--quick", "--methods", "ls", "--datasets", "a1a"
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert result.output.count("gone is not a folder") == 1
+    assert "2 skipped" in result.output
+
+
+def test_an_interrupt_of_all_processes_leaves_no_traceback(tmp_path):
+    """What Ctrl-C does in a terminal, while the first processes start."""
+    command = [sys.executable, "-m", "htsvm", "reproduce", "synthetic", "--quick",
+               "--methods", "ht", "--store", str(tmp_path / "x.sqlite")]  # fmt: skip
+    run = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    line = run.stdout.readline()
+    assert "cells to compute" in line
+    time.sleep(0.3)
+    os.killpg(run.pid, signal.SIGINT)
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "Traceback" not in errors
+    assert "interrupted; the same command continues" in errors
 
 
 def test_nothing_written_when_interrupted(tmp_path, monkeypatch):

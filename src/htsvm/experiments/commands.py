@@ -53,7 +53,7 @@ def add_commands(app: Any) -> None:
             _reproduce(
                 experiments or [], store,
                 quick=quick, seed=seed, jobs=jobs, time_limit=time_limit, retry=retry,
-                methods=_split(methods), datasets=_split(datasets),
+                methods=_split(methods, "--methods"), datasets=_split(datasets, "--datasets"),
             )  # fmt: skip
 
     @app.command()  # type: ignore[untyped-decorator]
@@ -100,8 +100,13 @@ class _refusals:
             raise typer.Exit(INTERRUPTED) from None
 
 
-def _split(names: str | None) -> list[str] | None:
-    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+def _split(names: str | None, option: str) -> list[str] | None:
+    if names is None:
+        return None
+    found = [name.strip() for name in names.split(",") if name.strip()]
+    if not found:
+        raise ValueError(f"{option} names nothing, got {names!r}; leave it out for all.")
+    return found
 
 
 def _list() -> None:
@@ -141,7 +146,7 @@ def _reproduce(
     )
 
     from htsvm.experiments.catalogue import select
-    from htsvm.experiments.isolation import DONE
+    from htsvm.experiments.isolation import DONE, SKIPPED
     from htsvm.experiments.runner import Selection, compute, plan
     from htsvm.experiments.store import Store
     from htsvm.experiments.tasks import Profile
@@ -160,6 +165,7 @@ def _reproduce(
             TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
         )  # fmt: skip
         log = _Log(len(todo), console.print)
+        skipped: dict[str, None] = {}
         with Progress(*columns, console=console) as progress:
             bar = progress.add_task("starting", total=len(todo))
 
@@ -167,10 +173,14 @@ def _reproduce(
                 progress.update(bar, advance=1, description=f"{task.experiment} {task.dataset}")
                 if not console.is_terminal:
                     log.advance(task)
-                if outcome.status not in (DONE, "skipped"):
+                if outcome.status == SKIPPED:
+                    skipped[outcome.reason] = None
+                elif outcome.status != DONE:
                     progress.console.print(f"{task}: {outcome.status}, {outcome.reason}")
 
             counts = compute(todo, store, jobs=jobs, time_limit=time_limit, progress=show)
+    for reason in skipped:
+        console.print(f"skipped: {reason}", soft_wrap=True)
     ended = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     console.print(f"{ended or 'Nothing to do'}. Next: htsvm report --store {path}", soft_wrap=True)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 import os
+import signal
 import sys
 import threading
 import time
@@ -89,6 +90,25 @@ def run_isolated(
         process.join()
     outcome.seconds = time.monotonic() - began
     return outcome
+
+
+def start_server() -> None:
+    """Start the server that processes come from, so that an interrupt does not reach it.
+
+    A terminal sends Ctrl-C to all of a command's processes. Here only this one heeds it, and then
+    ends the others.
+    """
+    context = _context()
+    if context.get_start_method() != "forkserver":
+        return
+    from multiprocessing import forkserver, resource_tracker
+
+    resource_tracker.ensure_running()  # It would lift the block if it came later.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _context() -> Any:

@@ -13,7 +13,16 @@ from joblib import Parallel, delayed
 
 from htsvm.datasets import DataFileError, describe, names
 from htsvm.experiments import environment
-from htsvm.experiments.isolation import DONE, FAILED, SKIPPED, SLOW, Outcome, Stopped, run_isolated
+from htsvm.experiments.isolation import (
+    DONE,
+    FAILED,
+    SKIPPED,
+    SLOW,
+    Outcome,
+    Stopped,
+    run_isolated,
+    start_server,
+)
 from htsvm.experiments.methods import METHODS, Unavailable, get
 from htsvm.experiments.store import Store
 from htsvm.experiments.tasks import Experiment, Profile, Task
@@ -144,6 +153,8 @@ def compute(
             return task, Outcome(FAILED, "stopped")
 
     counts: Counter[str] = Counter()
+    if todo:
+        start_server()
     # Threads that only wait: each looks after one process at a time.
     done = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(
         delayed(one)(task) for task in todo

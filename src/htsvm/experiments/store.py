@@ -90,9 +90,15 @@ class Store:
         if not self.path.parent.is_dir():
             raise StoreError(f"{self.path}: the folder {self.path.parent} does not exist.")
         # Written from whichever thread has a result; `_writing` makes them take turns.
-        self._connection = sqlite3.connect(self.path, timeout=30.0, isolation_level=None)
+        try:
+            self._connection = sqlite3.connect(self.path, timeout=30.0, isolation_level=None)
+        except sqlite3.OperationalError as error:
+            raise StoreError(_unusable(self.path, error)) from error
         try:
             self._open()
+        except sqlite3.OperationalError as error:
+            self._connection.close()
+            raise StoreError(_unusable(self.path, error)) from error
         except sqlite3.DatabaseError as error:
             self._connection.close()
             raise StoreError(f"{self.path} is not a store of results: {error}.") from error
@@ -200,6 +206,10 @@ class Store:
             values,
         )
         return [_cell(row, tuple(fits.get(row[0], ()))) for row in found]
+
+
+def _unusable(path: Path, error: Exception) -> str:
+    return f"{path} cannot be read and written: {error}. Choose another file with --store."
 
 
 def _cell(row: tuple[Any, ...], fits: tuple[Row, ...]) -> Cell:
