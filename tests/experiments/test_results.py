@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from htsvm.experiments.blocks import HIGH, LOW, Entry, Table, best_places
+from htsvm.experiments import stl10
+from htsvm.experiments.blocks import HIGH, LOW, Entry, Table, Words, best_places
 from htsvm.experiments.isolation import DONE, SKIPPED
 from htsvm.experiments.methods import of_kind
 from htsvm.experiments.overview import overview
@@ -15,7 +16,7 @@ from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, average_ranks, score_table
 from htsvm.experiments.significance import significance
 from htsvm.experiments.store import Cell
-from htsvm.experiments.tasks import Row, Task
+from htsvm.experiments.tasks import Profile, Row, Task
 
 
 def task(protocol="paper", method="ht", fold=0, dataset="australian"):
@@ -172,3 +173,22 @@ def test_overview_tells_where_the_method_of_the_paper_stands():
     assert entries[0].paper == pytest.approx((86.09 + 74.61) / 2)
     assert overview([("x", [score_table(Results([], expected), "paper", Measure("accuracy", "A"),
                                         lines, ["ramp"])])]) == []  # fmt: skip
+
+
+def test_pairs_on_which_the_loss_plays_no_part_are_counted():
+    def found(method, *scores):
+        place = Task("stl10", "paper", "stl10:airplane:bird", "none", method, 0, True)
+        others = dict.fromkeys(("precision", "recall", "f1", "seconds"), 0.5)
+        rows = tuple(Row({"C": i}, {"accuracy": a, **others}) for i, a in enumerate(scores))
+        return Cell(place, DONE, "", rows, 1.0, 1.0, 1.0, None, 1)
+
+    def words(*cells):
+        profile = Profile(quick=True)
+        blocks = stl10.sections(Results(cells, stl10.tasks(profile)), profile)
+        return " ".join(line for b in blocks if isinstance(b, Words) for line in b.lines)
+
+    same = [found("ht", 0.9, 0.9), found("mvht", 0.8, 0.7), found("mvsl01", 0.8, 0.7)]
+    assert "On 1 of 1 pairs L_ht-SVM scores the same at all values of C, and on 1" in words(*same)
+    assert "cannot come from the loss" not in words(found("ht", 0.9, 0.8), *same[1:])
+    assert "cannot come from the loss" not in words(*same[:2], found("mvsl01", 0.8, 0.6))
+    assert "cannot come from the loss" not in words(same[0])
