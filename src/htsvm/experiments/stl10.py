@@ -73,9 +73,9 @@ def sections(results: Results, profile: Profile) -> list[Block]:
                 "so that the paper's draw of 500 per class cannot be repeated; all 387 to 412 are "
                 "used. The paper does not give the parameters of HOG and LBP. "
                 f"Each pair is tested on one part of {FOLDS}, not on all by turns. The values "
-                "1/16, 1, 16 are taken for all trade-offs of a method at once, so that there are three "
-                f"points, not 9 or 27; inner cross-validation has {INNER_FOLDS} folds. The full "
-                "grids over five folds would take days.",
+                "1/16, 1, 16 are taken for all trade-offs of a method at once, so that there are "
+                f"three points, not 25 or 125; inner cross-validation has {INNER_FOLDS} folds. The "
+                "full grids over five folds would take days.",
             )
         )
     ]
