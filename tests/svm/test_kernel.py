@@ -2,7 +2,6 @@
 
 import pickle
 import tracemalloc
-from functools import partial
 
 import numpy as np
 import pytest

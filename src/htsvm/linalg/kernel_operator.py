@@ -7,8 +7,7 @@ transpose costs nothing, since ``sum_i v_i phi(x_i)`` has the coefficients v.
 
 from __future__ import annotations
 
-import math
-from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,8 +28,7 @@ class KernelOperator(Operator):
         The samples that are meant, all by default.
     """
 
-    # What tells solvers that weights are coefficients of samples.
-    representers = True
+    representers: ClassVar[bool] = True
 
     def __init__(self, K: Array, rows: Array | None = None) -> None:
         super().__init__()
@@ -38,30 +36,34 @@ class KernelOperator(Operator):
         self.rows = np.arange(len(K)) if rows is None else np.asarray(rows, dtype=np.intp)
         self._whole = rows is None
         self.shape = (len(self.rows), len(self.K))
-        self._plus = np.ones(len(self.K), dtype=np.int8)
 
     @property
     def stored(self) -> int:
         """The number of entries."""
         return self.shape[0] * self.shape[1]
 
-    @cached_property
-    def square_sum(self) -> float:
-        """The sum of the squared lengths of the samples."""
-        return float(np.maximum(np.diagonal(self.K)[self.rows], 0.0).sum())
+    def block(self, rows: slice | Array) -> Array:
+        """Return some rows of the kernel matrix."""
+        return self.K[self.rows[rows]]
+
+    def _taken(self, rows: Array) -> KernelOperator:
+        return KernelOperator(self.K, self.rows[rows])
+
+    def part(self, rows: Array) -> KernelOperator:
+        """Return an operator on a copy of the kernel matrix of some samples, for them alone."""
+        some = KernelOperator(self.K[np.ix_(self.rows[rows], rows)])
+        self.adopted(some)
+        return some
 
     def product(self, a: Array) -> Array:
-        """Return ``K @ a`` for these rows; only the samples with a coefficient are read."""
+        """Return ``K @ a`` for these rows; only samples with a coefficient are read."""
         share = np.count_nonzero(a) / max(len(a), 1)
-        self.passes += share
-        if not self._whole:
-            few: Array = self.K[self.rows] @ a
-            return few
-        if share > 0.5:
-            full: Array = self.K @ a
+        self.count(share)
+        if not self._whole or share > 0.5:
+            full: Array = (self.K if self._whole else self.K[self.rows]) @ a
             return full
         out = np.empty(len(a))
-        kernels.active.dense_signed_tdot(self.K, self._plus, a, out)
+        kernels.active.dense_signed_tdot(self.K, np.ones(len(a), dtype=np.int8), a, out)
         return out
 
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
@@ -79,23 +81,9 @@ class KernelOperator(Operator):
         np.add.at(out, self.rows, signed)
         return out, float(signed.sum())
 
-    def add_gram(self, rows: Array, sign: float, out: Array, weights: Array | None = None) -> None:
-        """Add ``sign * weight * (k, 1)(k, 1)'`` over `rows`, k a row of the kernel matrix."""
-        part = self.K[self.rows[rows]]
-        factor = np.full(len(rows), sign) if weights is None else sign * weights
-        self.passes += len(rows) / max(self.shape[0], 1)
-        n = self.shape[1]
-        out[:n, :n] += (part.T * factor) @ part
-        out[n, :n] += factor @ part
-        out[n, n] += float(factor.sum())
-
-    def take(self, rows: Array) -> KernelOperator:
-        """Return an operator on some of the samples, with coefficients for all of them."""
-        return KernelOperator(self.K, self.rows[rows])
-
-    def part(self, rows: Array) -> KernelOperator:
-        """Return an operator on a copy of the kernel matrix of some samples, for them alone."""
-        return KernelOperator(self.K[np.ix_(self.rows[rows], rows)])
+    def row_squares(self) -> Array:
+        """Return the squared length of each sample: the diagonal of the kernel matrix."""
+        return np.maximum(np.diagonal(self.K)[self.rows], 0.0)
 
     def kernel(self, scale: Array) -> Array:
         """Return the kernel matrix of these samples; `scale` is one throughout."""
@@ -116,7 +104,3 @@ class KernelNorm(Quadratic):
     def energy(self, w: Array) -> float:
         """Return half of the squared norm."""
         return 0.5 * max(float(w @ self.operator.product(w)), 0.0)
-
-    def length(self, w: Array) -> float:
-        """Return the norm."""
-        return math.sqrt(2.0 * self.energy(w))

@@ -149,6 +149,9 @@ class KernelHTSVC(BaseLinearSVC):
     ('exact', True)
     """
 
+    # The only solver that several classes in one problem and a kernel matrix have.
+    solver: ClassVar[str] = "newton"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: rule

@@ -57,8 +57,6 @@ class KernelRounds:
             it.w[rows], it.b, it.q[rows], it.alpha[rows], it.weights[rows],
         )  # fmt: skip
         report = part.minimise(xi, tol, max_steps)
-        share = (len(rows) / m) ** 2 if some else 0.0
-        self.operator.passes += part.operator.passes * share
         change = kernels.active.scaled_distance(part.s, part.alpha, part.penalty)
         report.multiplier_change = math.sqrt(change)
         report.rows = len(rows)

@@ -30,7 +30,7 @@ class LocalRows:
         self.problem = problem
         self.rng = rng
         self.rounds: Rounds | DualSweeps | KernelRounds
-        if getattr(problem.operator, "representers", False):
+        if problem.operator.representers:
             self.rounds = KernelRounds(problem)
         elif prefers_sweeps(problem):
             self.rounds = DualSweeps(problem, rng)
