@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from htsvm._typing import Array
 from htsvm.baselines._base import constraints_without
-from htsvm.baselines._certificates import GapCertificate, GradientCertificate
 from htsvm.baselines._kernel_space import KernelSpace, Space, coordinate_spaces
 from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
 from htsvm.linalg import as_operator
@@ -22,6 +21,7 @@ from htsvm.losses import Hinge
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.structure import Structure
 from htsvm.multiview.views import is_view_collection
+from htsvm.optimality import GapCertificate, GradientCertificate
 from htsvm.problems.build import binary_problems, weigh_classes
 from htsvm.svm.base import _joined_history
 

@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from htsvm._typing import Array
 from htsvm.baselines._alternation import Alternation, Classifiers
-from htsvm.baselines._certificates import GapCertificate
 from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
 from htsvm.multiview.parameters import per_view
+from htsvm.optimality import GapCertificate
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.hinge import CoupledNewton, CoupledResult
 
@@ -169,10 +169,10 @@ class MvSVM2C(MultiViewBaseline):
             self.tol, self.max_rounds, self._progress(),
         ).run()  # fmt: skip
         result = ended.point
-        constant = ended.objective - result.objective
         certificate = GapCertificate(
-            ended.objective, result.bound + constant, self.tol, ended.change
-        )
+            objective=ended.objective, duality_gap=max(result.objective - result.bound, 0.0),
+            tol=self.tol, weight_change=ended.change,
+        )  # fmt: skip
         support = np.any(problem.pulls(result.alpha, result.beta) != 0.0, axis=0)
         return BinaryFit(
             result.coefs, result.intercepts, ended.weights, certificate,
