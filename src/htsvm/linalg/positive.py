@@ -62,7 +62,8 @@ class Cholesky:
         assert H is not None
         diagonal = np.maximum(np.diagonal(H), 0.0)
         self._scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-        scaled = H * self._scale[:, None] * self._scale
+        with np.errstate(invalid="ignore"):
+            scaled = H * self._scale[:, None] * self._scale
         places = np.arange(len(H))
         for ridge in ridges:
             scaled[places, places] = np.where(diagonal > 0.0, 1.0, 0.0) + ridge
