@@ -16,8 +16,6 @@ from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.admm.system import RidgeSystem
 from htsvm.solvers.result import SolverResult
 
-# On sparse data conjugate gradients are quicker than a factorisation from this side on.
-SPARSE_LIMIT = 1000
 # A correction is worth its passes only where it shrinks the residual by this factor.
 WORTHWHILE = 0.5
 # What a factorised system reaches without a correction, if it is not ill-conditioned.
@@ -73,7 +71,7 @@ class _Run:
         self.rows = np.flatnonzero(problem.penalty > 0.0)
         some = len(self.rows) < problem.n_samples
         self.part = problem.take(self.rows) if some else problem
-        self.system = RidgeSystem(self.part, SPARSE_LIMIT if problem.operator.sparse else None)
+        self.system = RidgeSystem(self.part)
         self.began = time.perf_counter()
         self.passes_before = self.part.operator.passes
         self.history: dict[str, list[Any]] = {}
