@@ -14,6 +14,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator
+from htsvm.linalg.simplex import project_to_simplex
 from htsvm.losses import Loss
 from htsvm.optimality.partition import SampleStatus, sample_status
 
@@ -111,7 +112,7 @@ class MulticlassPoint:
         self.held[self.places, y] = 0.0
         self.held[self.places, y] = self.c - self.held.sum(axis=1)
         steps = (penalty / step_length(loss))[:, None]
-        self.target = _onto_simplex(self.held + steps * levels, self.c)
+        self.target = project_to_simplex(self.held + steps * levels, self.c)
 
     def summarise(self) -> tuple[MulticlassSummary, Array]:
         """Return the sums, and the status of each sample."""
@@ -165,13 +166,3 @@ class MulticlassPoint:
         np.divide(self.c, total, out=factor, where=total > self.c)
         a *= factor[:, None]
         return a
-
-
-def _onto_simplex(V: Array, c: Array) -> Array:
-    """Return the projection of each row of V onto the simplex of size c (zero where c is)."""
-    ordered = -np.sort(-V, axis=1)
-    excess = np.cumsum(ordered, axis=1) - c[:, None]
-    level = np.max(excess / np.arange(1, V.shape[1] + 1), axis=1)
-    projected: Array = np.maximum(V - level[:, None], 0.0)
-    projected[c <= 0.0] = 0.0
-    return projected
