@@ -21,10 +21,11 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.linalg.kernel_operator import KernelOperator
+from htsvm.linalg.positive import Cholesky
 from htsvm.problems.binary import Problem
-from htsvm.solvers.newton.inner import SLOPE_REDUCTION
+from htsvm.solvers.line_search import slope_root
+from htsvm.solvers.newton.inner import MOST_TRIALS, SLOPE_REDUCTION
 from htsvm.solvers.newton.state import Clock, Iterate, RoundReport, violated
-from htsvm.solvers.newton.system import _solve_positive
 
 # A round works on a copy of the relevant part of the kernel matrix where that part has at most
 # this share of its rows: the copy then takes at most a quarter of its memory.
@@ -144,7 +145,7 @@ class Inner:
             places = np.arange(len(rows))
             M[places, places] += 1.0 / (xi * self.penalty[rows])
             rhs = np.column_stack([image[rows], np.ones(len(rows))])
-            solved = _solve_positive(M, rhs)
+            solved = Cholesky(M).solve(rhs)
             if self.fit_intercept:
                 db = (float(solved[:, 0].sum()) - grad_b) / float(solved[:, 1].sum())
             else:
@@ -157,38 +158,20 @@ class Inner:
         if not slope < 0.0:
             return False
         delta = self.y * (moved + db)
-        step = self._line_search(xi, dw, moved, delta, slope)
+        linear, square = float(self.w @ moved), float(dw @ moved)
+
+        def slopes(step: float) -> tuple[float, float]:
+            first, second = kernels.active.line_terms(
+                self.q, self.alpha, self.c, self.penalty, delta, xi, step
+            )
+            return linear + step * square - first, square + xi * second
+
+        step = slope_root(slopes, slope, reduction=SLOPE_REDUCTION, most_trials=MOST_TRIALS)
         self.w = self.w + step * dw
         self.b += step * db
         self.values += step * moved
         kernels.active.add_scaled(self.q, delta, -step)
         return True
-
-    def _line_search(self, xi: float, dw: Array, moved: Array, delta: Array, slope: float) -> float:
-        """Find a step where the derivative along the direction has all but vanished."""
-        linear, square = float(self.w @ moved), float(dw @ moved)
-        low, high = 0.0, math.inf
-        t = 1.0
-        for _ in range(40):
-            first, second = kernels.active.line_terms(
-                self.q, self.alpha, self.c, self.penalty, delta, xi, t
-            )
-            derivative = linear + t * square - first
-            if abs(derivative) <= SLOPE_REDUCTION * abs(slope):
-                break
-            if derivative < 0.0:
-                low = t
-            else:
-                high = t
-            curvature = square + xi * second
-            trial = t - derivative / curvature if curvature > 0.0 else math.inf
-            if math.isinf(high):
-                t = min(trial, 10.0 * t)
-            elif low < trial < high:
-                t = trial
-            else:
-                t = 0.5 * (low + high)
-        return t
 
 
 def _length(coefficients: Array, values: Array) -> float:
