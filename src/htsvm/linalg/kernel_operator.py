@@ -104,3 +104,7 @@ class KernelNorm(Quadratic):
     def energy(self, w: Array) -> float:
         """Return half of the squared norm."""
         return 0.5 * max(float(w @ self.operator.product(w)), 0.0)
+
+    def inverse_energy(self, v: Array) -> float:
+        """Return the same, summed over the rows of v: R is its own inverse."""
+        return float(sum(self.energy(row) for row in np.atleast_2d(v)))

@@ -15,7 +15,6 @@ from htsvm.losses import Loss, require
 from htsvm.optimality import residuals
 from htsvm.optimality._multiclass_summary import MulticlassPoint, MulticlassSummary, step_length
 from htsvm.optimality.certificate import PointCertificate
-from htsvm.optimality.duality import inverse_energy
 from htsvm.optimality.partition import SampleStatus
 
 
@@ -177,7 +176,7 @@ def _duality_gap(
     """
     keep = balanced_flow(summary.flow) if fit_intercept else np.ones_like(summary.flow)
     pulls, value = dual_sums(keep)
-    return max(inverse_energy(R, RW - pulls) + summary.convex_loss - value, 0.0)
+    return max(R.inverse_energy(RW - pulls) + summary.convex_loss - value, 0.0)
 
 
 def balanced_flow(flow: Array) -> Array:
