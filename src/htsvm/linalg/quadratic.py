@@ -10,8 +10,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from htsvm._typing import Array
 
-# Up to so many features a matrix is factorised for its inverse.
-LARGEST_INVERSE = 2000
+# Up to so many features a matrix R is factorised for its inverse.
+LARGEST_MATRIX = 2000
 
 
 class Quadratic:
@@ -62,16 +62,20 @@ class Quadratic:
         return 0.5 * float(w @ self.dot(w))
 
     def inverse_energy(self, v: Array) -> float:
-        """Return ``v' R⁻¹ v / 2``, summed over the rows of v; NaN if R cannot be inverted."""
+        """Return v' R⁻¹ v / 2, summed over the rows of v; NaN if R cannot be inverted."""
         if not self.is_matrix:
             return 0.5 * float(np.sum(v * v / self.diagonal())) if self.positive else math.nan
-        if self.n > LARGEST_INVERSE:
+        if self.n > LARGEST_MATRIX:
             return math.nan
         try:
             factor = cho_factor(self.values)
         except LinAlgError:
             return math.nan
         return 0.5 * float(np.vdot(v, cho_solve(factor, v.T).T))
+
+    def length(self, v: Array) -> float:
+        """Return the length of a gradient."""
+        return math.sqrt(float(np.vdot(v, v)))
 
     def diagonal(self) -> Array:
         """Return the diagonal of R."""

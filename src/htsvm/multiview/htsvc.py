@@ -16,7 +16,7 @@ from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import ADMM, Newton, Solver
-from htsvm.svm._multiclass import AnyProblem, multiclass_solver
+from htsvm.svm.solving import AnyProblem, multiclass_solver
 
 
 class MultiViewHTSVC(StructuredMultiViewSVC):

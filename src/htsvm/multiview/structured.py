@@ -25,8 +25,10 @@ from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import SolverResult
-from htsvm.svm._multiclass import AnyProblem
-from htsvm.svm.base import _joined_history, seed_of
+from htsvm.svm.fitted import joined_history
+from htsvm.svm.solving import AnyProblem
+from htsvm.svm.validation import seed_of
+from htsvm.svm.warn import warn_ignored, warn_unconverged
 
 Outcomes = list[Outcome[ViewPoints]]
 
@@ -74,11 +76,11 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self._store_fit(outcomes, prepared.spaces)
         self._store_samples(outcomes, problems, codes)
         counting = [pair for one in outcomes for pair in one.point.counting]
-        self._warn_unconverged(counting)
+        warn_unconverged(type(self).__name__, counting, self.max_iter)
         warn_moving(outcomes, self.tol, self.max_rounds)
         warn_dropped(outcomes, self.view_names_)
         warn_constant(outcomes, self.view_names_, self._cap_name)
-        self._warn_ignored(counting[: len(outcomes)], codes, weights)
+        warn_ignored(self, counting[: len(outcomes)], codes, weights)
 
     # ------------------------------------------------------------------------- before the fit
 
@@ -148,7 +150,7 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self.weight_smoothness_ = np.array([one.smoothness for one in outcomes])
         self.weight_residual_ = np.array([one.change for one in outcomes])
         self.objective_ = np.array([one.objective for one in outcomes])
-        self.history_ = _joined_history(outcomes)
+        self.history_ = joined_history(outcomes)
         self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)
 
     def _store_samples(

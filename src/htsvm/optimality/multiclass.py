@@ -130,8 +130,8 @@ def conclude_multiclass(
     `dual_sums` gives the sums of `MulticlassPoint.dual_sums` over all samples.
     """
     RW = np.vstack([regularizer.dot(w) for w in W])
-    energy = 0.5 * float(np.vdot(W, RW))
-    unit = float(np.linalg.norm(RW)) + float(np.linalg.norm(summary.pull))
+    energy = sum(regularizer.energy(w) for w in W)
+    unit = regularizer.length(RW) + regularizer.length(summary.pull)
     gross = summary.gross * row_length
     pulled = max(gross, residuals.pull_of(energy + summary.loss, regularizer))
     square_errors = step_length(loss) ** 2 * summary.square_errors
@@ -139,7 +139,7 @@ def conclude_multiclass(
     balance = float(np.linalg.norm(summary.totals)) if fit_intercept else 0.0
     size = row_length * float(np.linalg.norm(W))
     return MulticlassCertificate(
-        stationarity=residuals.of_gradient(RW, summary.pull, pulled),
+        stationarity=residuals.of_gradient(RW, summary.pull, pulled, regularizer),
         balance=residuals.balance(balance, summary.gross),
         prox_residual=residuals.violation(square_errors, summary.square_size) + stray,
         objective=energy + summary.loss,

@@ -20,7 +20,7 @@ from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.optimality import GradientCertificate
 from htsvm.optimality.residuals import gradient_residuals
-from htsvm.svm.base import seed_of
+from htsvm.svm.validation import seed_of
 
 
 class MvLSSVC2C(MultiViewBaseline):

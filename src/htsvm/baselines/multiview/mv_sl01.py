@@ -9,8 +9,8 @@ from htsvm.losses import Loss, ZeroOne
 from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoint
 from htsvm.solvers import ZeroOneSolver
-from htsvm.svm._multiclass import AnyProblem
-from htsvm.svm.base import seed_of
+from htsvm.svm.solving import AnyProblem
+from htsvm.svm.validation import seed_of
 
 
 class ZeroOneClassifiers(ViewClassifiers):

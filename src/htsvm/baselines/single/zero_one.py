@@ -8,7 +8,8 @@ from sklearn.utils._param_validation import StrOptions
 
 from htsvm.losses import Loss, ZeroOne
 from htsvm.solvers import ADMM, Solver, ZeroOneSolver
-from htsvm.svm.base import BaseLinearSVC, seed_of
+from htsvm.svm.base import BaseLinearSVC
+from htsvm.svm.validation import seed_of
 
 
 class ZeroOneSVC(BaseLinearSVC):

@@ -130,12 +130,12 @@ class Inner:
         pull = self.operator.product(signed)
         g, image = self.w - signed, self.values - pull
         grad_b = -float(signed.sum()) if self.fit_intercept else 0.0
-        total = float(self.s.sum())
+        gross = float(self.s.sum())
         report.stationarity = residuals.stationarity(
             _length(g, image), _length(self.w, self.values), _length(signed, pull),
-            total * self.operator.row_length,
+            gross * self.operator.row_length,
         )  # fmt: skip
-        report.balance = residuals.balance(grad_b, total)
+        report.balance = residuals.balance(grad_b, gross)
         return g, image, grad_b
 
     def _step(self, xi: float, g: Array, image: Array, grad_b: float) -> bool:
