@@ -6,6 +6,7 @@ step along the violation, clipped to their bounds:
 
     alpha <- clip(alpha + xi c (1 - y f), 0, c),
     beta  <- clip(shrink(beta + xi d (f_u - f_v), xi d epsilon), -d, d),
+
 and it is piecewise quadratic, so that Newton's method with a line search ends after finitely many
 steps. Then the multipliers are kept and xi grows. It is the method that `Newton` uses for a single
 view, with two kinds of terms.
