@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
@@ -12,14 +13,50 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.multiview.parameters import per_view
-from htsvm.multiview.structured import StructuredMultiViewSVC
+from htsvm.multiview.structured import PER_VIEW, StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import ADMM, Newton, Solver
 from htsvm.svm.solving import AnyProblem, multiclass_solver
 
 
-class MultiViewHTSVC(StructuredMultiViewSVC):
+class TruncatedMultiViewSVC(StructuredMultiViewSVC):
+    """Classifiers with the hybrid truncated loss; subclasses say where the trade-offs come from."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **StructuredMultiViewSVC._parameter_constraints,
+        "cap": PER_VIEW,
+        "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "solver": [StrOptions({"newton", "admm"}), Newton, ADMM],
+    }
+
+    @abstractmethod
+    def _caps(self) -> Array:
+        """Return the cap of each view."""
+
+    def _losses(self) -> list[Loss]:
+        return [HybridTruncated(knee=self.knee, cap=float(cap)) for cap in self._caps()]
+
+    def _solver(self) -> Solver:
+        solver = self._named_solver(self.solver)
+        return solver if self.verbose > 1 else replace(solver, callback=None)
+
+    def _classifiers(
+        self,
+        problems: list[AnyProblem],
+        strength: Array,
+        covariances: list[list[Array]] | None,
+        n_jobs: int | None,
+    ) -> ViewClassifiers:
+        solver = self._solver()
+        if isinstance(problems[0], MulticlassProblem):
+            solver = multiclass_solver(solver)
+        # The paper's algorithm as printed starts anew in each round.
+        literal = getattr(solver, "safeguards", None) == ()
+        return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
+
+
+class MultiViewHTSVC(TruncatedMultiViewSVC):
     r"""Classifier of samples with several views, which learns how much to trust each view.
 
     Minimises (the paper's MvL_ht-SVM) over the classifiers :math:`w_v, b_v` of the views and
@@ -223,13 +260,6 @@ class MultiViewHTSVC(StructuredMultiViewSVC):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **StructuredMultiViewSVC._parameter_constraints,
-        "cap": [Real, "array-like", dict],
-        "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "solver": [StrOptions({"newton", "admm"}), Newton, ADMM],
-    }
-
     def __init__(
         self,
         C: Any = 1.0,
@@ -277,27 +307,8 @@ class MultiViewHTSVC(StructuredMultiViewSVC):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _losses(self) -> list[Loss]:
-        caps = per_view("cap", self.cap, self.view_names_, infinite=True)
-        return [HybridTruncated(knee=self.knee, cap=float(cap)) for cap in caps]
-
-    def _solver(self) -> Solver:
-        solver = self._named_solver(self.solver)
-        return solver if self.verbose > 1 else replace(solver, callback=None)
-
-    def _classifiers(
-        self,
-        problems: list[AnyProblem],
-        strength: Array,
-        covariances: list[list[Array]] | None,
-        n_jobs: int | None,
-    ) -> ViewClassifiers:
-        solver = self._solver()
-        if isinstance(problems[0], MulticlassProblem):
-            solver = multiclass_solver(solver)
-        # The paper's algorithm as printed starts anew in each round.
-        literal = getattr(solver, "safeguards", None) == ()
-        return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
+    def _caps(self) -> Array:
+        return per_view("cap", self.cap, self.view_names_, infinite=True)
 
     def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
         from htsvm.distributed import views
