@@ -112,10 +112,14 @@ class OnBlocks:
 
     blocks: Any
 
+    def objective_at(self: Any, w: Array, b: Any) -> float:
+        """Return the objective at (w, b), which takes a pass."""
+        self.operator.passes += float(len(np.atleast_2d(w)))
+        return float(self.energy(w) + self.blocks.ask("loss_at", w, b))
+
     def majorised(self: Any, w: Array, b: Any) -> tuple[Any, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
-        objective = self.energy(w) + float(self.blocks.ask("loss_at", w, b))
-        self.operator.passes += float(len(np.atleast_2d(w)))
+        objective = self.objective_at(w, b)
         blocks = self.blocks.majorised(w, b)
         convex = replace(self, operator=BlockOperator(blocks), loss=Hinge(), blocks=blocks)
         return convex, objective

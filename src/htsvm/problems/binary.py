@@ -129,6 +129,10 @@ class Problem:
         """Return the objective at w, given its violations q."""
         return self.regularizer.energy(w) + self.loss.total(q, self.penalty)
 
+    def objective_at(self, w: Array, b: float) -> float:
+        """Return the objective at (w, b), which takes a pass."""
+        return self.objective(w, self.violations(w, b))
+
     def energy(self, w: Array) -> float:
         """Return the regulariser at w."""
         return self.regularizer.energy(w)

@@ -143,6 +143,10 @@ class MulticlassProblem:
         """Return the objective at W, given its violations q."""
         return self.energy(W) + self.loss.total(q, self.penalty)
 
+    def objective_at(self, W: Array, b: Array) -> float:
+        """Return the objective at (W, b), which takes a pass."""
+        return self.objective(W, self.violations(self.levels(W, b)))
+
     def pull(self, B: Array) -> Array:
         """Return ``sum_i B_i x_i'``, the sum of the pulls of all samples."""
         return pull(self.operator, B)
