@@ -161,7 +161,7 @@ class Block(HeldRows, LocalRows):
     def rows_at(self, rows: Array) -> tuple[Any, Array, Array]:
         """Return copies of some rows, their labels and penalties."""
         part = self.problem.take(rows)
-        return part.operator.X, part.y, part.penalty  # type: ignore[attr-defined]
+        return part.operator.block(slice(None)), part.y, part.penalty
 
     # ----------------------------------------------------------------------------- a round
 
@@ -223,7 +223,7 @@ class Block(HeldRows, LocalRows):
         """Return copies of the rows whose multiplier is inside its bounds, y and penalties."""
         part = self._part()
         some = part.problem.take(np.flatnonzero(part.active))
-        return some.operator.X, some.y, some.penalty  # type: ignore[attr-defined]
+        return some.operator.block(slice(None)), some.y, some.penalty
 
     def active_product(self, xi: float, v: Array) -> Array:
         """Return the part of the Hessian times v that comes from these rows."""
@@ -295,7 +295,7 @@ class Block(HeldRows, LocalRows):
         """Return the samples that decide the second order, with copies of their rows."""
         _, samples, _ = summarise(self.point(w, b, psi), None, ON_MARGIN)
         found = samples.critical()
-        return self.given.operator.take(found.rows).X, found  # type: ignore[attr-defined]
+        return self.given.operator.block(found.rows), found
 
     def status(self, w: Array, b: float, psi: tuple[Array, Array]) -> Array:
         """Return what became of each sample."""

@@ -241,6 +241,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         class_weight: Any = None,
         multi_class: str = "auto",
         memory: Any = None,
+        starts: Any = "auto",
         n_restarts: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -261,6 +262,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.memory = memory
+        self.starts = starts
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -369,6 +371,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self.weight_smoothness_ = np.array([one.smoothness for one in outcomes])
         self.weight_residual_ = np.array([one.change for one in outcomes])
         self.objective_ = np.array([one.objective for one in outcomes])
+        self.start_ = [[point.result.start for point in one.points] for one in outcomes]
         self.history_ = _joined_history(outcomes)
         self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)
 

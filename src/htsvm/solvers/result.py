@@ -55,7 +55,7 @@ class SolverResult:
     history: dict[str, list[Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    start: str = "convex"
+    start: str = ""
     starts: dict[str, float] = field(default_factory=dict)
 
 

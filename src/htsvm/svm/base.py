@@ -32,6 +32,7 @@ from htsvm.problems.build import (
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult
 from htsvm.solvers.restarts import CONSTANT
+from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm._multiclass import (
     AnyFitted,
@@ -64,6 +65,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "multi_class": [StrOptions({"auto", "joint", "ovr"})],
         "warm_start": ["boolean"],
+        "starts": [StrOptions({"auto"}), list, tuple],
         "n_restarts": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -236,6 +238,11 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
                 n_restarts=getattr(self, "n_restarts", 0),
                 random_state=seed_of(self.random_state),
                 callback=progress or base.callback,
+                starts=checked_names(getattr(self, "starts", "auto")),
+            )
+        if getattr(self, "starts", "auto") != "auto":
+            raise ValueError(
+                f"starts={self.starts!r} needs solver='newton'; {solver!r} has one start."
             )
         if getattr(self, "n_restarts", 0):
             raise ValueError(
@@ -259,6 +266,8 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         self.coef_ = np.vstack([result.coef for result in results])
         self.intercept_ = np.concatenate([np.atleast_1d(result.intercept) for result in results])
         self.objective_ = np.array([result.objective for result in results])
+        self.start_ = [result.start for result in results]
+        self.starts_ = [result.starts for result in results]
         self.n_iter_ = max(result.n_iter for result in results)
         self.n_passes_ = float(sum(result.passes for result in results))
         self.seconds_ = [result.seconds for result in results]

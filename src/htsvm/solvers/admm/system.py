@@ -37,8 +37,6 @@ class RidgeSystem:
         self.in_gram = np.zeros(problem.n_samples, dtype=bool)
         self.cached: tuple[object, ...] = ()
         self.factor: Array = np.empty((0, 0))
-        # Work on copies of rows, in passes over the whole data.
-        self.extra_passes = 0.0
 
     @property
     def factorised(self) -> bool:
@@ -157,7 +155,6 @@ class RidgeSystem:
             multipliers = multipliers - b * toward_b
         pull = part.signed_tdot(y, multipliers)[0]
         w = inverse * (pull if offset is None else pull - offset)
-        self._count(part)
         return w, b
 
     def _by_conjugate_gradients(
@@ -192,7 +189,6 @@ class RidgeSystem:
             rtol=1e-6,
             maxiter=200,
         )
-        self._count(part)
         return solution[:n], (float(solution[n]) if joint else 0.0)
 
     def _part(self, rows: Array | None, target: Array) -> tuple[Operator, Array, Array, Array]:
@@ -200,10 +196,6 @@ class RidgeSystem:
         if rows is None:
             return problem.operator, problem.y, self.weight, target
         return problem.operator.take(rows), problem.y[rows], self.weight[rows], target[rows]
-
-    def _count(self, part: Operator) -> None:
-        if part is not self.problem.operator:
-            self.extra_passes += part.passes * part.shape[0] / self.problem.n_samples
 
 
 def _right_hand_side(penalty: float, right: Array, balance: float, offset: Array | None) -> Array:

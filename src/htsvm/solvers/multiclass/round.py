@@ -9,7 +9,6 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
-from htsvm.linalg.products import scores
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
 
@@ -101,7 +100,6 @@ class MulticlassRounds:
         if part.whole:
             it.q = problem.violations(it.U)
         else:
-            problem.operator.passes += part.problem.operator.passes * share
             go_to(it, problem, it.W, it.b)
             if self._majoriser(it) > before[2] and math.isfinite(reach):
                 # The rows that were left out say no: again, with all of them.
@@ -275,7 +273,7 @@ class MulticlassPart:
 
     def set_out(self, dW: Array, db: Array) -> float:
         """Choose a direction; return ``sum_i c_i`` times the change of the own score."""
-        self.D = scores(self.problem.operator, dW, db)
+        self.D = self.problem.operator.scores(dW, db)
         return float(self.c @ self.D[self._places, self.problem.labels])
 
     def move(self, t: float) -> None:
@@ -304,9 +302,7 @@ class LocalSteps(MulticlassSteps):
     def _direction(
         self, gradient: tuple[Array, Array], accuracy: float
     ) -> tuple[Array, Array, int]:
-        rows = self.part.undecided()
-        dW, db = self.system.direction(rows, self.xi, gradient, accuracy)
-        self.part.problem.operator.passes += rows.rows.passes * rows.share
+        dW, db = self.system.direction(self.part.undecided(), self.xi, gradient, accuracy)
         return dW, db, self.system.steps
 
     def _set_out(self, dW: Array, db: Array) -> float:

@@ -109,7 +109,7 @@ class MulticlassNewton:
                 problem, compared, self.random_state, lambda s: _Run(problem, self, rng).go(s)
             )
         result = _Run(problem, self, rng).go(start)
-        return result if start is None else replace(result, start="warm")
+        return replace(result, start="convex" if start is None else "warm")
 
 
 class _Run(Descent):

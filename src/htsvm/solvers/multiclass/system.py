@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +11,6 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
-from htsvm.linalg.products import pull, scores, squared_pull
 from htsvm.problems.multiclass import MulticlassProblem
 
 # Up to this many features the preconditioner knows the correlations between them.
@@ -44,10 +42,8 @@ class UndecidedRows:
 
     def __init__(self, problem: MulticlassProblem, xi: float, alpha: Array, counts: Array) -> None:
         undecided = np.flatnonzero(counts > 1)
-        self.share = len(undecided) / max(problem.n_samples, 1)
         everywhere = len(undecided) == problem.n_samples
-        self.rows = copy.copy(problem.operator) if everywhere else problem.operator.take(undecided)
-        self.rows.passes = 0.0
+        self.rows = problem.operator if everywhere else problem.operator.take(undecided)
         self.mask = np.ascontiguousarray(alpha[undecided] > 0.0).view(np.uint8)
         self.counts = np.ascontiguousarray(counts[undecided])
         self.sigma = xi * problem.penalty[undecided]
@@ -72,9 +68,9 @@ class UndecidedRows:
 
     def product(self, V: Array) -> Array:
         """Return H V for V of shape (n_classes, n_features + 1)."""
-        S = scores(self.rows, np.ascontiguousarray(V[:, :-1]), V[:, -1])
+        S = self.rows.scores(np.ascontiguousarray(V[:, :-1]), V[:, -1])
         multiclass_kernels.active.spread_products(S, self.mask, self.counts, self.sigma)
-        return np.column_stack([pull(self.rows, S), S.sum(axis=0)])
+        return np.column_stack([self.rows.pull(S), S.sum(axis=0)])
 
     def strength(self) -> Array:
         """Return the sums of the weights with which rows count for each class."""
@@ -83,7 +79,7 @@ class UndecidedRows:
 
     def diagonal(self) -> Array:
         """Return the diagonal of H in the same shape as V."""
-        return np.column_stack([squared_pull(self.rows, self.weights), self.strength()])
+        return np.column_stack([self.rows.squared_pull(self.weights), self.strength()])
 
 
 class MulticlassSystem:

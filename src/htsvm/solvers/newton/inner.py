@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import DenseOperator, kernels
+from htsvm.linalg import kernels
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton.state import Clock, RoundReport
 from htsvm.solvers.newton.system import Gram, NewtonSystem
@@ -189,11 +189,7 @@ class Inner(Steps):
         n = operator.shape[1]
         if operator.compiled_rows is None or n > COMPILED_FEATURES or len(self.q) == 0:
             return False
-        return not (
-            isinstance(operator, DenseOperator)
-            and operator.by_blas
-            and operator.stored > COMPILED_DENSE
-        )
+        return not (operator.by_blas and operator.stored > COMPILED_DENSE)
 
     def _minimise_compiled(
         self, gram: Gram, xi: float, tol: float, max_steps: int, report: RoundReport
@@ -218,7 +214,7 @@ class Inner(Steps):
         report.active, report.support = steps.interior, steps.support
         report.support_penalty = steps.support_penalty
         report.finished = status == FINISHED
-        problem.operator.passes += steps.passes
+        problem.operator.count(steps.passes)
         self.clock.passes += steps.seconds_in_passes
         self.clock.systems += steps.seconds_in_systems
         self.clock.searches += steps.seconds_in_searches

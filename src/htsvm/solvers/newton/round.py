@@ -50,7 +50,6 @@ class Rounds:
         else:
             inner = self._on_some_rows(it, rows)
             report = inner.minimise(xi, tol, max_steps)
-            problem.operator.passes += inner.problem.operator.passes * len(rows) / problem.n_samples
             it.alpha.fill(0.0)
             it.alpha[rows] = inner.s
             report.stale = True
@@ -78,7 +77,6 @@ class Rounds:
         began = time.perf_counter()
         part = self.problem.take(rows)
         part.operator.row_length = self.problem.operator.row_length
-        self.problem.operator.passes += len(rows) / self.problem.n_samples
         self.clock.passes += time.perf_counter() - began
         system = NewtonSystem(
             part.operator, part.penalty, part.regularizer, part.fit_intercept,

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from htsvm._typing import Array
-from htsvm.linalg import CSROperator, Operator, Quadratic
+from htsvm.linalg import Operator, Quadratic
 
 # Rough speeds of an ordinary core, used only to compare the three forms with each other.
 DENSE_FLOPS = 8e9
@@ -52,7 +52,7 @@ class NewtonSystem:
         m, n = self.operator.shape
         self.side = n + 1
         self.row_size = max(self.operator.stored / max(m, 1), 1.0)
-        self.sparse = isinstance(self.operator, CSROperator)
+        self.sparse = self.operator.sparse
 
     def solve(
         self, active: Array, count: int, xi: float, grad_w: Array, grad_b: float
@@ -64,7 +64,6 @@ class NewtonSystem:
         if form == "primal":
             return self._primal(rows, xi, grad_w, grad_b)
         part = self.operator.take(rows)
-        self.operator.passes += len(rows) / max(self.operator.shape[0], 1)
         weights = xi * self.penalty[rows]
         if form == "dual":
             return self._dual(part, weights, grad_w, grad_b)
@@ -115,14 +114,10 @@ class NewtonSystem:
     def _conjugate_gradients(
         self, part: Operator, weights: Array, grad_w: Array, grad_b: float
     ) -> tuple[Array, float]:
-        direction = conjugate_direction(
+        return conjugate_direction(
             ActiveRows(part, weights), self.regularizer, self._unit_penalty(), grad_w, grad_b,
             self.fit_intercept, self.tolerance,
         )  # fmt: skip
-        # A product over some rows, counted against the rows of the whole.
-        share = part.shape[0] / max(self.operator.shape[0], 1)
-        self.operator.passes += part.passes * share
-        return direction
 
 
 class ActiveRows:
@@ -142,7 +137,7 @@ class ActiveRows:
 
     def diagonal(self) -> Array:
         """Return the diagonal of A; its last entry is the sum of the weights."""
-        squares = _column_squares(self.operator, self.weights)
+        squares = self.operator.squared_pull(self.weights[:, None])[0]
         return np.append(squares, float(self.weights.sum()))
 
 
@@ -252,15 +247,6 @@ class Gram:
     def _add(self, rows: Array, sign: float) -> None:
         if len(rows):
             self.operator.add_gram(rows, sign, self.matrix, self.penalty[rows])
-
-
-def _column_squares(part: Operator, weights: Array) -> Array:
-    X = part.X  # type: ignore[attr-defined]
-    if isinstance(part, CSROperator):
-        squares: Array = X.multiply(X).T @ weights
-    else:
-        squares = np.einsum("i,ij,ij->j", weights, X, X, dtype=np.float64)
-    return squares
 
 
 def _preconditioned_cg(

@@ -60,13 +60,8 @@ def best_start(
     if terrain is None:
         return _named(descend(None), "convex", {})
     found = search(terrain, starts, rng)
-    work = 2.0 * terrain.steps * share
-    if terrain.problem is not problem:
-        work += terrain.problem.operator.passes * share
-    problem.operator.passes = before + work
     result = _descended(problem, found, share, descend)
-    result.passes += work
-    return result
+    return replace(result, passes=problem.operator.passes - before)
 
 
 def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, float]:
@@ -107,8 +102,7 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
         results.append(result)
     if share == 1.0 and results[-1].objective > (1.0 + SLIPPED) * found.lowest:
         results.append(_named(descend(None), "convex", found.reached))
-    best = min(results, key=lambda result: result.objective)
-    return replace(best, passes=sum(result.passes for result in results))
+    return min(results, key=lambda result: result.objective)
 
 
 def _named(result: SolverResult, name: str, reached: dict[str, float]) -> SolverResult:

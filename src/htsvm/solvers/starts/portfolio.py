@@ -92,6 +92,7 @@ class SearchStart(ABC):
         """Find one or several points and add them to the search."""
 
 
+@dataclass(frozen=True)
 class Convex(SearchStart):
     """The solution without truncation, then the loss with a cap that comes down step by step."""
 
@@ -114,6 +115,7 @@ class Convex(SearchStart):
         search.add(self.name, terrain.settle(z, LAST_STEPS))
 
 
+@dataclass(frozen=True)
 class LeastSquares(SearchStart):
     """The least squares fit times the best number, truncated at once."""
 
@@ -159,6 +161,7 @@ class Annealed(SearchStart):
         search.add(self.name, terrain.settle(z, LAST_STEPS))
 
 
+@dataclass(frozen=True)
 class Pushed(SearchStart):
     """From the lowest point so far, pushed away by other sample weights, again and again."""
 
@@ -194,7 +197,6 @@ ALL: tuple[SearchStart, ...] = (
     Pushed(),
 )
 NAMES = tuple(start.name for start in ALL)
-AUTO = NAMES
 
 
 def chosen(names: Any) -> tuple[SearchStart, ...]:
@@ -214,6 +216,12 @@ def chosen(names: Any) -> tuple[SearchStart, ...]:
     if unknown or not wanted:
         raise ValueError(_unknown(unknown))
     return tuple(start for start in ALL if start.name in wanted)
+
+
+def checked_names(names: Any) -> str | tuple[str, ...]:
+    """Return the names of starts as solvers take them, or complain of those that do not exist."""
+    chosen(names)
+    return names if isinstance(names, str) else tuple(names)
 
 
 def _unknown(names: list[Any]) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import kernels
-from htsvm.linalg.products import pull, scores, squared_pull
 from htsvm.losses import HybridTruncated, Loss, Ramp
 from htsvm.problems.binary import Problem
 from htsvm.problems.multiclass import MulticlassProblem
@@ -41,14 +40,11 @@ class Terrain(ABC):
     ----------
     penalty : ndarray
         The penalties in force, which a search may change for a while.
-    steps : int
-        Steps taken so far; each is worth two products with the data.
     """
 
     def __init__(self, problem: Any) -> None:
         self.problem = problem
         self.penalty: Array = problem.penalty
-        self.steps = 0
 
     @property
     def loss(self) -> Loss:
@@ -146,7 +142,7 @@ class BinaryTerrain(Terrain):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        squares = squared_pull(problem.operator, problem.penalty[:, None])[0]
+        squares = problem.operator.squared_pull(problem.penalty[:, None])[0]
         total = float(problem.penalty.sum())
         self.scale = _inverse(np.append(problem.regularizer.diagonal() + squares, total))
         self.stage: Stage = Squares()
@@ -202,12 +198,10 @@ class BinaryTerrain(Terrain):
             end = np.array(z)
             before = self._kernel.steps
             self._kernel.minimise(end, max_steps, tol)
-            self.steps += self._kernel.steps - before
+            self.problem.operator.count(2.0 * (1 + self._kernel.steps - before))
             return end
         self.stage = stage
-        end, _, steps = minimise(self, z, max_steps, tol)
-        self.steps += steps
-        return end
+        return minimise(self, z, max_steps, tol)[0]
 
     # ------------------------------------------------------------ what `minimise` asks for
 
@@ -276,7 +270,7 @@ class MulticlassTerrain(Terrain):
     def __init__(self, problem: MulticlassProblem) -> None:
         super().__init__(problem)
         k, n = problem.n_classes, problem.n_features
-        squares = squared_pull(problem.operator, problem.penalty[:, None])[0]
+        squares = problem.operator.squared_pull(problem.penalty[:, None])[0]
         diagonal = problem.regularizer.diagonal() + squares / k
         total = float(problem.penalty.sum()) / k
         self.scale = _inverse(np.append(np.tile(diagonal, k), np.full(k, total)))
@@ -327,7 +321,7 @@ class MulticlassTerrain(Terrain):
         """Return the multiple of z with the lowest objective."""
         p = self.problem
         W, b = self.parts(z)
-        F = scores(p.operator, W, b)
+        F = p.operator.scores(W, b)
         energy = p.energy(W)
         values = [
             t * t * energy + p.loss.total(p.violations(p.raised(t * F)), p.penalty)
@@ -339,16 +333,15 @@ class MulticlassTerrain(Terrain):
     def descend(self, z: Array, stage: Stage, max_steps: int, tol: float) -> Array:
         """Return where a descent from z on a smooth loss ends."""
         self.stage = stage
-        end, _, steps = minimise(self, z, max_steps, tol)
-        self.steps += steps * self.problem.n_classes
-        return end
+        return minimise(self, z, max_steps, tol)[0]
 
     # ------------------------------------------------------------ what `minimise` asks for
 
     def image(self, z: Array) -> Array:
         """Return the scores."""
         k, n = self._shape
-        return scores(self.problem.operator, z[: k * n].reshape(k, n), z[k * n :])
+        scored: Array = self.problem.operator.scores(z[: k * n].reshape(k, n), z[k * n :])
+        return scored
 
     def value_and_slopes(self, image: Array) -> tuple[float, Array]:
         """Return the total of the smooth loss, and its derivatives."""
@@ -373,7 +366,7 @@ class MulticlassTerrain(Terrain):
     def pull(self, slopes: Array) -> Array:
         """Return the gradient of the loss."""
         totals = slopes.sum(axis=0) if self.problem.fit_intercept else np.zeros(self._shape[0])
-        return np.append(pull(self.problem.operator, slopes).ravel(), totals)
+        return np.append(self.problem.operator.pull(slopes).ravel(), totals)
 
     def smooth(self, z: Array) -> Array:
         """Return the gradient of the regulariser."""
