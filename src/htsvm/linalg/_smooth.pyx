@@ -295,9 +295,10 @@ cdef class Smooth:
             square += self.direction[j] * self._smoothed(self.direction, j)
         energy = self._energy(self.z)
         if first:
-            # No violation changes by more than one.
+            # No violation of a sample that counts changes by more than one.
             for j in range(self.m):
-                largest = fmax(largest, fabs(self.dq[j]))
+                if self.penalty[j] > 0.0:
+                    largest = fmax(largest, fabs(self.dq[j]))
             t = 1.0 / fmax(largest, 1e-300)
             if square > 0.0 and -slope / square < t:
                 t = -slope / square

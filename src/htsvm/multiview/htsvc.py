@@ -109,6 +109,8 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     memory : None, str or joblib.Memory, default=None
         Where to keep clusters and covariances, so that other fits on the same samples (other
         parameters in a grid, for instance) find them there.
+    starts : "auto" or list of str, default="auto"
+        Which starts the "newton" solver compares for each view in the first round; see `HTSVC`.
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round.
     n_jobs : int, optional
@@ -151,6 +153,9 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         in the problem of their own class).
     objective_ : ndarray of shape (n_problems,)
         The objective of each problem. With one view it leaves out alpha/2, a constant.
+    start_ : list of lists of str
+        For each problem and view, the start that led to the classifier; "warm" where later rounds
+        changed it.
     history_ : dict of ndarrays
         One entry per round in each column: the objective, the view weights it was reached with,
         and more. With "newton" the objective never increases.
@@ -371,7 +376,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self.weight_smoothness_ = np.array([one.smoothness for one in outcomes])
         self.weight_residual_ = np.array([one.change for one in outcomes])
         self.objective_ = np.array([one.objective for one in outcomes])
-        self.start_ = [[point.result.start for point in one.points] for one in outcomes]
+        self.start_: Any = [[p.result.start for p in one.points] for one in outcomes]
         self.history_ = _joined_history(outcomes)
         self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)
 

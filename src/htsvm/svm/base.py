@@ -266,7 +266,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         self.coef_ = np.vstack([result.coef for result in results])
         self.intercept_ = np.concatenate([np.atleast_1d(result.intercept) for result in results])
         self.objective_ = np.array([result.objective for result in results])
-        self.start_ = [result.start for result in results]
+        self.start_: Any = [result.start for result in results]
         self.starts_ = [result.starts for result in results]
         self.n_iter_ = max(result.n_iter for result in results)
         self.n_passes_ = float(sum(result.passes for result in results))

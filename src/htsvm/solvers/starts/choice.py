@@ -95,7 +95,9 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
         results.append(_named(descend(None), "convex", found.reached))
     if share == 1.0 or found.name != "convex":
         coef, intercept = found.terrain.parts(found.point)
-        result = _named(descend((coef, intercept, None)), found.name, found.reached)
+        own = found.terrain.problem is problem
+        multipliers = found.terrain.multipliers(found.point) if own else None
+        result = _named(descend((coef, intercept, multipliers)), found.name, found.reached)
         if found.convex is not None:
             at_convex = problem.objective_at(*found.terrain.parts(found.convex))
             result.convex_objective = at_convex

@@ -30,6 +30,9 @@ class Function(Protocol):
     def value_and_slopes(self, image: Array) -> tuple[float, Array]:
         """Return the function of the image, and its derivatives."""
 
+    def largest_change(self, image: Array) -> float:
+        """Return the largest entry of the image of a direction, in size, that counts."""
+
     def pull(self, slopes: Array) -> Array:
         """Return the gradient in z, from the derivatives."""
 
@@ -112,7 +115,7 @@ def _line_search(
     t, low, high = 1.0, 0.0, 0.0
     if first:
         # No entry of the image changes by more than one.
-        t = 1.0 / max(float(np.abs(change).max(initial=0.0)), 1e-300)
+        t = 1.0 / max(function.largest_change(change), 1e-300)
         if square > 0.0:
             t = min(t, -slope / square)
     best = (0.0, start, np.zeros_like(image))

@@ -16,7 +16,7 @@ from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
 
-# The kink of the loss at zero is rounded over this share of the cap; without a cap, of one.
+# The kink of the loss at zero is rounded over this share of the cap.
 ROUNDING = 0.15
 # Multiples of a point at which the objective is compared.
 MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
@@ -60,9 +60,12 @@ class Terrain(ABC):
 
     def settle(self, z: Array, max_steps: int, stretch: float = 1.0, tol: float = FINE) -> Array:
         """Go down from z with the loss, its cap stretched and its kink at zero rounded."""
+        return self.descend(z, self.final_stage(stretch), max_steps, tol)
+
+    def final_stage(self, stretch: float = 1.0) -> Rounded:
+        """Return the loss with its cap stretched and its kink at zero rounded."""
         loss = self.loss if stretch == 1.0 else self.loss.stretched(stretch)
-        unit = self.loss.cap if math.isfinite(self.loss.cap) else 1.0
-        return self.descend(z, Rounded(loss or self.loss, ROUNDING * unit), max_steps, tol)
+        return Rounded(loss or self.loss, ROUNDING * self.loss.cap)
 
     def least_squares(self, max_steps: int, balanced: bool = False) -> Array:
         """Return the least squares fit to the labels, with classes of equal weight if asked."""
@@ -126,6 +129,14 @@ class Terrain(ABC):
     def parts(self, z: Array) -> tuple[Array, Any]:
         """Return the weights and the intercept of a point."""
 
+    @abstractmethod
+    def multipliers(self, z: Array) -> Array:
+        """Return the multipliers at z of the loss with a rounded kink, as the solver takes them."""
+
+    def largest_change(self, image: Array) -> float:
+        """Return the largest entry of the image of a direction, in size, that counts."""
+        return float(np.abs(image[self.penalty > 0.0]).max(initial=0.0))
+
     def objective(self, z: Array) -> float:
         """Return the objective of the problem at z."""
         coef, _ = self.parts(z)
@@ -182,6 +193,12 @@ class BinaryTerrain(Terrain):
         """Return the violations at z."""
         q: Array = self.problem.violations(np.ascontiguousarray(z[:-1]), float(z[-1]))
         return q
+
+    def multipliers(self, z: Array) -> Array:
+        """Return psi of the loss with a rounded kink."""
+        _, slope = self.final_stage().value_and_slope(self.violations(z))
+        psi: Array = -self.problem.penalty * slope
+        return psi
 
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""
@@ -316,6 +333,12 @@ class MulticlassTerrain(Terrain):
         p = self.problem
         q: Array = p.violations(p.levels(*self.parts(z)))
         return q
+
+    def multipliers(self, z: Array) -> Array:
+        """Return the pulls of the loss with a rounded kink and a smooth maximum."""
+        self.stage = self.final_stage()
+        pulls: Array = -self.value_and_slopes(self.image(z))[1]
+        return pulls
 
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""
