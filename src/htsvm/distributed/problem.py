@@ -140,6 +140,11 @@ class BlockProblem(OnBlocks, Problem):
         operator = self.operator.adopted(as_operator(X))
         return Problem(**(known | {"operator": operator, "y": y, "penalty": penalty}))
 
+    def multipliers_of(self, part: Problem, values: Array) -> Multipliers:
+        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
+        rows = np.flatnonzero(values)
+        return Multipliers(rows, values[rows], part.y[rows])
+
     def scaled(self, C: float) -> BlockProblem:
         """Return the problem with all penalties times `C`."""
         return BlockProblem.of(self.blocks.with_penalty(C))

@@ -222,7 +222,9 @@ cdef class Smooth:
         cdef double* dq = &self.dq[0]
         cdef double* slopes = &self.slopes[0]
         if along == NULL:
+            # There is no direction yet.
             t = 0.0
+            dq = q
         if self.kind == _SQUARES:
             _squares(self.m, q, dq, t, penalty, slopes, sums)
         elif self.kind == _SIGMOID:

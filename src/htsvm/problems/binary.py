@@ -83,6 +83,10 @@ class Problem:
         pull, total = self.operator.signed_tdot(self.y, self.penalty)
         return replace(self, linear=tilt * np.append(pull, total if self.fit_intercept else 0.0))
 
+    def multipliers_of(self, part: Problem, values: Array) -> Any:
+        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
+        return values
+
     def scaled(self, C: float) -> Problem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
         linear = None if self.linear is None else C * self.linear
