@@ -21,8 +21,8 @@ from htsvm.multiview.htsvc import MultiViewHTSVC, TruncatedMultiViewSVC
 from htsvm.multiview.preparation import Prepared
 from htsvm.multiview.view_classifiers import ViewPoints
 from htsvm.problems.build import labels_of
-from htsvm.svm._multiclass import AnyProblem
 from htsvm.svm.path import check_grid
+from htsvm.svm.solving import AnyProblem
 
 # The place of a point in the grid: structure, cap, smoothness, C.
 Place = tuple[int, int, int, int]
