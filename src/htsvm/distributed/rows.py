@@ -14,17 +14,17 @@ from htsvm.distributed.block import SCALARS
 from htsvm.distributed.blocks import Blocks, stacked
 from htsvm.distributed.on_blocks import RowsOnBlocks
 from htsvm.linalg import as_operator
+from htsvm.linalg.row_system import (
+    LARGEST_MATRIX,
+    RowSystem,
+    conjugate_direction,
+    solve_primal,
+)
 from htsvm.losses import Loss
 from htsvm.solvers.newton.inner import Steps
 from htsvm.solvers.newton.round import SUBSET_FROM, SUBSET_SHARE
 from htsvm.solvers.newton.rows import QUANTILE_ROWS, ramp_width
 from htsvm.solvers.newton.state import Clock, Closing, RoundReport, Updates
-from htsvm.solvers.newton.system import (
-    LARGEST_MATRIX,
-    NewtonSystem,
-    conjugate_direction,
-    solve_primal,
-)
 
 if TYPE_CHECKING:
     from htsvm.distributed.problem import BlockProblem, Multipliers
@@ -130,8 +130,7 @@ class BlockRows(RowsOnBlocks):
         self.problem.operator.count(refresh)
         self.blocks.tail.clear()
         self.blocks.log.append(("repeat_round", (*self._ended, *where, stage, nu), None))
-        violated, gap, size, loss = (float(value) for value in sums)
-        return Closing(int(violated), gap, size, loss)
+        return Closing(int(sums[0]), *(float(value) for value in sums[1:]))
 
 
 @dataclass
@@ -198,9 +197,8 @@ class BlockSteps(Steps):
         if count * stored > MOST_GATHERED:
             return self._conjugate_direction(xi, grad_w, grad_b)
         X, _, penalty = stacked(self.blocks.ask("active_rows", how="list"))
-        system = NewtonSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
-        everyone = np.ones(len(penalty), dtype=np.uint8)
-        return system.solve(everyone, count, xi, grad_w, grad_b)
+        system = RowSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
+        return system.solve(None, xi, grad_w, grad_b)
 
     def _conjugate_direction(self, xi: float, grad_w: Array, grad_b: float) -> tuple[Array, float]:
         """Return the Newton direction with all products by the workers: a pass for each."""

@@ -20,13 +20,14 @@ from htsvm.distributed.estimate import (
 )
 from htsvm.distributed.inputs import Dataset, lazy_rows, open_dataset
 from htsvm.distributed.structure import BlockStructure, find_structure
+from htsvm.linalg.spaces import RowSpace
 from htsvm.multiview.parameters import per_view
-from htsvm.multiview.row_space import RowSpace
 from htsvm.multiview.views import resolve_views, split_views
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
-from htsvm.svm._multiclass import AnyProblem, is_multiclass
-from htsvm.svm.base import seed_of
+from htsvm.svm.solving import AnyProblem, is_multiclass
+from htsvm.svm.validation import check_classes, seed_of
+from htsvm.svm.warn import warn_shares, warn_unconverged
 
 # The tasks of each view, their solutions, and which views count in each of them.
 Common = tuple[list[list[Task]], list[list[Any]], Array]
@@ -40,6 +41,11 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
             f"memory={estimator.memory!r} does not work on Dask collections: what it would keep "
             "is found by the data, which is elsewhere. Use memory=None."
         )
+    if estimator.kernel != "linear":
+        raise ValueError(
+            f"kernel={estimator.kernel!r} does not work on Dask collections; use kernel='linear' "
+            "on features that approximate it."
+        )
     remember_columns(estimator, X)
     resolved = resolve_views(estimator.views, X._meta if hasattr(X, "columns") else X)
     estimator.view_names_ = [view.name for view in resolved]
@@ -49,24 +55,25 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     dataset = open_dataset(X, y, sample_weight, estimator.view_columns_)
     problems: list[list[AnyProblem]] = []
     try:
-        estimator._check_mass(dataset.classes, dataset.mass)
+        check_classes(type(estimator).__name__, dataset.classes, dataset.mass)
         joint = is_multiclass(estimator.multi_class, len(dataset.classes), solver)
         estimator.n_features_in_ = int(X.shape[1])
         structure = _structure(estimator, dataset, strength)
         problems = _problems(estimator, dataset, joint)
-        outcomes = estimator._solved(problems, strength, structure)
+        covariances = None if structure is None else structure.covariances
+        outcomes = estimator._solved(problems, strength, covariances)
         estimator.classes_ = dataset.classes
         estimator.n_clusters_ = None if structure is None else structure.n_clusters
         estimator.cluster_labels_ = None if structure is None else structure.labels(dataset.sources)
         estimator._store_fit(outcomes, [RowSpace(None) for _ in resolved])
         estimator._store_certificates(outcomes)
         shares = _store_samples(estimator, outcomes, problems, dataset)
-        counting = [pair for one in outcomes for pair in one.counting]
-        estimator._warn_unconverged(counting)
+        counting = [pair for one in outcomes for pair in one.point.counting]
+        warn_unconverged(type(estimator).__name__, counting, estimator.max_iter)
         warn_moving(outcomes, estimator.tol, estimator.max_rounds)
         warn_dropped(outcomes, estimator.view_names_)
         warn_constant(outcomes, estimator.view_names_, estimator._cap_name)
-        estimator._warn_shares(counting[: len(outcomes)], shares, 5)
+        warn_shares(estimator, counting[: len(outcomes)], shares)
     finally:
         for of_views in problems:
             for problem in of_views:
@@ -105,7 +112,7 @@ def _store_samples(
     sources = dataset.sources
     tasks = [[of_views[v].blocks.task for of_views in problems] for v in range(len(sources))]
     points = [
-        [(p.coef, p.intercept, p.multipliers) for p in (o.points[v].result for o in outcomes)]
+        [(p.coef, p.intercept, p.multipliers) for p in (o.point.views[v].result for o in outcomes)]
         for v in range(len(sources))
     ]
     used = np.array([one.weights > 0.0 for one in outcomes])

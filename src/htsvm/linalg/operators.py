@@ -35,6 +35,9 @@ class Extent(ABC):
         Samples and features.
     sparse : bool
         Whether only some entries are stored.
+    representers : bool
+        Whether w is stored by its coefficients as a combination of the samples; see
+        `kernel_operator.py`.
     work : Work
         The counter that this operator reports to.
     share : float
@@ -43,6 +46,7 @@ class Extent(ABC):
 
     shape: tuple[int, int]
     sparse: ClassVar[bool] = False
+    representers: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.work = Work()

@@ -25,22 +25,22 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.system import CoupledSystem
+from htsvm.solvers.line_search import slope_root
 
 # The first xi, as a multiple of the smallest scale: multipliers go from one bound to the other over
 # a violation of its inverse, and decision values of a view move the more the smaller its scale is.
 FIRST_STEP = 0.4
-# The same for a warm start, whose multipliers are nearly right.
+# The same for a warm start, whose multipliers are nearly right if the scales are nearly the same.
 WARM_STEP = 125.0
 # How fast xi grows, and how far: beyond, rounding errors of the violations are what is left.
 GROWTH, LARGEST_STEP = 5.0, 1e7
-# A round ends when the gradient is this small against its terms.
-INNER_TOLERANCE = 1e-10
+# A round ends when the gradient, against its terms, is below the first number times the relative
+# gap before it, but within these limits.
+GAP_SHARE, INNER_TOLERANCE, ROUGH = 0.1, 1e-10, 1e-2
 # The most Newton steps in a round.
 MOST_STEPS = 50
-# A line search ends when the slope has shrunk by this factor.
-SLOPE_REDUCTION = 0.05
-# The longest step, in units of the Newton step, and the most trials.
-LONGEST, MOST_TRIALS = 1e12, 60
+# A line search ends when the slope has shrunk by this factor, or after so many trials.
+SLOPE_REDUCTION, MOST_TRIALS = 0.05, 60
 
 
 @dataclass
@@ -53,6 +53,8 @@ class CoupledResult:
         The classifiers.
     alpha, beta : ndarrays of shape (n_views, n_samples), (n_pairs, n_samples)
         The multipliers.
+    scales : ndarray of shape (n_views,)
+        The theta that they belong to.
     objective, bound : float
         The objective, and a lower bound of its minimum.
     converged : bool
@@ -67,6 +69,7 @@ class CoupledResult:
     intercepts: Array
     alpha: Array
     beta: Array
+    scales: Array
     objective: float
     bound: float
     converged: bool
@@ -120,7 +123,11 @@ class _Run:
     ) -> None:
         self.options, self.problem = options, problem
         V, m = len(problem.views), len(problem.y)
-        self.first_step = FIRST_STEP if start is None else WARM_STEP
+        self.first_step = FIRST_STEP
+        if start is not None:
+            ratios = problem.scales / start.scales
+            nearness = float(np.minimum(ratios, 1.0 / ratios).min())
+            self.first_step = max(FIRST_STEP, WARM_STEP * nearness**2)
         self.first_step *= float(np.min(problem.scales))
         self.system = CoupledSystem(problem.views, problem.scales, problem.fit_intercept)
         if start is None:
@@ -137,9 +144,9 @@ class _Run:
 
     def go(self) -> CoupledResult:
         problem, tol = self.problem, self.options.tol
-        xi, enough, best = self.first_step, False, None
+        xi, enough, best, goal = self.first_step, False, None, ROUGH
         while True:
-            self._minimise(xi)
+            self._minimise(xi, goal)
             self.alpha, self.beta = self._multipliers(self.values, xi)
             result = self._result()
             if best is None or result.relative_gap < best.relative_gap:
@@ -149,6 +156,7 @@ class _Run:
             if enough or self.steps >= self.options.max_iter or xi >= LARGEST_STEP:
                 break
             enough = result.relative_gap <= tol
+            goal = min(max(GAP_SHARE * result.relative_gap, INNER_TOLERANCE), ROUGH)
             xi *= GROWTH
             self.values = problem.decisions(self.coefs, self.intercepts)
         return best
@@ -162,8 +170,8 @@ class _Run:
         shrunk = np.sign(z) * np.maximum(np.abs(z) - xi * p.tube * p.coupling, 0.0)
         return alpha, np.clip(shrunk, -p.coupling, p.coupling)
 
-    def _minimise(self, xi: float) -> None:
-        """Take Newton steps until the gradient has all but vanished."""
+    def _minimise(self, xi: float, goal: float) -> None:
+        """Take Newton steps until the gradient is this small against its terms."""
         p = self.problem
         for _ in range(min(MOST_STEPS, self.options.max_iter - self.steps)):
             alpha, beta = self._multipliers(self.values, xi)
@@ -177,7 +185,7 @@ class _Run:
             unit = math.sqrt(
                 sum(float(a @ a) + float(b @ b) for a, b in zip(own, sums, strict=True))
             )
-            if size <= INNER_TOLERANCE * (unit + mass):
+            if size <= goal * (unit + mass):
                 return
             curved, shared = self._curvatures(alpha, beta, xi)
             dw, db = self.system.solve(curved, shared, gradients, slope)
@@ -215,11 +223,11 @@ class _Run:
         linear = sum(s * float(w @ d) for s, w, d in pairs)
         square = sum(s * float(d @ d) for s, _, d in pairs)
 
-        def derivative(t: float) -> float:
+        def slopes(t: float) -> tuple[float, float]:
             g = p.pulls(*self._multipliers(self.values + t * moved, xi))
-            return float(linear + t * square - np.sum(g * moved))
+            return float(linear + t * square - np.sum(g * moved)), 0.0
 
-        return _root(derivative, falling)
+        return slope_root(slopes, falling, reduction=SLOPE_REDUCTION, most_trials=MOST_TRIALS)
 
     # ------------------------------------------------------------------------------ reporting
 
@@ -229,7 +237,7 @@ class _Run:
         bound = p.bound(self.alpha, self.beta)
         result = CoupledResult(
             [w.copy() for w in self.coefs], self.intercepts.copy(), self.alpha, self.beta,
-            objective, bound, False, self.steps, self.history,
+            p.scales, objective, bound, False, self.steps, self.history,
         )  # fmt: skip
         result.converged = result.relative_gap <= self.options.tol
         return result
@@ -247,29 +255,3 @@ class _Run:
             self.history.setdefault(name, []).append(value)
         if self.options.callback is not None:
             self.options.callback(row)
-
-
-def _root(derivative: Callable[[float], float], at_zero: float) -> float:
-    """Return a step at which a rising derivative, negative at zero, has all but vanished.
-
-    False position inside a bracket; halving the value at an end that stays keeps it from creeping
-    up on one side.
-    """
-    goal = SLOPE_REDUCTION * abs(at_zero)
-    low, at_low, high = 0.0, at_zero, 1.0
-    at_high = derivative(high)
-    while at_high < -goal and high < LONGEST:
-        low, at_low, high = high, at_high, 10.0 * high
-        at_high = derivative(high)
-    if at_high <= goal:
-        return high
-    for _ in range(MOST_TRIALS):
-        t = low - at_low * (high - low) / (at_high - at_low)
-        value = derivative(t)
-        if abs(value) <= goal:
-            return t
-        if value < 0.0:
-            low, at_low, at_high = t, value, 0.5 * at_high
-        else:
-            high, at_high, at_low = t, value, 0.5 * at_low
-    return low

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.solvers.newton.system import _preconditioned_cg, _solve_positive
+from htsvm.linalg.operators import dense
+from htsvm.linalg.positive import conjugate_gradients, solve_positive
 
 # The largest side of an explicitly formed matrix.
 LARGEST_SIDE = 4000
@@ -18,8 +19,8 @@ KERNEL_SAMPLES = 4000
 WOODBURY_SHARE = 0.7
 # What keeps a direction in which nothing curves from being infinitely long.
 RIDGE = 1e-9
-# How well conjugate gradients solve a system.
-CG_TOLERANCE = 1e-2
+# How well conjugate gradients solve a system, and the most steps they take.
+CG_TOLERANCE, MOST_CG_STEPS = 1e-2, 250
 
 
 class CoupledSystem:
@@ -106,7 +107,7 @@ class CoupledSystem:
         if self.fit_intercept:
             last = np.arange(side, len(H))
             H[last, last] += self._ridge(H[last, last])
-        solution = _solve_positive(H, rhs)
+        solution = solve_positive(H, rhs)
         return self._parts(solution)
 
     def _parts(self, stacked: Array) -> tuple[list[Array], Array]:
@@ -126,25 +127,20 @@ class CoupledSystem:
     ) -> tuple[list[Array], Array]:
         """Use one row of a matrix per curved term: (1/omega + A A'/theta) z = r + A_b db."""
         if self.kernels is None:
-            self.kernels = [_dense(X @ X.T) for X in self.views]
+            self.kernels = [dense(X @ X.T) for X in self.views]
         V = len(self.views)
         rows, signs, curvature = _terms(own, shared)
         if not len(rows):
             dw = [-g / s for g, s in zip(gradients, self.scales, strict=True)]
             return dw, -slope if self.fit_intercept else np.zeros(V)
-        M = np.zeros((len(rows), len(rows)))
+        M = self._kernel_matrix(own, shared)
         r = np.zeros(len(rows))
         for v in range(V):
             at = np.flatnonzero(signs[v])
-            if not len(at):
-                continue
-            sign = signs[v, at]
-            kernel = self.kernels[v][np.ix_(rows[at], rows[at])] / self.scales[v]
-            M[np.ix_(at, at)] += (sign[:, None] * kernel) * sign
-            r[at] -= sign * (self.views[v][rows[at]] @ gradients[v]) / self.scales[v]
+            r[at] -= signs[v, at] * (self.views[v] @ gradients[v])[rows[at]] / self.scales[v]
         places = np.arange(len(rows))
         M[places, places] += 1.0 / curvature
-        solved = _solve_positive(M, np.column_stack([r, signs.T]))
+        solved = solve_positive(M, np.column_stack([r, signs.T]))
         z, db = solved[:, 0], np.zeros(V)
         if self.fit_intercept:
             S = signs @ solved[:, 1:]
@@ -156,6 +152,24 @@ class CoupledSystem:
             for v in range(V)
         ]
         return dw, db
+
+    def _kernel_matrix(self, own: Array, shared: list[tuple[int, int, Array]]) -> Array:
+        """Return (the lower triangle of) A A'/theta, for the terms in the order of `_terms`.
+
+        Between two groups of terms, views that both of them have add a block of their kernel.
+        """
+        assert self.kernels is not None
+        groups = [(np.flatnonzero(one), {v: 1.0}) for v, one in enumerate(own)]
+        groups += [(np.flatnonzero(one), {u: 1.0, v: -1.0}) for u, v, one in shared]
+        edges = np.cumsum([0] + [len(rows) for rows, _ in groups])
+        M = np.zeros((edges[-1], edges[-1]))
+        for i, (rows, signs) in enumerate(groups):
+            for j, (others, other_signs) in enumerate(groups[: i + 1]):
+                block = M[edges[i] : edges[i + 1], edges[j] : edges[j + 1]]
+                for v in signs.keys() & other_signs.keys():
+                    factor = signs[v] * other_signs[v] / self.scales[v]
+                    block += factor * self.kernels[v][rows][:, others]
+        return M
 
     def _by_cg(
         self, own: Array, shared: list[tuple[int, int, Array]], gradients: list[Array], slope: Array
@@ -182,8 +196,12 @@ class CoupledSystem:
             return np.concatenate(images + last)
 
         rhs = -np.concatenate([*gradients, slope] if self.fit_intercept else gradients)
-        scale = [np.repeat(self.scales, self.widths)] + [mass + ridge] * self.fit_intercept
-        return self._parts(_preconditioned_cg(apply, rhs, np.concatenate(scale), CG_TOLERANCE))
+        scales = [np.repeat(self.scales, self.widths)] + [mass + ridge] * self.fit_intercept
+        scale = np.concatenate(scales)
+        solution, _ = conjugate_gradients(
+            apply, rhs, lambda v: v / scale, tolerance=CG_TOLERANCE, most_steps=MOST_CG_STEPS
+        )
+        return self._parts(solution)
 
 
 def _terms(own: Array, shared: list[tuple[int, int, Array]]) -> tuple[Array, Array, Array]:
@@ -207,10 +225,5 @@ def _terms(own: Array, shared: list[tuple[int, int, Array]]) -> tuple[Array, Arr
 def _weighted_product(left: Any, right: Any, weights: Array) -> Array:
     """Return left' diag(weights) right as an array."""
     if sp.issparse(right):
-        return _dense(left.T @ right.multiply(weights[:, None]).tocsr())
-    return _dense(left.T @ (weights[:, None] * right))
-
-
-def _dense(product: Any) -> Array:
-    dense: Array = product.toarray() if sp.issparse(product) else np.asarray(product)
-    return dense
+        return dense(left.T @ right.multiply(weights[:, None]).tocsr())
+    return dense(left.T @ (weights[:, None] * right))

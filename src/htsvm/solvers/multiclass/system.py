@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import eigh
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
+from htsvm.linalg.positive import conjugate_gradients, solve_positive
 from htsvm.problems.multiclass import MulticlassProblem
 
 # Up to this many features the preconditioner knows the correlations between them.
@@ -127,7 +128,10 @@ class MulticlassSystem:
                 self.diagonal = self._diagonal()
             else:
                 self.strength = rows.strength()
-            solution = self._conjugate_gradients(np.column_stack(gradient), accuracy)
+            solution, self.steps = conjugate_gradients(
+                self._apply, -np.column_stack(gradient), self._precondition,
+                tolerance=accuracy, most_steps=MOST_STEPS,
+            )  # fmt: skip
         # The solution has this property; conjugate gradients with blocks that differ lose it.
         solution -= solution.mean(axis=0)
         return np.ascontiguousarray(solution[:, :-1]), solution[:, -1].copy()
@@ -146,9 +150,7 @@ class MulticlassSystem:
             H[j, n, j, n] += self.ridge
         H = H.reshape(k * (n + 1), k * (n + 1))
         H[np.diag_indices_from(H)] += 1e-14 * np.trace(H) / len(H)
-        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-        solution: Array = cho_solve(factor, -gradient.ravel(), check_finite=False)
-        return solution.reshape(k, n + 1)
+        return solve_positive(H, -gradient.ravel()).reshape(k, n + 1)
 
     def _apply(self, V: Array) -> Array:
         """Return H V for V of shape (n_classes, n_features + 1)."""
@@ -158,29 +160,6 @@ class MulticlassSystem:
             out[:, -1] = 0.0
         out[:, -1] += self.ridge * V[:, -1]
         return out
-
-    def _conjugate_gradients(self, gradient: Array, accuracy: float) -> Array:
-        """Return an approximate solution of H x = -gradient."""
-        x = np.zeros_like(gradient)
-        residual = -gradient
-        goal = accuracy * float(np.linalg.norm(gradient))
-        z = self._precondition(residual)
-        p = z.copy()
-        product = float(np.vdot(residual, z))
-        self.steps = 0
-        while self.steps < MOST_STEPS:
-            self.steps += 1
-            Hp = self._apply(p)
-            step = product / float(np.vdot(p, Hp))
-            x += step * p
-            residual -= step * Hp
-            if float(np.linalg.norm(residual)) <= goal:
-                break
-            z = self._precondition(residual)
-            product, before = float(np.vdot(residual, z)), product
-            p *= product / before
-            p += z
-        return x
 
     def _precondition(self, V: Array) -> Array:
         """Solve with the approximation of H that `spectrum` or the diagonal gives."""

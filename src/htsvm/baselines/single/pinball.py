@@ -1,0 +1,124 @@
+"""The SVM with the pinball loss."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval
+
+from htsvm.baselines.single._base import ConvexSVC
+from htsvm.losses import Loss, Pinball
+
+
+class PinballSVC(ConvexSVC):
+    r"""Linear support vector machine with the pinball loss (Pin-SVM).
+
+    .. math:: \min_{w,b}\ \tfrac12\|w\|^2 + C \sum_i \max(q_i,\ -\tau q_i),
+              \qquad q_i = 1 - y_i (w^\top x_i + b)
+
+    Samples beyond the margin cost something too, so that the margin is placed by a quantile of each
+    class rather than by its nearest samples: less sensitive to noise in the features. The price is
+    sparsity: with :math:`\tau > 0` every sample has a multiplier,
+    :math:`-\tau C \le \lambda_i \le C`. ``tau=0`` is `HingeSVC`; ``tau=1`` is support vector
+    regression on the labels with epsilon 0.
+
+    More than two classes are fitted one against the rest, without balancing.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of the loss; larger means less regularisation.
+    tau : float, default=0.5
+        The slope of the loss beyond the margin, in [0, 1]. Negative values, which some authors
+        allow, reward large margins without limit.
+    tol : float, default=1e-4
+        The largest residual of the optimality conditions. The relative duality gap, which the
+        certificate states, is usually smaller still.
+    max_iter : int, default=1000
+        The largest number of iterations.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class.
+    warm_start : bool, default=False
+        Whether to start from the last solution.
+    n_jobs : int, optional
+        Threads over the binary problems of a multi-class fit.
+    random_state : int, RandomState or None, default=None
+        Drives the sample of rows of the first, rough phase on large data. None always takes the
+        same seed, so that a fit can be repeated.
+    verbose : int, default=0
+        Whether to print a line per iteration.
+
+    Attributes
+    ----------
+    certificate_ : list of Certificate
+        For each binary problem, the residuals of the optimality conditions and the duality gap
+        (`duality_gap`, `relative_duality_gap`): the objective is above its minimum by no more.
+    sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        On which side of the margin each sample is; those that are "safe" pull here too.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        Weights and intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    objective_ : ndarray
+        The objective of each binary problem.
+    support_ : ndarray
+        Indices of the support vectors.
+    n_support_ : ndarray of shape (n_classes,)
+        Their number per class.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Their coefficients, :math:`y_i \lambda_i`: ``coef_ == dual_coef_ @ X[support_]``.
+    history_ : dict of ndarrays
+        One entry per iteration in each column.
+    n_iter_ : int
+        Iterations (the most over the problems).
+    n_passes_ : float
+        The work, in units of one product ``X @ w``.
+    seconds_ : list of dict
+        For each problem, seconds by part.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of features, and their names, if X had any.
+
+    References
+    ----------
+    X. Huang, L. Shi, J. A. K. Suykens. Support vector machine classifier with pinball loss. IEEE
+    Transactions on Pattern Analysis and Machine Intelligence 36, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from htsvm.baselines import PinballSVC
+    >>> X, y = make_classification(n_samples=200, random_state=0)
+    >>> int(PinballSVC(tau=0.5).fit(X, y).n_support_.sum())
+    200
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ConvexSVC._parameter_constraints,
+        "tau": [Interval(Real, 0.0, 1.0, closed="both")],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tau: float = 0.5,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            C, tol=tol, max_iter=max_iter, fit_intercept=fit_intercept, class_weight=class_weight,
+            warm_start=warm_start, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
+        self.tau = tau
+
+    def _loss(self) -> Loss:
+        return Pinball(self.tau)

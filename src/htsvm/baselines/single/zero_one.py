@@ -1,0 +1,173 @@
+"""The SVM with the 0/1 loss."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import StrOptions
+
+from htsvm.losses import Loss, ZeroOne
+from htsvm.solvers import ADMM, Solver, ZeroOneSolver
+from htsvm.solvers.starts import checked_names
+from htsvm.svm.base import BaseLinearSVC
+from htsvm.svm.validation import seed_of
+
+
+class ZeroOneSVC(BaseLinearSVC):
+    r"""Linear support vector machine with the 0/1 loss (:math:`L_{0/1}`-SVM).
+
+    .. math:: \min_{w,b}\ \tfrac12\|w\|^2 + C\, \#\{i : y_i (w^\top x_i + b) < 1\}
+
+    It counts the samples inside the *margin*, however far, not only those on the wrong side of the
+    boundary. All support vectors lie on the margin, so there are few of them: often no more
+    than features.
+
+    More than two classes are fitted one against the rest, each of these problems with balanced
+    weights, because a bounded loss finds it cheap to give up a small class.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        What a sample inside the margin costs.
+    solver : {"newton", "admm"} or ADMM, default="newton"
+        How the samples that are to be satisfied are found: "newton" follows ramp losses that close
+        in on the 0/1 loss; "admm" is the published algorithm with the safeguards of
+        `htsvm.solvers.ADMM`. On real data the latter seldom settles, and is slower by far. Either
+        way the margin of those samples is then made exact.
+    tol : float, default=1e-3
+        The largest residual of the P-stationarity conditions.
+    max_iter : int, default=1000
+        The largest number of iterations.
+    n_restarts : int, default=0
+        Further starts for the "newton" solver; the lowest objective wins.
+    starts : "auto" or list of str, default="auto"
+        Which starts are compared for the ramp of height one, from which a second descent goes on;
+        see `HTSVC`. ``["convex"]`` leaves that descent out.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class.
+    warm_start : bool, default=False
+        Whether to start from the last solution.
+    n_jobs : int, optional
+        Threads over the binary problems of a multi-class fit.
+    random_state : int, RandomState or None, default=None
+        Drives the sample of rows of the first, rough phase on large data, and the restarts. None
+        always takes the same seed, so that a fit can be repeated.
+    verbose : int, default=0
+        Whether to print a line per iteration.
+
+    Attributes
+    ----------
+    certificate_ : list of Certificate
+        For each binary problem, the residuals of P-stationarity for the 0/1 loss, the interval of
+        nu, and objectives; `convex_objective` is the 0/1 objective of the hinge solution.
+    sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        What became of each sample: safe, on the margin, or ignored, which here is every sample
+        inside the margin.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        Weights and intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    objective_ : ndarray
+        The objective of each binary problem.
+    support_ : ndarray
+        Indices of the support vectors.
+    n_support_ : ndarray of shape (n_classes,)
+        Their number per class.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
+    ignored_ : ndarray
+        Indices of the samples that were ignored (with several classes, in the problem of their
+        own class).
+    history_ : dict of ndarrays
+        One entry per iteration in each column; the objectives are those of the losses on the way.
+    n_iter_ : int
+        Iterations (the most over the problems).
+    n_passes_ : float
+        The work, in units of one product ``X @ w``.
+    seconds_ : list of dict
+        For each problem, seconds by part.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of features, and their names, if X had any.
+
+    Notes
+    -----
+    The problem is hard: what is found is a stationary point, which for this loss is a local
+    minimiser. Its objective is never above that of the hinge solution, nor above that of the best
+    constant classifier, C times the number k of samples in the smaller class.
+
+    ``coef_ = 0`` may well be the true optimum. Whoever satisfies samples of both classes needs
+    :math:`\|w\| \ge 2/D`, with D the largest distance between two samples of different classes, so
+    that no classifier beats the constant one while :math:`C k \le 2 / D^2`; on features in
+    [-1, 1] that is when :math:`C k \le 1 / (2 n)`. Between that and the C from which on the best
+    classifier wins, the constant one is the optimum or close to it. A fit that ends there gives an
+    `IgnoredClassWarning`; a larger C is the remedy.
+
+    A violation of up to 1e-6 counts as none: samples that hold the margin are on it up to rounding
+    only.
+
+    References
+    ----------
+    H. Wang, Y. Shao, S. Zhou, C. Zhang, N. Xiu. Support vector machine classifier via L0/1
+    soft-margin loss. IEEE Transactions on Pattern Analysis and Machine Intelligence 44, 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from htsvm.baselines import ZeroOneSVC
+    >>> X, y = make_classification(n_samples=200, random_state=0)
+    >>> clf = ZeroOneSVC().fit(X, y)
+    >>> clf.certificate_[0].certified
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseLinearSVC._parameter_constraints,
+        "solver": [StrOptions({"newton", "admm"}), ADMM],
+    }
+    _cap_name: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        solver: Any = "newton",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        starts: Any = "auto",
+        n_restarts: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.starts = starts
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self) -> Loss:
+        return ZeroOne()
+
+    def _solver(self) -> Solver:
+        admm = None if self.solver == "newton" else self._named_solver(self.solver)
+        return ZeroOneSolver(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_restarts=self.n_restarts,
+            starts=checked_names(self.starts),
+            random_state=seed_of(self.random_state),
+            admm=admm if isinstance(admm, ADMM) else None,
+            callback=self._progress(),
+        )

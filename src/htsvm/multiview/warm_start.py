@@ -1,0 +1,57 @@
+"""How a view's problem is solved from its solution for other view weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from htsvm._typing import Array
+from htsvm.optimality import PointCertificate
+from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers import Newton, Problem, Solver, SolverResult
+from htsvm.solvers.multiclass.solver import MulticlassNewton
+
+# A view's problem: of two classes, or of all classes at once.
+ViewProblem = Problem | MulticlassProblem
+ViewCertificate = PointCertificate
+
+# The share of the tolerance for warm starts, which are nearly solutions already.
+WARM_SHARE = 0.1
+# The most convex problems in a row where a solver went up instead of down, and the share of the
+# solver's tolerance for them.
+MAJORISERS, MAJORISER_SHARE = 10, 0.01
+
+
+def start_of(result: SolverResult) -> tuple[Array, Any, Array]:
+    """Return a result as a start."""
+    return result.coef, result.intercept, result.multipliers
+
+
+def for_warm_start(solver: Solver) -> Solver:
+    """Return the solver with a finer tolerance; restarts are for the first round."""
+    solver = replace(solver, tol=WARM_SHARE * solver.tol)
+    return (
+        replace(solver, n_restarts=0) if isinstance(solver, (Newton, MulticlassNewton)) else solver
+    )
+
+
+def majorised(problem: Any, solver: Solver, result: SolverResult) -> SolverResult:
+    """Go down from a point without ever leaving its valley.
+
+    A solver takes larger steps than a warm start needs, and may end near another minimiser, above
+    its start. The hinge loss with weights that touches the loss at the present violations lies
+    above it; minimising one such convex problem after the other cannot increase the objective by
+    more than their tolerance.
+    """
+    solver = replace(solver, tol=MAJORISER_SHARE * solver.tol)
+    convex, objective = problem.majorised(result.coef, result.intercept)
+    for _ in range(MAJORISERS):
+        try:
+            result = solver.solve(convex, start=start_of(result))
+        finally:
+            convex.release()
+        before = objective
+        convex, objective = problem.majorised(result.coef, result.intercept)
+        if before - objective <= solver.tol * abs(objective):
+            break
+    return replace(result, objective=objective)
