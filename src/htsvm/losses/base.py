@@ -9,6 +9,9 @@ import numpy as np
 
 from htsvm._typing import Array
 
+# Where compiled versions of sums over losses are; linalg lends its own when it is imported.
+kernels: Any = None
+
 
 class Loss(ABC):
     """A function of the margin violation ``s = 1 - y * f(x)``.
