@@ -10,9 +10,10 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses import base
-from htsvm.losses.base import Loss, as_floats
+from htsvm.losses.base import Loss, as_floats, register
 
 
+@register
 @dataclass(frozen=True, repr=False)
 class HybridTruncated(Loss):
     r"""Zero for safe samples, capped for hopeless ones, smooth in between.
