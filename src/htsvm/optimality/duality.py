@@ -22,7 +22,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic
-from htsvm.optimality._inputs import Point
+from htsvm.optimality.point import Point
 
 # Far out, where a convex loss has its smallest and its largest slope.
 FAR = 1e150
