@@ -17,7 +17,7 @@ from htsvm.multiview.preparation import Prepared
 from htsvm.optimality import GradientCertificate
 from htsvm.solvers.coupled.smooth import SmoothDescent
 from htsvm.solvers.coupled.smooth_problem import SmoothLoss, SmoothProblem
-from htsvm.svm.base import seed_of
+from htsvm.svm.validation import seed_of
 
 POSITIVE = Interval(Real, 0.0, None, closed="neither")
 
