@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, multiclass_kernels
-from htsvm.linalg.products import pull, scores
 from htsvm.losses import Hinge, Loss
 from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
 
@@ -72,6 +72,11 @@ class MulticlassProblem:
         """The number of columns."""
         return self.operator.shape[1]
 
+    @cached_property
+    def trivial_objective(self) -> float:
+        """The objective of the best constant classifier."""
+        return float(self.trivial()[0])
+
     def take(self, rows: Array) -> MulticlassProblem:
         """Return the problem on a copy of some rows."""
         return replace(
@@ -125,7 +130,7 @@ class MulticlassProblem:
 
         The violation is the largest of a row less the entry of its own class.
         """
-        return self.raised(scores(self.operator, W, b))
+        return self.raised(self.operator.scores(W, b))
 
     def raised(self, U: Array) -> Array:
         """Add one to the scores U of every class but the sample's own, in place."""
@@ -145,7 +150,7 @@ class MulticlassProblem:
 
     def pull(self, B: Array) -> Array:
         """Return ``sum_i B_i x_i'``, the sum of the pulls of all samples."""
-        return pull(self.operator, B)
+        return self.operator.pull(B)
 
     def own(self, alpha: Array) -> Array:
         """Turn multipliers alpha over the rivals into pulls B in place and return them.
@@ -173,7 +178,7 @@ class MulticlassProblem:
             return equal, b
         mass = np.bincount(self.labels, weights=self.penalty, minlength=self.n_classes)
         top = int(mass.argmax())
-        ahead = float(self.loss.profile(2.0)) * (total - float(mass[top]))
+        ahead = float(self.loss.profile(2.0)) * float(np.delete(mass, top).sum())
         if ahead > equal:
             return equal, b
         b[:] = -1.0 / self.n_classes

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
-from htsvm.linalg.products import scores
+from htsvm.optimality import residuals
 from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers.line_search import slope_root
 from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
 
 # A round works on a copy of the rows that matter if these are at most this share of all.
@@ -101,7 +103,6 @@ class MulticlassRounds:
         if part.whole:
             it.q = problem.violations(it.U)
         else:
-            problem.operator.passes += part.problem.operator.passes * share
             go_to(it, problem, it.W, it.b)
             if self._majoriser(it) > before[2] and math.isfinite(reach):
                 # The rows that were left out say no: again, with all of them.
@@ -140,15 +141,15 @@ class MulticlassSums:
     ----------
     pull, totals : ndarray of shape (k, n) and (k,)
         ``B' X`` and the column sums of B.
-    mass : float
-        The sum of the penalties of samples that pull.
+    gross : float
+        The sum of the sizes of B.
     support, active : int
         Their number, and that of the undecided samples.
     """
 
     pull: Array
     totals: Array
-    mass: float
+    gross: float
     support: int
     active: int
 
@@ -200,11 +201,14 @@ class MulticlassSteps:
 
     def _gradient(self, report: MulticlassReport) -> tuple[Array, Array]:
         sums = self._sums()
-        gW = self.problem.smooth(self.W) - sums.pull
+        own = self.problem.smooth(self.W)
+        gW = own - sums.pull
         gb = -sums.totals if self.problem.fit_intercept else np.zeros(len(self.b))
-        mass = sums.mass / self.problem.C
-        report.stationarity = float(np.linalg.norm(gW)) / (1.0 + float(np.linalg.norm(self.W)))
-        report.balance = float(np.linalg.norm(gb)) / (1.0 + mass)
+        # Where no sample pulls, W = 0 is the solution.
+        unit = residuals.pull_of(self.problem.trivial_objective, self.problem.regularizer)
+        gross = max(sums.gross * self.problem.operator.row_length, unit)
+        report.stationarity = residuals.of_gradient(own, sums.pull, gross)
+        report.balance = residuals.balance(float(np.linalg.norm(gb)), sums.gross)
         report.support, report.active = sums.support, sums.active
         return gW, gb
 
@@ -216,16 +220,11 @@ class MulticlassSteps:
             return False
         fixed = float(np.vdot(self.problem.smooth(self.W), dW)) - self._set_out(dW, db)
         bend = 2.0 * self.problem.energy(dW)
-        low, high, t = (0.0, slope), (math.inf, 0.0), 1.0
-        for _ in range(MOST_TRIALS):
-            value = fixed + t * bend + self._trial(t)
-            if abs(value) <= SLOPE_SHARE * abs(slope):
-                break
-            if value < 0.0:
-                low = (t, value)
-            else:
-                high = (t, value)
-            t = _next_trial(low, high)
+
+        def slopes(t: float) -> tuple[float, float]:
+            return fixed + t * bend + self._trial(t), 0.0
+
+        t = slope_root(slopes, slope, reduction=SLOPE_SHARE, most_trials=MOST_TRIALS)
         self.W = self.W + t * dW
         self.b = self.b + t * db
         self._move(t)
@@ -265,7 +264,7 @@ class MulticlassPart:
         own = self.projected[self._places, self.problem.labels]
         pulls = (self.counts > 1) | ((self.counts == 1) & (own == 0.0))
         return MulticlassSums(
-            self.problem.pull(B), B.sum(axis=0), float(self.problem.penalty[pulls].sum()),
+            self.problem.pull(B), B.sum(axis=0), float(np.abs(B).sum()),
             int(np.count_nonzero(pulls)), int(np.count_nonzero(self.counts > 1)),
         )  # fmt: skip
 
@@ -275,7 +274,7 @@ class MulticlassPart:
 
     def set_out(self, dW: Array, db: Array) -> float:
         """Choose a direction; return ``sum_i c_i`` times the change of the own score."""
-        self.D = scores(self.problem.operator, dW, db)
+        self.D = self.problem.operator.scores(dW, db)
         return float(self.c @ self.D[self._places, self.problem.labels])
 
     def move(self, t: float) -> None:
@@ -304,9 +303,7 @@ class LocalSteps(MulticlassSteps):
     def _direction(
         self, gradient: tuple[Array, Array], accuracy: float
     ) -> tuple[Array, Array, int]:
-        rows = self.part.undecided()
-        dW, db = self.system.direction(rows, self.xi, gradient, accuracy)
-        self.part.problem.operator.passes += rows.rows.passes * rows.share
+        dW, db = self.system.direction(self.part.undecided(), self.xi, gradient, accuracy)
         return dW, db, self.system.steps
 
     def _set_out(self, dW: Array, db: Array) -> float:
@@ -319,16 +316,6 @@ class LocalSteps(MulticlassSteps):
         self.part.move(t)
 
 
-def _next_trial(low: tuple[float, float], high: tuple[float, float]) -> float:
-    """Return a step between one that falls still and one that rises again."""
-    (t0, s0), (t1, s1) = low, high
-    if math.isinf(t1):
-        return 4.0 * t0
-    secant = t0 - s0 * (t1 - t0) / (s1 - s0)
-    width = t1 - t0
-    return min(max(secant, t0 + 0.1 * width), t1 - 0.1 * width)
-
-
 def resized(alpha: Array, sizes: Array) -> Array:
     """Return multipliers scaled to simplices of other sizes."""
     old = alpha.sum(axis=1)
@@ -338,24 +325,31 @@ def resized(alpha: Array, sizes: Array) -> Array:
     return scaled
 
 
-def natural_residual(it: MulticlassIterate, problem: MulticlassProblem, curvature: float) -> float:
-    """Return how far the multipliers are from the levels they belong to.
+class MultiplierSums(NamedTuple):
+    """How far multipliers are from the levels they belong to, summed over samples.
 
-    Zero if each alpha_i lies on the face of its simplex where the level is highest. The length is
-    relative to that of the violations, and a sample of weight w counts w times.
+    Zero if each alpha_i lies on the face of its simplex where the level is highest.
+
+    Attributes
+    ----------
+    square_errors, square_size, slack : float
+        What `residuals.violation` and `residuals.complementarity` take.
     """
-    return relative_residual(*residual_sums(it, problem, curvature), problem.C)
+
+    square_errors: float
+    square_size: float
+    slack: float
+
+    def residual(self, unit: float) -> float:
+        """Return the larger of the two, with `unit` as the unit of the objective."""
+        errors = residuals.violation(self.square_errors, self.square_size)
+        return max(errors, residuals.complementarity(self.slack, unit))
 
 
-def relative_residual(gap: float, size: float, C: float) -> float:
-    """Return the residual from its squared length and that of the violations."""
-    return math.sqrt(gap) / (math.sqrt(C) + math.sqrt(size))
-
-
-def residual_sums(
+def multiplier_sums(
     it: MulticlassIterate, problem: MulticlassProblem, curvature: float
-) -> tuple[float, float]:
-    """Return the squared lengths of the natural residual and of the violations."""
+) -> MultiplierSums:
+    """Return the sums at an iterate."""
     nu = 0.5 / curvature if 0.0 < curvature < math.inf else 1.0
     places, labels = np.arange(len(it.q)), problem.labels
     held = it.alpha.copy()
@@ -368,5 +362,10 @@ def residual_sums(
     target -= held
     errors = np.square(target).sum(axis=1)
     kept = problem.penalty > 0.0
-    gap = nu * nu * float(np.sum(errors[kept] / problem.penalty[kept]))
-    return gap, float(problem.penalty @ np.square(it.q))
+    np.abs(held, out=held)
+    below = it.U.max(axis=1)[:, None] - it.U
+    return MultiplierSums(
+        nu * nu * float(np.sum(errors[kept] / problem.penalty[kept])),
+        float(problem.penalty @ (1.0 + np.square(it.q))),
+        float(np.einsum("ij,ij,i->", held, below, kept.astype(np.float64))),
+    )

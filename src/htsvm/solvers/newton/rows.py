@@ -15,6 +15,7 @@ from htsvm.linalg import kernels
 from htsvm.losses import Loss
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton.dual_sweeps import DualSweeps, prefers_sweeps
+from htsvm.solvers.newton.kernel_rounds import KernelRounds
 from htsvm.solvers.newton.round import Rounds
 from htsvm.solvers.newton.state import Clock, Closing, Iterate, RoundReport, close_round
 
@@ -28,9 +29,13 @@ class LocalRows:
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem = problem
         self.rng = rng
-        self.rounds: Rounds | DualSweeps = (
-            DualSweeps(problem, rng) if prefers_sweeps(problem) else Rounds(problem)
-        )
+        self.rounds: Rounds | DualSweeps | KernelRounds
+        if problem.operator.representers:
+            self.rounds = KernelRounds(problem)
+        elif prefers_sweeps(problem):
+            self.rounds = DualSweeps(problem, rng)
+        else:
+            self.rounds = Rounds(problem)
 
     @property
     def w(self) -> Array:
@@ -144,10 +149,10 @@ class LocalRows:
         before = it.weights[kept].copy()
         loss.slopes(it.q, penalty, it.weights)
         it.weights[kept] = before
-        gap, size = kernels.active.natural_residual(
+        square_errors, square_size, slack = kernels.active.natural_residual(
             it.q, it.alpha, it.weights, penalty, loss.unit_step
         )
-        return replace(closing, gap=gap, size=size)
+        return replace(closing, square_errors=square_errors, square_size=square_size, slack=slack)
 
 
 def ramp_width(q: Array, share: float) -> float:
