@@ -30,7 +30,7 @@ def data(m=300, seed=0, flip=0.15):
     return make_classification(m, 8, n_informative=5, flip_y=flip, random_state=seed)
 
 
-@parametrize_with_checks([HTSVCCV(Cs=3, caps=(np.inf, 1.0), cv=3)])
+@parametrize_with_checks([HTSVCCV(Cs=2, caps=(np.inf, 1.0), cv=2)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

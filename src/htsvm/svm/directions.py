@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg.products import pull, scores
 from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.svm._multiclass import AnyProblem
@@ -100,15 +99,15 @@ def shrunk(problem: AnyProblem, strength: float, rng: np.random.Generator) -> Di
     """
     operator, weights = problem.operator, problem.penalty / problem.penalty.sum()
     T = _targets(problem, weights)
-    mean = pull(operator, weights[:, None])[0]
+    mean = operator.pull(weights[:, None])[0]
     m, n = operator.shape
     ridge = strength * operator.square_sum / max(m * n, 1)
-    target = pull(operator, weights[:, None] * T)
+    target = operator.pull(weights[:, None] * T)
 
     def system(W: Array) -> Array:
-        F = scores(operator, W, -(W @ mean))
+        F = operator.scores(W, -(W @ mean))
         F *= weights[:, None]
-        product: Array = pull(operator, F) - np.outer(F.sum(axis=0), mean) + ridge * W
+        product: Array = operator.pull(F) - np.outer(F.sum(axis=0), mean) + ridge * W
         return product
 
     W = _conjugate_gradients(system, target)
@@ -120,7 +119,7 @@ def shrunk(problem: AnyProblem, strength: float, rng: np.random.Generator) -> Di
     if m > SEARCH_ROWS:
         rows = np.sort(rng.choice(m, size=SEARCH_ROWS, replace=False))
     offset = W @ mean
-    return Direction(W, rows, scores(operator.take(rows), W, -offset), offset)
+    return Direction(W, rows, operator.take(rows).scores(W, -offset), offset)
 
 
 def _targets(problem: AnyProblem, weights: Array) -> Array:
