@@ -130,6 +130,7 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
                 random_state=seed_of(self.random_state),
                 callback=progress or base.callback,
                 starts=checked_names(getattr(self, "starts", "auto")),
+                compare_warm=getattr(self, "warm_start", False),
             )
         if getattr(self, "starts", "auto") != "auto":
             raise ValueError(
