@@ -148,7 +148,7 @@
     const line = make("div");
     for (const [row, text] of found) {
       if (data.images && data.images[row]) line.appendChild(picture(row, "near"));
-      else line.appendChild(make("div", text));
+      else line.appendChild(make("div", text, "near-text"));
     }
     box.appendChild(line);
   };
@@ -207,6 +207,7 @@
   };
   const matrix = () => {
     const pairs = data.pairs;
+    const most = Math.max(0.01, ...pairs.filter(([k, j]) => k !== j).map((pair) => pair[2]));
     const box = $("matrix");
     const choose = (true_, given) => {
       $("given").value = String(given); $("suggested").value = true_ === given ? "" : String(true_);
@@ -214,7 +215,7 @@
     };
     const cell = (k, j, share, low, high) => {
       const button = make("button", (100 * share).toFixed(0));
-      button.style.setProperty("--heat", k === j ? "0%" : Math.min(70, 140 * share) + "%");
+      button.style.setProperty("--heat", k === j ? "0%" : 60 * share / most + "%");
       button.title = "true " + classes[k] + ", given " + classes[j] + ": " + (100 * share).toFixed(1) + " % (" + (100 * low).toFixed(1) + " to " + (100 * high).toFixed(1) + ")";
       button.setAttribute("aria-label", button.title);
       button.addEventListener("click", () => choose(k, j));
