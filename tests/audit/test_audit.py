@@ -86,7 +86,7 @@ def test_labels_of_any_type_and_the_index():
 
 
 def test_trusted_labels_are_never_suspected_and_teach():
-    X, y, true, wrong = blobs(300, rate=0.3)
+    X, y, true, _ = blobs(300, rate=0.3)
     trusted = np.arange(300) < 100
     mended = np.where(trusted, true, y)
     audit = audit_labels(X, mended, trusted=trusted)

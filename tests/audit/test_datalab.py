@@ -10,12 +10,13 @@ pytest.importorskip("cleanlab.datalab.datalab", reason="Datalab is not installed
 
 
 def test_issue_manager():
-    import htsvm.audit.datalab  # noqa: F401
     from cleanlab import Datalab
+
+    import htsvm.audit.datalab  # noqa: F401
 
     X, y, _, wrong = blobs(150)
     lab = Datalab({"X": X, "y": y}, label_name="y", verbosity=0)
-    lab.find_issues(features=X, issue_types={"htsvm_label": {"threshold": 0.4}})
+    lab.find_issues(issue_types={"htsvm_label": {"features": X, "threshold": 0.4}})
     found = lab.get_issues("htsvm_label")
     audit = audit_labels(X, y)
     np.testing.assert_allclose(found["htsvm_label_score"], audit.trust)

@@ -24,11 +24,11 @@ RATES = np.array([[0.7, 0.3, 0.0], [0.05, 0.9, 0.05], [0.2, 0.0, 0.8]])
 
 @pytest.mark.parametrize("ambiguity", [0.0, 0.3])
 def test_gradient(ambiguity):
-    scores, true, given = simulated(RATES, n=50)
+    scores, _, given = simulated(RATES, n=50)
     trusted = np.arange(50) < 10
     weights = np.random.default_rng(1).uniform(0.5, 2.0, 50)
     objective = _Objective(scores, given, weights, trusted, ambiguity)
-    x = np.random.default_rng(2).normal(scale=0.5, size=1 + 3 + 6)
+    x = np.random.default_rng(2).normal(scale=0.5, size=1 + 3 + 3 + 6)
     error = check_grad(lambda z: objective(z)[0], lambda z: objective(z)[1], x)
     assert error < 1e-5
 
@@ -47,7 +47,7 @@ def test_clean_labels_are_called_clean():
 
 
 def test_posterior_is_bayes_rule():
-    model = NoiseModel(RATES, 2.0, np.array([0.1, 0.0, -0.3]))
+    model = NoiseModel(RATES, 2.0, np.array([0.1, 0.0, -0.3]), np.zeros(3))
     scores, given = np.array([[0.4, 0.1, -0.2]]), np.array([1])
     prior = softmax(2.0 * scores[0] + model.offsets)
     expected = prior * RATES[:, 1] / (prior @ RATES[:, 1])

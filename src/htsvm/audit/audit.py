@@ -99,7 +99,7 @@ def audit_labels(
             model, X, plain, codes, len(classes), weights, known, cv, random_state, say
         )
     say("calibration")
-    trust = calibrate(scores.suspicion, doubts := doubt(scores, codes, weights, known),
+    trust = calibrate(scores.suspicion, doubts := doubt(scores, codes, known),
                       np.ones(n) if weights is None else weights)  # fmt: skip
     if known is not None:
         trust[known] = 1.0
@@ -205,7 +205,9 @@ def _labels(y: Any) -> tuple[Array, Array]:
             )
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y holds only one class, {classes[0]!r}; an audit compares classes.")
+        raise ValueError(
+            f"y holds only one class, {classes.tolist()[0]!r}; an audit compares classes."
+        )
     if len(classes) > MOST_CLASSES:
         raise ValueError(
             f"y has {len(classes)} different labels, more than {MOST_CLASSES}: that looks like an "

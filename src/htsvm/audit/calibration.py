@@ -7,27 +7,20 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from htsvm._typing import Array
-from htsvm.audit.noise_model import fit_noise
 from htsvm.audit.scoring import Scores, violation
 
-# Where the likelihood cannot tell overlap from wrong labels, this decides for wrong labels.
-AMBIGUITY = 0.02
 LEAST_SPREAD = 1e-12
 
 
-def doubt(scores: Scores, codes: Array, weights: Array | None, trusted: Array | None) -> Array:
+def doubt(scores: Scores, codes: Array, trusted: Array | None) -> Array:
     """Return for each sample a probability, of no particular order, that its label is wrong.
 
     The mean of two views of the matter. The noise model takes overlap of classes for their
     nature, and is the lower one. Disagreement with the out-of-sample prediction takes
     all of it for wrong labels, and is the upper one. Which is right cannot be seen from the labels.
     """
-    model = fit_noise(
-        scores.first, codes, weights=weights, trusted=trusted, ambiguity=AMBIGUITY,
-        start=scores.noise,
-    )  # fmt: skip
     rows = np.arange(len(codes))
-    lower = 1.0 - model.posterior(scores.first, codes)[rows, codes]
+    lower = 1.0 - scores.noise.posterior(scores.first, codes)[rows, codes]
     upper = violation(scores.first, codes) > 0.0
     found = (lower + upper) / 2.0
     if trusted is not None:

@@ -4,7 +4,7 @@ Importing this module registers the issue type "htsvm_label"::
 
     import htsvm.audit.datalab
     lab = Datalab({"X": X, "y": y}, label_name="y")
-    lab.find_issues(features=X, issue_types={"htsvm_label": {}})
+    lab.find_issues(issue_types={"htsvm_label": {"features": X}})
     lab.get_issues("htsvm_label")
 """
 
@@ -29,8 +29,8 @@ from htsvm.audit.audit import audit_labels
 class HTSVMLabelIssueManager(IssueManager):  # type: ignore[misc]
     """Label issues by `htsvm.audit.audit_labels`.
 
-    Options, given in ``issue_types={"htsvm_label": {...}}``: ``features`` (the matrix, if it is
-    not given to `find_issues`), ``threshold``, and whatever `audit_labels` takes.
+    Options, given in ``issue_types={"htsvm_label": {...}}``: ``features`` (the matrix; Datalab
+    hands its own on to its own managers only), ``threshold``, and what `audit_labels` takes.
     """
 
     description: ClassVar[str] = (
@@ -57,8 +57,7 @@ class HTSVMLabelIssueManager(IssueManager):  # type: ignore[misc]
         X = self.features if features is None else features
         if X is None:
             raise ValueError(
-                "htsvm_label needs the samples: find_issues(features=X, ...), or "
-                'issue_types={"htsvm_label": {"features": X}}.'
+                'htsvm_label needs the samples: issue_types={"htsvm_label": {"features": X}}.'
             )
         audit = audit_labels(X, np.asarray(self.datalab.labels), **self.options)
         self.issues = pd.DataFrame(

@@ -77,9 +77,11 @@ def load_audit(path: Path) -> LabelAudit:
     columns |= {name: columns[name].astype(bool) for name in FLAGS}
     k = len(head["classes"])
     scores = np.array([[float(row[f"score_{j}"]) for j in range(k)] for row in rows])
+    stored = head["noise"]
     noise = NoiseModel(
-        np.array(head["noise"]["rates"]), head["noise"]["scale"], np.array(head["noise"]["offsets"])
-    )
+        np.array(stored["rates"]), stored["scale"], np.array(stored["offsets"]),
+        np.array(stored["curves"]),
+    )  # fmt: skip
     return LabelAudit(
         **columns,
         classes=np.array(head["classes"]),
@@ -105,6 +107,7 @@ def _head(audit: LabelAudit) -> dict[str, Any]:
             "rates": audit.noise.rates.tolist(),
             "scale": audit.noise.scale,
             "offsets": audit.noise.offsets.tolist(),
+            "curves": audit.noise.curves.tolist(),
         },
         "findings": [vars(finding) for finding in audit.findings],
     }

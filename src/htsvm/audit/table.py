@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,7 @@ def read_frame(path: Path) -> Any:
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        line = _line_of(path, error.start)
+        line = _broken_line(path)
         raise TableError(
             f"{path} is not UTF-8: line {line} holds the byte 0x{error.object[error.start]:02x}. "
             "Convert it, for instance with: iconv -f latin1 -t utf-8."
@@ -92,15 +93,22 @@ def read_frame(path: Path) -> Any:
         raise TableError(f"{path} is empty.") from error
     except pd.errors.ParserError as error:
         raise TableError(f"{path} is not a CSV table: {error}") from error
-    repeated = frame.columns[frame.columns.duplicated()].tolist()
-    if repeated:
-        raise TableError(f"{path} has two columns named {repeated[0]!r}.")
+    _check_header(path)
     if len(frame) == 0:
         raise TableError(f"{path} has a header but no rows.")
     return frame
 
 
-def _line_of(path: Path, _: int) -> int:
+def _check_header(path: Path) -> None:
+    """Refuse two columns of one name, which pandas would quietly rename."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        names = next(csv.reader(file), [])
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise TableError(f"{path} has two columns named {name!r}.")
+
+
+def _broken_line(path: Path) -> int:
     """Return the first line that is not UTF-8."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
@@ -193,7 +201,7 @@ def _labels_of(frame: Any, label: str) -> Array:
         )
     classes = np.unique(values.astype(str))
     if len(classes) == 1:
-        raise TableError(f"column {label!r} holds only one class, {classes[0]!r}.")
+        raise TableError(f"column {label!r} holds only one class, {str(classes[0])!r}.")
     if len(classes) > 1000 or len(classes) > len(values) / 2:
         raise TableError(
             f"column {label!r} has {len(classes)} different values in {len(values)} rows: that "
