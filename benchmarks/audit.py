@@ -238,7 +238,7 @@ def bars(rows: list[Row]) -> list[Bar]:
     )
     for column, name, more in (
         ("accuracy", "accuracy after correction: at least cleanlab's in the mean", True),
-        ("left", f"wrong labels left after {REVIEWED:.0%} reviewed: at most cleanlab's share", False),
+        ("left", f"wrong labels left after {REVIEWED:.0%} reviewed: at most as many", False),
     ):  # fmt: skip
         own, theirs = [r[column] for r, _ in plain], [o[column] for _, o in plain]
         found.append(_mean_bar(name, own, theirs, more=more))
@@ -260,8 +260,8 @@ def tables(rows: list[Row]) -> str:
         "Every method sees the same rows, features and labels; nothing was chosen on true labels. "
         f"cleanlab has out-of-sample probabilities from {FOLDS} folds. After correction: logistic "
         "regression on our corrected labels, or on what cleanlab leaves, tested on clean labels. "
-        f"Left: the share of wrong labels that are still there when the first {REVIEWED:.0%} of all "
-        "labels have been put right. Calibration: mean distance between trust and the share of "
+        f"Left: the share of wrong labels that are still there when the first {REVIEWED:.0%} of "
+        "all labels have been put right. Calibration: mean distance between trust and the share of "
         "right labels in ten groups. Seconds are of CPU time.\n\n"
         f"{markdown_table(_means(judged))}\n\n{markdown_table([_cells(row) for row in judged])}"
     )

@@ -72,8 +72,9 @@ def _row_keys(X: Any) -> Array:
         values = _bits(X.data)
         products = values[:, None] * factors[X.indices]
         sums = np.zeros((X.shape[0], 2), dtype=np.uint64)
-        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        np.add.at(sums, rows, products)
+        filled = np.flatnonzero(np.diff(X.indptr))
+        if len(filled):
+            sums[filled] = np.add.reduceat(products, X.indptr[filled], axis=0)
         return sums
     sums = np.zeros((len(X), 2), dtype=np.uint64)
     for j in range(X.shape[1]):

@@ -95,11 +95,7 @@ def word_reasons(audit: LabelAudit, table: Table, rows: Array) -> list[list[list
     rows : ndarray of int
         Positions of samples.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     X = sp.csr_matrix(table.X)
-    texts = table.frame[table.text].astype(str)
-    words = TfidfVectorizer(min_df=2 if len(texts) > 50 else 1).fit(texts).get_feature_names_out()
     means = class_means(X, audit)
     found = []
     for row in rows:
@@ -110,7 +106,7 @@ def word_reasons(audit: LabelAudit, table: Table, rows: Array) -> list[list[list
         best = np.argsort(-away, kind="stable")[:SHOWN]
         found.append(
             [
-                [str(words[places[j]]), "", f"{given[j]:.3f}", f"{better[j]:.3f}"]
+                [str(table.words[places[j]]), "in the text", f"{given[j]:.3f}", f"{better[j]:.3f}"]
                 for j in best
                 if away[j] > 0.0
             ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.audit.checks import Finding
-from htsvm.audit.noise_model import NoiseModel, bootstrap_rates
+from htsvm.audit.noise_model import NoiseModel, bootstrap_rates, fit_noise
 
 POLICIES = ("replace", "blank")
 LEVEL = 0.9
@@ -109,7 +109,10 @@ class LabelAudit:
         """
         free = ~self.trusted
         rows = np.arange(len(self))
-        posterior = self.noise.posterior(self.scores, self.codes)[rows, self.codes]
+        kind = fit_noise(
+            self.scores, self.codes, weights=self.weights, trusted=self.trusted, ambiguity=0.0
+        )
+        posterior = kind.posterior(self.scores, self.codes)[rows, self.codes]
         lower = np.where(free, 1.0 - posterior, 0.0)
         upper = np.where(free, self.scores.argmax(axis=1) != self.codes, 0.0)
         ends = [float(np.average(part, weights=self.weights)) for part in (lower, upper)]

@@ -49,6 +49,10 @@ class Table:
         What was noticed.
     images : list of Path, optional
         The pictures.
+    text : str, optional
+        The column of texts.
+    words : sequence of str
+        What the columns of the text's view mean.
     """
 
     frame: Any
@@ -62,6 +66,7 @@ class Table:
     findings: list[Finding]
     images: list[Path] | None = None
     text: str | None = None
+    words: Any = ()
 
 
 def read_frame(path: Path) -> Any:
@@ -156,9 +161,10 @@ def read_table(
         trusted = frame[REVIEWED].astype(str).str.lower().isin(["1", "true", "yes"]).to_numpy()
     views: dict[str, Any] = {}
     images = None
+    words: list[str] = []
     if text is not None:
         progress("words of the text")
-        views["text"] = _text_view(frame[text], text)
+        views["text"], words = _text_view(frame[text], text)
     if image is not None:
         images = [path.parent / str(value) for value in frame[image]]
         views |= _image_views(images, image, progress)
@@ -172,7 +178,7 @@ def read_table(
             + " ".join(finding.text for finding in findings)
         )
     X = next(iter(views.values())) if len(views) == 1 else views
-    return Table(frame, label, id, X, y, names, numbers, trusted, findings, images, text)
+    return Table(frame, label, id, X, y, names, numbers, trusted, findings, images, text, words)
 
 
 def _check_ids(frame: Any, id: str | None) -> None:
@@ -278,16 +284,18 @@ def _column(series: Any) -> tuple[str, Array, list[str]]:
     return "categories", columns, [str(label) for label in kept]
 
 
-def _text_view(series: Any, name: str) -> Any:
+def _text_view(series: Any, name: str) -> tuple[Any, list[str]]:
+    """Return weights of words, and the words."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     texts = series.astype(object).where(series.notna(), "").astype(str)
     try:
         least = 2 if len(texts) > 50 else 1
-        found = TfidfVectorizer(sublinear_tf=True, min_df=least).fit_transform(texts)
+        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=least)
+        found = vectorizer.fit_transform(texts)
     except ValueError as error:
         raise TableError(f"column {name!r} holds no words that occur twice: {error}") from error
-    return sp.csr_matrix(found)
+    return sp.csr_matrix(found), list(vectorizer.get_feature_names_out())
 
 
 def _image_views(
