@@ -22,7 +22,11 @@ N_LANDMARKS = 400
 WIDTHS = (0.05, 0.25, 1.0)
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 # Beyond so many rows features are kept in single precision.
-MANY_ROWS = 50_000
+MANY_ROWS = 2_000
+# Landmarks of sparse data with more columns than this stay sparse.
+DENSE_COLUMNS = 20_000
+# Directions of the kernel that are smaller than the largest by this factor are left out.
+LEAST_DIRECTION = 1e-5
 # Leverages are kept below one: a sample that alone decides its own score has no other.
 MOST_LEVERAGE = 0.999
 
@@ -56,29 +60,45 @@ class LeaveOneOut:
         """Decompose the problem with these features and sample weights (summing to n)."""
         total = weights.sum()
         centred = features - (weights @ features / total).astype(features.dtype)
-        gram = (centred * weights[:, None].astype(features.dtype)).T @ centred
-        spectrum, basis = eigh(gram, overwrite_a=True)
-        return cls(centred @ basis, np.maximum(spectrum, 0.0), weights)
+        roots = np.sqrt(weights).astype(features.dtype)[:, None]
+        gram = _gram(centred if np.all(weights == 1.0) else centred * roots)
+        spectrum, basis = eigh(gram.astype(np.float64), overwrite_a=True, driver="evd")
+        rotated = centred @ basis.astype(features.dtype)
+        return cls(rotated, np.maximum(spectrum, 0.0), weights)
 
     def scores(self, targets: Array, penalty: float) -> Array:
         """Return for each sample the scores of a fit without it, of the shape of `targets`."""
-        total = self.weights.sum()
-        mean = self.weights @ targets / total
-        pulled = self.rotated.T @ (self.weights[:, None] * targets)
-        shrink = 1.0 / (self.spectrum + penalty)
-        fitted = self.rotated @ (shrink[:, None] * pulled) + mean
-        leverage = (self.rotated * self.rotated) @ shrink + 1.0 / total
-        leverage = np.minimum(leverage * self.weights, MOST_LEVERAGE)[:, None]
-        left_out: Array = (fitted - leverage * targets) / (1.0 - leverage)
-        return left_out
+        return self._tried(targets, (penalty,))[0]
 
     def best(self, targets: Array) -> tuple[Array, float]:
         """Return the scores with the smallest squared leave-one-out error, and the penalty."""
-        tried = [(self.scores(targets, penalty), penalty) for penalty in PENALTIES]
-        return min(tried, key=lambda pair: self._error(pair[0], targets))
+        tried = self._tried(targets, PENALTIES)
+        errors = [self.weights @ ((scores - targets) ** 2).mean(axis=1) for scores in tried]
+        chosen = int(np.argmin(errors))
+        return tried[chosen], PENALTIES[chosen]
 
-    def _error(self, scores: Array, targets: Array) -> float:
-        return float(self.weights @ ((scores - targets) ** 2).mean(axis=1))
+    def _tried(self, targets: Array, penalties: tuple[float, ...]) -> list[Array]:
+        """Return the scores for some penalties, with one pass over the data for all of them."""
+        kind = self.rotated.dtype
+        total = self.weights.sum()
+        mean = self.weights @ targets / total
+        pulled = self.rotated.T @ (self.weights[:, None] * targets).astype(kind)
+        shrinks = 1.0 / (self.spectrum[:, None] + np.array(penalties))
+        coefs = (shrinks[:, :, None] * pulled[:, None, :]).reshape(len(shrinks), -1)
+        fitted = (self.rotated @ coefs.astype(kind)).reshape(len(targets), len(penalties), -1)
+        leverages = np.square(self.rotated) @ shrinks.astype(kind) + 1.0 / total
+        leverages = np.minimum(leverages * self.weights[:, None], MOST_LEVERAGE)
+        found = []
+        for place in range(len(penalties)):
+            own = leverages[:, place, None]
+            left_out = (fitted[:, place] + mean - own * targets) / (1.0 - own)
+            found.append(np.asarray(left_out, dtype=np.float64))
+        return found
+
+
+def _gram(A: Array) -> Array:
+    """Return ``A.T @ A``; half the work of a general product."""
+    return np.asarray(A.T @ A)  # NumPy sees that both are the same and calls syrk.
 
 
 def kernel_space(X: Any, n: int, seed: int) -> KernelSpace:
@@ -119,26 +139,31 @@ def _distances(X: Any, marks: Array) -> Array:
     chosen = X[marks]
     if sp.issparse(X):
         own, other = (np.asarray(part.multiply(part).sum(axis=1)).ravel() for part in (X, chosen))
-        squared = (X @ chosen.T).toarray()
+        few = chosen.shape[1] <= DENSE_COLUMNS
+        squared = X @ chosen.toarray().T if few else (X @ chosen.T).toarray()
     else:
         own, other = (np.einsum("ij,ij->i", part, part) for part in (X, chosen))
         squared = X @ chosen.T
-    squared = squared.astype(np.float32 if len(own) > MANY_ROWS else np.float64, copy=False)
     squared *= -2.0
-    squared += own[:, None]
-    squared += other
+    squared += own[:, None].astype(squared.dtype)
+    squared += other.astype(squared.dtype)
+    if len(own) > MANY_ROWS:
+        squared = squared.astype(np.float32, copy=False)
     np.maximum(squared, 0.0, out=squared)
     squared /= float(np.median(squared[:: max(1, len(own) // 2000)])) or 1.0
     return np.asarray(squared)
 
 
 def _features(distances: Array, marks: Array) -> Array:
-    kernel = np.exp(distances * -WIDTHS[0])
-    for width in WIDTHS[1:]:
-        kernel += np.exp(distances * -width)
-    spectrum, basis = eigh(kernel[marks])
-    kept = spectrum > 1e-7 * spectrum[-1]
-    return np.asarray(kernel @ (basis[:, kept] / np.sqrt(spectrum[kept])))
+    kernel = np.zeros_like(distances)
+    part = np.empty_like(distances)
+    for width in WIDTHS:
+        np.multiply(distances, -width, out=part)
+        kernel += np.exp(part, out=part)
+    spectrum, basis = eigh(kernel[marks].astype(np.float64), overwrite_a=True, driver="evd")
+    kept = spectrum > LEAST_DIRECTION * spectrum[-1]
+    directions = basis[:, kept] / np.sqrt(spectrum[kept])
+    return np.asarray(kernel @ directions.astype(kernel.dtype))
 
 
 def _isolation(distances: Array, marks: Array) -> Array:
