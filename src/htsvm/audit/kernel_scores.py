@@ -16,7 +16,8 @@ from scipy.linalg import eigh
 
 from htsvm._typing import Array
 
-N_LANDMARKS = 400
+# Landmarks: a third of the rows, but within these bounds.
+LEAST_LANDMARKS, MOST_LANDMARKS = 100, 400
 # The kernel is the mean of Gaussian kernels with these factors of the median squared distance:
 # as good as the best of them, without a choice.
 WIDTHS = (0.05, 0.25, 1.0)
@@ -119,7 +120,8 @@ def kernel_space(X: Any, n: int, seed: int) -> KernelSpace:
         The features.
     """
     rng = np.random.default_rng(seed)
-    marks = np.sort(rng.choice(n, min(N_LANDMARKS, n), replace=False))
+    size = min(n, max(LEAST_LANDMARKS, min(MOST_LANDMARKS, n // 3)))
+    marks = np.sort(rng.choice(n, size, replace=False))
     distances = _distances(X, marks)
     return KernelSpace(_features(distances, marks), _isolation(distances, marks))
 

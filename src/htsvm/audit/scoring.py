@@ -73,7 +73,9 @@ def kernel_scores(
     """Score by kernel least squares: on the labels, then on what the noise model makes of them.
 
     A label that the first fit and the noise model together disbelieve counts little in the
-    second, as a truncated loss would have it; its own score never depends on it.
+    second, as a truncated loss would have it; its own score never depends on it. A label is
+    suspicious if another class has a higher score in the second fit, if its own score is low there,
+    and if it was unlikely in the first.
     """
     progress("kernel features")
     space = kernel_space(X, len(codes), seed)
@@ -90,10 +92,12 @@ def kernel_scores(
     progress("second fit")
     final = problem.scores(blended, penalty)
     gone = [violation(scores, codes) > 0.0 for scores in (first, final)]
+    rows = np.arange(len(codes))
+    likely = noise.classes(first)[rows, codes]
     return Scores(
         first=first,
         final=final,
-        suspicion=violation(final, codes),
+        suspicion=violation(final, codes) - final[rows, codes] - likely,
         ignored=np.sum(gone, axis=0),
         fits=len(gone),
         noise=noise,
