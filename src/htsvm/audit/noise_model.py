@@ -23,9 +23,9 @@ from htsvm._typing import Array
 # Weak priors. On T: one more sample of each class with the right label; rates of one matrix
 # resemble each other (variance one on the log scale). On b and c: close to zero.
 RIGHT_LABELS, RATE_VARIANCE, OFFSET_PRECISION, CURVE_PRECISION = 1.0, 1.0, 0.1, 1.0
-# What scores are worth that tell the true class, per unit of information: where the likelihood
-# cannot tell wrong labels from classes that overlap, this decides for wrong labels. Information is
-# the entropy of the mean class less the mean entropy: nothing is gained by giving up a class.
+# What a sample of uncertain true class costs, per unit of entropy: where the likelihood cannot tell
+# wrong labels from classes that overlap, this decides for wrong labels. So that nothing is won by
+# giving up a class, the same price is put on true classes being rarer than their labels.
 AMBIGUITY = 0.02
 START_SCALE, START_RATE = 4.0, 0.2
 MAX_ITER = 100
@@ -86,7 +86,7 @@ def fit_noise(
     trusted : ndarray of bool, optional
         Samples whose label is known to be right.
     ambiguity : float
-        What scores that leave the true class open cost, per unit of information.
+        What a sample of uncertain true class costs, per unit of entropy.
     start : NoiseModel, optional
         Where to start.
     max_iter : int
@@ -138,6 +138,7 @@ class _Objective:
         self.scores, self.codes, self.ambiguity = scores, codes, ambiguity
         self.squares = scores**2
         self.weights = weights[:, None]
+        self.shares = np.bincount(codes, weights=weights, minlength=scores.shape[1])
         self.trusted = trusted if trusted is not None and trusted.any() else None
         self.k = scores.shape[1]
         self.off = ~np.eye(self.k, dtype=bool)
@@ -162,12 +163,13 @@ class _Objective:
         joint = classes * seen
         given = joint.sum(axis=1, keepdims=True) + 1e-300
         joint /= given  # Now the posterior.
+        entropy = -(classes * logs).sum(axis=1, keepdims=True)
         mean = (self.weights * classes).sum(axis=0) / self.weights.sum()
-        # The logarithm of each class over that of its share: what its scores tell of a sample.
-        told = logs - np.log(np.maximum(mean, 1e-300))
-        information = (classes * told).sum(axis=1, keepdims=True)
-        value = (self.weights * (-self.ambiguity * information - np.log(given))).sum()
-        slope = classes - joint - self.ambiguity * classes * (told - information)
+        value = (self.weights * (self.ambiguity * entropy - np.log(given))).sum()
+        value -= self.ambiguity * self.shares @ np.log(np.maximum(mean, 1e-300))
+        lost = self.ambiguity * self.shares / self.weights.sum() / np.maximum(mean, 1e-300)
+        slope = classes - joint - self.ambiguity * classes * (logs + entropy)
+        slope -= classes * (lost - classes @ lost[:, None])
         slope *= self.weights
         joint *= self.weights
         counts = np.column_stack([joint[rows].sum(axis=0) for rows in self.members])
