@@ -15,6 +15,7 @@ if __name__ == "__main__":
         os.environ[variable] = THREADS
 
 from benchmarks import (  # noqa: E402
+    audit,
     baselines,
     distributed,
     label_issues,
@@ -52,6 +53,7 @@ PARTS = {
     "multiclass": multiclass,
     "multiview-multiclass": multiview_multiclass,
     "label-issues": label_issues,
+    "audit": audit,
     "distributed": distributed,
     "minima": minima,
     "quality": quality,
