@@ -20,6 +20,7 @@ from benchmarks import (  # noqa: E402
     distributed,
     label_issues,
     memory,
+    minima,
     multiclass,
     multiview,
     multiview_accuracy,
@@ -54,6 +55,7 @@ PARTS = {
     "multiview-multiclass": multiview_multiclass,
     "label-issues": label_issues,
     "distributed": distributed,
+    "minima": minima,
     "quality": quality,
 }
 RESULTS = Path(__file__).parent / "results"

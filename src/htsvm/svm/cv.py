@@ -20,12 +20,13 @@ from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.build import labels_of
 from htsvm.solvers import Newton, Solver
 from htsvm.svm import choosing, folds
-from htsvm.svm._multiclass import AnyProblem
-from htsvm.svm.base import BaseLinearSVC, seed_of
+from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.folds import Fold, Held, Routed
 from htsvm.svm.grid import Grid
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import check_grid
+from htsvm.svm.solving import AnyProblem
+from htsvm.svm.validation import seed_of
 
 # Where the default grid of C begins and ends. With many wrong labels the best C is small.
 SMALLEST_C, LARGEST_C = 2.0**-10, 2.0**6
@@ -131,7 +132,7 @@ class HTSVCCV(BaseLinearSVC):
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "tune_threshold": ["boolean"],
     }
-    for _name in ("C", "cap", "warm_start"):
+    for _name in ("C", "cap", "warm_start", "starts"):
         del _parameter_constraints[_name]
     del _name
 

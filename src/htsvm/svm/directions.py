@@ -16,7 +16,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.svm._multiclass import AnyProblem
+from htsvm.svm.solving import AnyProblem
 
 # The systems are solved to this residual, in so many steps at most.
 ACCURACY, MOST_STEPS = 1e-2, 12

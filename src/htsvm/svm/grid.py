@@ -14,8 +14,8 @@ from htsvm._typing import Array
 from htsvm.losses import HybridTruncated
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, SolverResult
-from htsvm.svm._multiclass import AnyProblem, multiclass_solver
 from htsvm.svm.directions import Direction, shrunk
+from htsvm.svm.solving import AnyProblem, multiclass_solver
 
 # From this cap on the problem is nearly convex, and where one begins does not matter.
 NEARLY_CONVEX = 4.0
