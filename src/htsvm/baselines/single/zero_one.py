@@ -39,8 +39,20 @@ class ZeroOneSVC(BaseLinearSVC):
         The largest number of iterations.
     n_restarts : int, default=0
         Further starts for the "newton" solver; the lowest objective wins.
-    fit_intercept, class_weight, warm_start, n_jobs, random_state, verbose
-        As for `HTSVC`.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class; "balanced" gives all classes the same total weight.
+    warm_start : bool, default=False
+        Whether to start from the last solution.
+    n_jobs : int or None, default=None
+        Threads over the binary problems of a fit with more than two classes.
+    random_state : int, RandomState or None, default=None
+        Drives all that is random in the solver: the sample of rows of the first, rough phase on
+        large data, and the restarts. None always takes the same seed, so that a fit can be
+        repeated.
+    verbose : int, default=0
+        Whether to print a line per iteration.
 
     Attributes
     ----------
