@@ -268,6 +268,11 @@ class MulticlassBlock(HeldRows, MulticlassState):
         """Return what became of each sample."""
         return self.point(W, b, pulls).status()
 
+    def rows_at(self, rows: Array) -> tuple[Any, Array, Array]:
+        """Return copies of some rows, their labels and penalties."""
+        part = self.given.take(rows)
+        return part.operator.X, part.labels, part.penalty  # type: ignore[attr-defined]
+
     def loss_at(self, W: Array, b: Array) -> float:
         """Return the total of the loss at a point."""
         p = self.given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,17 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         task: Any = blocks.task
         labels = np.zeros(0, dtype=np.intp)
         return cls(labels=labels, n_classes=task.n_classes, **known_of(blocks))
+
+    def take(self, rows: Array) -> MulticlassProblem:
+        """Return the problem on a copy of some rows, in this process."""
+        X, labels, penalty = self.blocks.take(rows)
+        known = {f.name: getattr(self, f.name) for f in fields(MulticlassProblem)}
+        taken = {"operator": as_operator(X), "labels": labels, "penalty": penalty}
+        return MulticlassProblem(**(known | taken))
+
+    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Pulls:
+        """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
+        return Pulls(np.arange(part.n_samples), values)
 
     def scaled(self, C: float) -> MulticlassBlockProblem:
         """Return the problem with all penalties times `C`."""

@@ -92,10 +92,14 @@ class OnBlocks:
 
     blocks: Any
 
+    def objective_at(self: Any, w: Array, b: Any) -> float:
+        """Return the objective at (w, b), which takes a pass."""
+        self.operator.count(float(len(np.atleast_2d(w))))
+        return float(self.energy(w) + self.blocks.ask("loss_at", w, b))
+
     def majorised(self: Any, w: Array, b: Any) -> tuple[Any, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
-        objective = self.energy(w) + float(self.blocks.ask("loss_at", w, b))
-        self.operator.count(float(len(np.atleast_2d(w))))
+        objective = self.objective_at(w, b)
         blocks = self.blocks.majorised(w, b)
         convex = replace(self, operator=BlockOperator(blocks), loss=Hinge(), blocks=blocks)
         return convex, objective
@@ -135,6 +139,11 @@ class BlockProblem(OnBlocks, Problem):
         known = {f.name: getattr(self, f.name) for f in fields(Problem)}
         operator = self.operator.adopted(as_operator(X))
         return Problem(**(known | {"operator": operator, "y": y, "penalty": penalty}))
+
+    def multipliers_of(self, part: Problem, values: Array) -> Multipliers:
+        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
+        rows = np.flatnonzero(values)
+        return Multipliers(rows, values[rows], part.y[rows])
 
     def scaled(self, C: float) -> BlockProblem:
         """Return the problem with all penalties times `C`."""

@@ -44,9 +44,12 @@ COMPILED: bool = active is not _numpy
 # Whole rounds in one or two calls, and the rows as they want them; None where nothing was
 # compiled. `solvers/newton_inner.py` and `newton_state.py` do the same step by step.
 newton: Any = None
+# Searches on smoothed losses in one call each, as in `solvers/starts/quasi_newton.py`.
+smooth: Any = None
 if COMPILED:
     with suppress(ImportError):
         newton = import_module("htsvm.linalg._newton")
+        smooth = import_module("htsvm.linalg._smooth")
 
 
 losses.kernels = sys.modules[__name__]

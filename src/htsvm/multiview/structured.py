@@ -31,6 +31,8 @@ from htsvm.svm.validation import seed_of
 from htsvm.svm.warn import warn_ignored, warn_unconverged
 
 Outcomes = list[Outcome[ViewPoints]]
+# A number for all views, or one per view.
+PER_VIEW = [Real, "array-like", dict]
 
 
 class StructuredMultiViewSVC(BaseMultiViewSVC):
@@ -42,8 +44,8 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseMultiViewSVC._parameter_constraints,
         **KERNEL_RULES,
-        "C": [Real, "array-like", dict],
-        "structure": [Real, "array-like", dict],
+        "C": PER_VIEW,
+        "structure": PER_VIEW,
         "weight_smoothness": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
         "view_weights": [StrOptions({"learned", "uniform"}), "array-like", dict],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
@@ -84,14 +86,25 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
 
     # ------------------------------------------------------------------------- before the fit
 
+    def _penalties(self) -> Array:
+        """Return the C of each view."""
+        return per_view("C", self.C, self.view_names_)
+
+    def _smoothness(self) -> Any:
+        """Return the paper's alpha, or "auto"."""
+        return self.weight_smoothness
+
     def _strength(self) -> Array:
         """Return the paper's eta of each view."""
         return per_view("structure", self.structure, self.view_names_, zero=True)
 
-    def _prepared(self, views: list[Any], codes: Array, weights: Array | None) -> Prepared:
+    def _prepared(
+        self, views: list[Any], codes: Array, weights: Array | None, strength: Array | None = None
+    ) -> Prepared:
         """Return the views in coordinates, with their structure."""
         return prepare_views(
-            views, self.view_names_, codes, weights, strength=self._strength(),
+            views, self.view_names_, codes, weights,
+            strength=self._strength() if strength is None else strength,
             kernel=self.kernel, gamma=self.gamma, memory=check_memory(self.memory),
             seed=seed_of(self.random_state),
         )  # fmt: skip
@@ -100,10 +113,9 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self, spaces: list[Space], classes: Array, codes: Array, weights: Array | None
     ) -> list[list[AnyProblem]]:
         """Return, for each problem of the fit, the problems of the views."""
-        penalties = per_view("C", self.C, self.view_names_)
         per_space = [
             self._problems(space.coordinates, classes, codes, weights, C=float(C), loss=loss)
-            for space, C, loss in zip(spaces, penalties, self._losses(), strict=True)
+            for space, C, loss in zip(spaces, self._penalties(), self._losses(), strict=True)
         ]
         return [list(of_views) for of_views in zip(*per_space, strict=True)]
 
@@ -129,7 +141,7 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self, classifiers: ViewClassifiers, first: Array | None = None
     ) -> Alternation[ViewPoints]:
         return Alternation(
-            classifiers, self.weight_smoothness, fixed_weights(self.view_weights, self.view_names_),
+            classifiers, self._smoothness(), fixed_weights(self.view_weights, self.view_names_),
             self.view_names_, self.tol, self.max_rounds, begin_again=not classifiers.literal,
             callback=partial(print_round, type(self).__name__) if self.verbose else None,
             first=first,
@@ -150,6 +162,7 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self.weight_smoothness_ = np.array([one.smoothness for one in outcomes])
         self.weight_residual_ = np.array([one.change for one in outcomes])
         self.objective_ = np.array([one.objective for one in outcomes])
+        self.start_: Any = [[result.start for result in of] for of in results]
         self.history_ = joined_history(outcomes)
         self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)
 

@@ -88,6 +88,10 @@ class Problem:
         pull, total = self.operator.signed_tdot(self.y, self.penalty)
         return replace(self, linear=tilt * np.append(pull, total if self.fit_intercept else 0.0))
 
+    def multipliers_of(self, part: Problem, values: Array) -> Any:
+        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
+        return values
+
     def scaled(self, C: float) -> Problem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
         linear = None if self.linear is None else C * self.linear
@@ -133,6 +137,10 @@ class Problem:
     def objective(self, w: Array, q: Array) -> float:
         """Return the objective at w, given its violations q."""
         return self.regularizer.energy(w) + self.loss.total(q, self.penalty)
+
+    def objective_at(self, w: Array, b: float) -> float:
+        """Return the objective at (w, b), which takes a pass."""
+        return self.objective(w, self.violations(w, b))
 
     def energy(self, w: Array) -> float:
         """Return the regulariser at w."""

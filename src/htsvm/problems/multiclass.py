@@ -85,6 +85,10 @@ class MulticlassProblem:
             penalty=self.penalty[rows],
         )
 
+    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Any:
+        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
+        return values
+
     def scaled(self, C: float) -> MulticlassProblem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
         return replace(self, penalty=C * self.penalty, C=C)
@@ -137,6 +141,10 @@ class MulticlassProblem:
     def objective(self, W: Array, q: Array) -> float:
         """Return the objective at W, given its violations q."""
         return self.energy(W) + self.loss.total(q, self.penalty)
+
+    def objective_at(self, W: Array, b: Array) -> float:
+        """Return the objective at (W, b), which takes a pass."""
+        return self.objective(W, self.violations(self.levels(W, b)))
 
     def pull(self, B: Array) -> Array:
         """Return ``sum_i B_i x_i'``, the sum of the pulls of all samples."""

@@ -17,6 +17,7 @@ from htsvm.distributed import is_dask
 from htsvm.losses import Loss
 from htsvm.problems.build import binary_problems, multiclass_problem, weigh_classes
 from htsvm.solvers import ADMM, Newton, Solver
+from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
 from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
@@ -129,6 +130,12 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
                 n_restarts=getattr(self, "n_restarts", 0),
                 random_state=seed_of(self.random_state),
                 callback=progress or base.callback,
+                starts=checked_names(getattr(self, "starts", "auto")),
+                compare_warm=getattr(self, "warm_start", False),
+            )
+        if getattr(self, "starts", "auto") != "auto":
+            raise ValueError(
+                f"starts={self.starts!r} needs solver='newton'; {solver!r} has one start."
             )
         if getattr(self, "n_restarts", 0):
             raise ValueError(

@@ -57,8 +57,28 @@ class PinballSVC(ConvexSVC):
         (`duality_gap`, `relative_duality_gap`): the objective is above its minimum by no more.
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         On which side of the margin each sample is; those that are "safe" pull here too.
-    coef_, intercept_, classes_, objective_, support_, n_support_, dual_coef_, ...
-        As for `HTSVC`; the `dual_coef_` are :math:`y_i \lambda_i`.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        Weights and intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    objective_ : ndarray
+        The objective of each binary problem.
+    support_ : ndarray
+        Indices of the support vectors.
+    n_support_ : ndarray of shape (n_classes,)
+        Their number per class.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Their coefficients, :math:`y_i \lambda_i`: ``coef_ == dual_coef_ @ X[support_]``.
+    history_ : dict of ndarrays
+        One entry per iteration in each column.
+    n_iter_ : int
+        Iterations (the most over the problems).
+    n_passes_ : float
+        The work, in units of one product ``X @ w``.
+    seconds_ : list of dict
+        For each problem, seconds by part.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of features, and their names, if X had any.
 
     References
     ----------
