@@ -240,7 +240,7 @@ def test_certificate_rejects_what_is_not_stationary():
     assert good.certified
     assert not moved.certified
     assert moved.stationarity > 1e-2
-    assert tilted.complementarity > 1e-2
+    assert tilted.prox_residual > 1e-2
     assert not none.certified
     with pytest.raises(ValueError, match="pulls must have shape"):
         certify_multiclass(

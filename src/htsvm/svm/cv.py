@@ -62,8 +62,28 @@ class HTSVCCV(BaseLinearSVC):
     tune_threshold : bool, default=False
         Whether to move the threshold of a binary decision to where the held-out decisions have the
         best accuracy, instead of zero.
-    knee, solver, tol, max_iter, fit_intercept, class_weight, multi_class, n_restarts, random_state
-        As for `HTSVC`; the solver and the restarts are those of the final fit.
+    knee : float, default=2/3
+        Where the straight part of the loss ends, as a share of the cap; in (0, 1).
+    solver : {"newton", "admm"} or solver object, default="newton"
+        The solver of the final fit; the folds are solved by "newton".
+    tol : float, default=1e-3
+        The largest residual of the P-stationarity conditions.
+    max_iter : int, default=1000
+        The largest number of iterations.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class; "balanced" gives all classes the same total weight.
+    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
+        How to fit more than two classes: as one problem for all ("joint", also called
+        "crammer_singer"), or each class against the rest with balanced weights ("ovr"). "auto" is
+        "joint".
+    n_restarts : int, default=0
+        Further starts of the final fit; the lowest objective wins.
+    random_state : int, RandomState or None, default=None
+        Drives all that is random in the solver: the sample of rows of the first, rough phase on
+        large data, and the restarts. None always takes the same seed, so that a fit can be
+        repeated.
     n_jobs : int, optional
         Threads over folds.
     verbose : int, default=0

@@ -192,6 +192,7 @@ class Run:
         problem, q, measures = self.problem, state.violations, self.measures
         after, working = split(problem.loss, problem.C, q, state.psi, state.xi)
         residuals = [*measures.pull(state.w, state.psi, working), measures.relative(q - after, q)]
+        residuals.append(measures.complementarity(state.w, q, state.psi))
         if sparse:
             residuals += measures.pull(state.w, np.where(working, state.psi, 0.0), working)
         return max(residuals) < self.options.tol
