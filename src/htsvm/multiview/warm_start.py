@@ -8,8 +8,7 @@ from typing import Any
 from htsvm._typing import Array
 from htsvm.optimality import PointCertificate
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers import Newton, Problem, Solver, SolverResult
-from htsvm.solvers.multiclass.solver import MulticlassNewton
+from htsvm.solvers import Problem, Solver, SolverResult
 
 # A view's problem: of two classes, or of all classes at once.
 ViewProblem = Problem | MulticlassProblem
@@ -29,10 +28,7 @@ def start_of(result: SolverResult) -> tuple[Array, Any, Array]:
 
 def for_warm_start(solver: Solver) -> Solver:
     """Return the solver with a finer tolerance; restarts are for the first round."""
-    solver = replace(solver, tol=WARM_SHARE * solver.tol)
-    return (
-        replace(solver, n_restarts=0) if isinstance(solver, (Newton, MulticlassNewton)) else solver
-    )
+    return solver.with_options(tol=WARM_SHARE * solver.tol, n_restarts=0)
 
 
 def majorised(problem: Any, solver: Solver, result: SolverResult) -> SolverResult:
