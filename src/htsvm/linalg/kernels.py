@@ -6,12 +6,14 @@ Set ``HTSVM_KERNELS=numpy`` before the import to use the NumPy versions anyway.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 from htsvm.linalg import _numpy
+from htsvm.losses import base as losses
 
 
 def _load() -> Any:
@@ -50,6 +52,9 @@ def optional(name: str) -> Any:
         with suppress(ImportError):
             return import_module(f"htsvm.{name}")
     return None
+
+
+losses.kernels = sys.modules[__name__]
 
 
 def backend() -> str:
