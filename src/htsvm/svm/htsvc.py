@@ -6,10 +6,10 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from htsvm.losses import HybridTruncated, Loss
-from htsvm.solvers import ADMM, Newton, Solver
+from htsvm.solvers import Solver
 from htsvm.svm.base import BaseLinearSVC
 
 
@@ -156,7 +156,7 @@ class HTSVC(BaseLinearSVC):
         **BaseLinearSVC._parameter_constraints,
         "cap": [Interval(Real, 0.0, None, closed="right")],
         "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "solver": [StrOptions({"newton", "admm"}), Newton, ADMM],
+        "solver": [str, Solver],
     }
 
     def __init__(
