@@ -132,7 +132,7 @@ class HTSVCCV(BaseLinearSVC):
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "tune_threshold": ["boolean"],
     }
-    for _name in ("C", "cap", "warm_start"):
+    for _name in ("C", "cap", "warm_start", "starts"):
         del _parameter_constraints[_name]
     del _name
 
