@@ -133,8 +133,8 @@ class Terrain(ABC):
         """Return the weights and the intercept of a point."""
 
     @abstractmethod
-    def multipliers(self, z: Array) -> Array:
-        """Return the multipliers at z of the loss with a rounded kink, as the solver takes them."""
+    def multipliers(self, z: Array) -> Array | None:
+        """Return the multipliers at z of the loss with a rounded kink, if the solver wants them."""
 
     def largest_change(self, image: Array) -> float:
         """Return the largest entry of the image of a direction, in size, that counts."""
@@ -337,11 +337,8 @@ class MulticlassTerrain(Terrain):
         q: Array = p.violations(p.levels(*self.parts(z)))
         return q
 
-    def multipliers(self, z: Array) -> Array:
-        """Return the pulls of the loss with a rounded kink and a smooth maximum."""
-        self.stage = self.final_stage()
-        pulls: Array = -self.value_and_slopes(self.image(z))[1]
-        return pulls
+    def multipliers(self, z: Array) -> None:
+        """Return None: a smooth maximum spreads the pulls over rivals that should have none."""
 
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""
