@@ -76,7 +76,7 @@ def test_smooth_losses_meet_the_loss():
     q = np.linspace(-6.0, 12.0, 500)
     # A narrow kink: the loss itself; a steep sigmoid: a step of the height of an ignored sample.
     np.testing.assert_allclose(Rounded(loss, 1e-9).value_and_slope(q)[0], loss.value(q), atol=1e-8)
-    steep = Sigmoid.of(loss, 1e-6).value_and_slope(q)[0]
+    steep = Sigmoid.of(loss, 1e-8).value_and_slope(q)[0]
     np.testing.assert_allclose(steep, 2.0 * (q > 1.0), atol=1e-6)
 
 

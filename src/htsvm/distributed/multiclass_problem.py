@@ -12,6 +12,7 @@ from htsvm.distributed.blocks import Blocks
 from htsvm.distributed.multiclass_rows import MulticlassBlockRows
 from htsvm.distributed.problem import OnBlocks, known_of
 from htsvm.linalg import as_operator
+from htsvm.optimality import certify_problem
 from htsvm.optimality.multiclass import MulticlassCertificate, conclude_multiclass
 from htsvm.problems.multiclass import MulticlassProblem
 
@@ -106,3 +107,6 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
             W, summary, dual_sums, C=self.C, loss=self.loss, regularizer=self.regularizer,
             fit_intercept=self.fit_intercept, tol=tol, row_length=self.operator.row_length,
         )  # fmt: skip
+
+
+certify_problem.register(MulticlassBlockProblem, MulticlassBlockProblem.certify)

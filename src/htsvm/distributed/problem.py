@@ -13,9 +13,9 @@ from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BlockRows
 from htsvm.linalg import Extent, Quadratic, as_operator
 from htsvm.losses import Hinge
-from htsvm.optimality import BinaryCertificate
-from htsvm.optimality._inputs import Point
+from htsvm.optimality import BinaryCertificate, certify_problem
 from htsvm.optimality.binary import conclude
+from htsvm.optimality.point import Point
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
 from htsvm.solvers import Problem
 
@@ -214,3 +214,6 @@ class BlockProblem(OnBlocks, Problem):
             fit_intercept=self.fit_intercept,
             max_dimension=MAX_DIMENSION,
         )
+
+
+certify_problem.register(BlockProblem, BlockProblem.certify)

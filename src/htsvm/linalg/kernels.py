@@ -6,11 +6,13 @@ Set ``HTSVM_KERNELS=numpy`` before the import to use the NumPy versions anyway.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from htsvm.linalg import _numpy
+from htsvm.losses import base as losses
 
 
 def _load() -> Any:
@@ -48,6 +50,9 @@ if COMPILED:
     with suppress(ImportError):
         newton = import_module("htsvm.linalg._newton")
         smooth = import_module("htsvm.linalg._smooth")
+
+
+losses.kernels = sys.modules[__name__]
 
 
 def backend() -> str:

@@ -12,7 +12,6 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic
 from htsvm.losses import Hinge, Loss
-from htsvm.optimality import BinaryCertificate, certify
 
 # A warm start (w, b, psi); where psi is None, a solver makes its own guess.
 Start = tuple[Array, float, Array | None]
@@ -146,15 +145,6 @@ class Problem:
     def energy(self, w: Array) -> float:
         """Return the regulariser at w."""
         return self.regularizer.energy(w)
-
-    def certify(self, w: Array, b: float, psi: Array, tol: float) -> BinaryCertificate:
-        """Certify the point (w, b, psi)."""
-        uniform = bool(np.all(self.penalty == self.C))
-        return certify(
-            self.operator, self.y, w, b, psi,
-            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
-            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
-        )  # fmt: skip
 
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0.

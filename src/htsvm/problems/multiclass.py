@@ -12,7 +12,6 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, multiclass_kernels
 from htsvm.losses import Hinge, Loss
-from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
 
 # A warm start (W, b, B); where B is None, a solver makes its own guess.
 MulticlassStart = tuple[Array, Array, Array | None]
@@ -110,15 +109,6 @@ class MulticlassProblem:
         weights = np.empty(self.n_samples)
         self.loss.slopes(q, self.penalty, weights)
         return replace(self, loss=Hinge(), penalty=weights), self.objective(W, q)
-
-    def certify(self, W: Array, b: Array, B: Any, tol: float) -> MulticlassCertificate:
-        """Certify the point (W, b, B)."""
-        uniform = bool(np.all(self.penalty == self.C))
-        return certify_multiclass(
-            self.operator, self.labels, W, b, B,
-            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
-            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
-        )  # fmt: skip
 
     def smooth(self, W: Array) -> Array:
         """Return the gradient of the regulariser: R applied to each row of W."""

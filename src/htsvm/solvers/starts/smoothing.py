@@ -24,7 +24,7 @@ class Sigmoid:
     """A sigmoid in the place of a truncated loss: the wider, the fewer valleys.
 
     It is ``height (1 + u / sqrt(1 + u²)) / 2`` with ``u = (q - centre) / (2 width)``, which has the
-    slope of the logistic function in the middle and costs a fifth of it.
+    slope of the logistic function in the middle and needs no exponential.
 
     Attributes
     ----------
