@@ -34,7 +34,7 @@ WARM_STEP = 125.0
 # How fast xi grows, and how far: beyond, rounding errors of the violations are what is left.
 GROWTH, LARGEST_STEP = 5.0, 1e7
 # A round ends when the gradient, against its terms, is below the first number times the relative
-# gap before it, but within these limits.
+# gap before it, but within these limits; those of a warm start end at the lower one.
 GAP_SHARE, INNER_TOLERANCE, ROUGH = 0.1, 1e-10, 1e-2
 # The most Newton steps in a round.
 MOST_STEPS = 50
@@ -127,6 +127,7 @@ class _Run:
             ratios = problem.scales / start.scales
             nearness = float(np.minimum(ratios, 1.0 / ratios).min())
             self.first_step = max(FIRST_STEP, WARM_STEP * nearness**2)
+        self.cold = self.first_step < 0.5 * WARM_STEP
         self.first_step *= float(np.min(problem.scales))
         self.system = CoupledSystem(problem.views, problem.scales, problem.fit_intercept)
         if start is None:
@@ -142,7 +143,8 @@ class _Run:
 
     def go(self) -> CoupledResult:
         problem, tol = self.problem, self.options.tol
-        xi, enough, best, goal = self.first_step, False, None, ROUGH
+        xi, enough, best = self.first_step, False, None
+        goal = rough = ROUGH if self.cold else INNER_TOLERANCE
         while True:
             self._minimise(xi, goal)
             self.alpha, self.beta = self._multipliers(self.values, xi)
@@ -154,7 +156,7 @@ class _Run:
             if enough or self.steps >= self.options.max_iter or xi >= LARGEST_STEP:
                 break
             enough = result.relative_gap <= tol
-            goal = min(max(GAP_SHARE * result.relative_gap, INNER_TOLERANCE), ROUGH)
+            goal = min(max(GAP_SHARE * result.relative_gap, INNER_TOLERANCE), rough)
             xi *= GROWTH
             self.values = problem.decisions(self.coefs, self.intercepts)
         return best
