@@ -30,8 +30,9 @@ from htsvm.svm.validation import seed_of
 
 # Where the default grid of C begins and ends. With many wrong labels the best C is small.
 SMALLEST_C, LARGEST_C = 2.0**-10, 2.0**6
-# Folds are solved to this tolerance if that of the fit is finer: their scores do not need more.
-FOLD_TOL = 1e-2
+# Folds are solved to this tolerance, in so many rounds, if the fit is to be more exact: their
+# scores do not need more.
+FOLD_TOL, FOLD_ROUNDS = 1e-2, 30
 
 
 class HTSVCCV(BaseLinearSVC):
@@ -263,8 +264,11 @@ class HTSVCCV(BaseLinearSVC):
         return [self._grid(problem) for problem in problems]
 
     def _grid(self, problem: AnyProblem) -> Grid:
-        tol, seed = max(self.tol, FOLD_TOL), seed_of(self.random_state)
-        solver = Newton(tol=tol, max_iter=self.max_iter, random_state=seed)
+        solver = Newton(
+            tol=max(self.tol, FOLD_TOL),
+            max_iter=min(self.max_iter, FOLD_ROUNDS),
+            random_state=seed_of(self.random_state),
+        )
         return Grid(problem, self.Cs_, self.caps_, self._loss_at, solver)
 
     def _choose(self, held: Held) -> None:
