@@ -11,12 +11,12 @@ from joblib import Parallel
 from joblib import delayed as job
 
 from htsvm._typing import Array
-from htsvm.distributed.blocks import Blocks
+from htsvm.distributed.blocks import Blocks, slices
 from htsvm.distributed.data import Data, MulticlassTask, Task
 from htsvm.distributed.inputs import Dataset, lazy_rows, open_dataset, partitions
 from htsvm.distributed.multiclass_problem import MulticlassBlockProblem, Pulls
 from htsvm.distributed.problem import BlockProblem, Multipliers
-from htsvm.distributed.slots import fresh, slices
+from htsvm.distributed.protocol import block_of
 from htsvm.optimality import SampleStatus
 from htsvm.problems.build import binary_tasks, class_factors, labels_of
 from htsvm.solvers import Newton, Solver
@@ -93,7 +93,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         _store_support(estimator, [result.multipliers for result, _ in fitted], dataset)
         _store_status(estimator, fitted, [problem.blocks.task for problem in problems], dataset)
         estimator._warn_unconverged(fitted)
-        estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done], joint), 5)
+        estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done]), 5)
     finally:
         dataset.close()
 
@@ -103,20 +103,18 @@ def _solve(problem: Any, solver: Solver, start: Any) -> tuple[Any, Any, Array]:
     try:
         result, certificate = solve_any(problem, solver, start=start)
         each = result.multipliers.by_block(problem.blocks)  # type: ignore[attr-defined]
-        counts = problem.blocks.ask("ignored", result.coef, result.intercept, each=each)
+        counts = problem.blocks.ask(
+            problem.rows.kind.ignored, result.coef, result.intercept, each=each
+        )
         return result, certificate, counts
     finally:
         problem.release()
 
 
-def _ignored_shares(counts: list[Array], joint: bool) -> Array:
+def _ignored_shares(counts: list[Array]) -> Array:
     """Return the share of each class that is ignored, in the problem of that class."""
-    if joint:
-        size, lost = counts[0]
-        return np.asarray(lost / np.maximum(size, 1))
-    if len(counts) == 1:
-        return counts[0][2:] / np.maximum(counts[0][:2], 1)
-    return np.array([lost / max(size, 1) for _, size, _, lost in counts])
+    shares = [lost / np.maximum(size, 1) for size, lost in counts]
+    return shares[0] if len(shares) == 1 else np.array([share[1] for share in shares])
 
 
 def _warm_starts(estimator: Any, dataset: Dataset, problems: list[Any]) -> list[Any]:
@@ -191,7 +189,7 @@ def status_of(data: Data, common: tuple[list[Any], list[Any]]) -> Array:
     for task, (w, b, psi) in zip(*common, strict=True):
         low, high = np.searchsorted(psi.rows, [data.offset, data.offset + len(data.codes)])
         local = (psi.rows[low:high] - data.offset, psi.values[low:high])
-        columns.append(fresh(data, task).status(w, b, local))
+        columns.append(block_of(data, task).status(w, b, local))
     return np.column_stack(columns)
 
 

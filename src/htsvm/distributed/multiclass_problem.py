@@ -9,6 +9,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks
+from htsvm.distributed.multiclass_block import MulticlassBlock
 from htsvm.distributed.multiclass_rows import MulticlassBlockRows
 from htsvm.distributed.problem import OnBlocks, known_of
 from htsvm.linalg import as_operator
@@ -70,7 +71,7 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
 
     def trivial(self) -> tuple[float, Array]:
         """Return the objective and the intercepts of the best constant classifier, W = 0."""
-        penalty = self.blocks.ask("class_penalties")
+        penalty = self.blocks.ask(MulticlassBlock.class_penalties)
         known = {
             name: getattr(self, name)
             for name in ("n_classes", "loss", "regularizer", "C", "fit_intercept")
@@ -84,11 +85,11 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
     def certify(self, W: Array, b: Array, B: Pulls, tol: float) -> MulticlassCertificate:
         """Certify the point (W, b, B): two passes."""
         each = B.by_block(self.blocks)
-        summary = self.blocks.ask("summary", W, b, how="merge_multiclass", each=each)
+        summary = self.blocks.ask(MulticlassBlock.summary, W, b, each=each)
         self.operator.passes += 4.0 * self.n_classes
 
         def dual_sums(keep: Array) -> tuple[Array, float]:
-            sums = self.blocks.ask("dual_sums", W, b, keep, each=each)
+            sums = self.blocks.ask(MulticlassBlock.dual_sums, W, b, keep, each=each)
             return sums[:-1].reshape(W.shape), float(sums[-1])
 
         return conclude_multiclass(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.distributed.block import BinaryBlock, Block
 from htsvm.distributed.blocks import Blocks, stack_rows
-from htsvm.distributed.rows import BlockRows
+from htsvm.distributed.rows import BinaryRows
 from htsvm.linalg import Operator, Quadratic, as_operator
 from htsvm.losses import Hinge
 from htsvm.optimality import Certificate
@@ -114,7 +116,7 @@ class OnBlocks:
 
     def majorised(self: Any, w: Array, b: Any) -> tuple[Any, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
-        objective = self.energy(w) + float(self.blocks.ask("loss_at", w, b))
+        objective = self.energy(w) + float(self.blocks.ask(self.rows.kind.loss_at, w, b))
         self.operator.passes += float(len(np.atleast_2d(w)))
         blocks = self.blocks.majorised(w, b)
         convex = replace(self, operator=BlockOperator(blocks), loss=Hinge(), blocks=blocks)
@@ -142,7 +144,7 @@ class BlockProblem(OnBlocks, Problem):
 
     blocks: Any = None
 
-    rows = BlockRows
+    rows = BinaryRows
 
     @classmethod
     def of(cls, blocks: Blocks) -> BlockProblem:
@@ -151,9 +153,17 @@ class BlockProblem(OnBlocks, Problem):
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows, in this process."""
-        X, y, penalty = self.blocks.take(rows)
+        return self.on_rows(*self.blocks.take(rows))
+
+    def on_rows(self, X: Any, y: Array, penalty: Array) -> Problem:
+        """Return the problem on rows in this process."""
         known = {f.name: getattr(self, f.name) for f in fields(Problem)}
         return Problem(**(known | {"operator": as_operator(X), "y": y, "penalty": penalty}))
+
+    @functools.cached_property
+    def largest_penalty(self) -> float:
+        """The largest penalty of a sample."""
+        return float(self.blocks.ask(Block.largest_penalty))
 
     def scaled(self, C: float) -> BlockProblem:
         """Return the problem with all penalties times `C`."""
@@ -165,25 +175,16 @@ class BlockProblem(OnBlocks, Problem):
 
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0."""
-        total, signed = self.blocks.ask("penalties")
+        total, signed = self.blocks.ask(BinaryBlock.penalties)
         sides = np.array([0.5 * (total - signed), 0.5 * (total + signed)])
-        stand_in = replace(
-            self.on_no_rows(), penalty=sides, y=np.array([-1, 1], dtype=np.int8),
-            operator=as_operator(np.zeros((2, 1))),
-        )  # fmt: skip
-        return stand_in.trivial()
-
-    def on_no_rows(self) -> Problem:
-        """Return what the problem is apart from its rows."""
-        known = {f.name: getattr(self, f.name) for f in fields(Problem)}
-        return Problem(**known)
+        return self.on_rows(np.zeros((2, 1)), np.array([-1, 1], dtype=np.int8), sides).trivial()
 
     def objectives_along(
         self, w: Array, b: float, dw: Array, db: float, moves: Array
     ) -> tuple[Array, Array]:
         """Return steps along (dw, db), and the objective after each of them."""
-        steps = moves / (self.blocks.ask("largest_change", dw, db, how="max") or 1.0)
-        losses = self.blocks.ask("losses_along", w, b, dw, db, steps)
+        steps = moves / (self.blocks.ask(BinaryBlock.largest_change, dw, db) or 1.0)
+        losses = self.blocks.ask(BinaryBlock.losses_along, w, b, dw, db, steps)
         self.operator.passes += 3.0
         energies = [self.regularizer.energy(w + t * dw) for t in steps]
         return steps, np.array(energies) + losses
@@ -193,7 +194,7 @@ class BlockProblem(OnBlocks, Problem):
     def certify(self, w: Array, b: float, psi: Any, tol: float) -> Certificate:
         """Certify the point (w, b, psi): the residuals by a pass, the second order by another."""
         each = psi.by_block(self.blocks)
-        summary = self.blocks.ask("summary", w, b, how="merge", each=each)
+        summary = self.blocks.ask(BinaryBlock.summary, w, b, each=each)
         summary = replace(summary, support=np.sort(summary.support))
         self.operator.passes += 2.0
         point = Point(
@@ -210,7 +211,7 @@ class BlockProblem(OnBlocks, Problem):
             return Verdict(
                 "undecided", note=f"second order needs more than {MOST_CRITICAL:.0e} values of X"
             )
-        parts = self.blocks.ask("critical", w, b, how="list", each=each)
+        parts = self.blocks.ask(BinaryBlock.critical, w, b, each=each)
         self.operator.passes += 2.0
         samples = [found for _, found in parts]
         joined = {

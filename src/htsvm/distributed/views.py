@@ -9,7 +9,6 @@ import numpy as np
 from dask import array, delayed
 
 from htsvm._typing import Array
-from htsvm.distributed.blocks import tree
 from htsvm.distributed.data import Data, Task
 from htsvm.distributed.estimate import (
     check_newton,
@@ -20,6 +19,7 @@ from htsvm.distributed.estimate import (
 )
 from htsvm.distributed.inputs import Dataset, lazy_rows, open_dataset
 from htsvm.distributed.structure import BlockStructure, find_structure
+from htsvm.distributed.transport import tree
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.row_space import RowSpace
 from htsvm.multiview.views import resolve_views, split_views
