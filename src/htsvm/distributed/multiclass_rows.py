@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class MulticlassBlockRows(BlockRows):
-    """What `MulticlassRows` is, for rows on workers: here are W and b, there all that has m rows."""
+    """What `MulticlassRows` is, for rows on workers: here are W and b, there what has m rows."""
 
     problem: MulticlassBlockProblem
     kind = MulticlassBlock
