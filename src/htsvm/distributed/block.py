@@ -19,7 +19,7 @@ from htsvm.linalg import Operator, as_operator, kernels
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
 from htsvm.optimality._inputs import Point
-from htsvm.optimality._summary import Summary, merge, summarise
+from htsvm.optimality._summary import Summary, summarise
 from htsvm.optimality.second_order import CriticalSamples
 from htsvm.solvers import Problem
 from htsvm.solvers.newton.rows import LocalRows, set_ramp
@@ -265,10 +265,9 @@ class BinaryBlock(Block, LocalRows):
 
     @question()
     def penalties(self) -> Array:
-        """Return the sums of the penalties, and of penalties times labels."""
-        problem = self.problem
-        total = float(problem.penalty.sum())
-        return np.array([total, float(np.dot(problem.penalty, problem.y))])
+        """Return the sums of the penalties of the labels -1 and +1."""
+        given = self.given
+        return np.bincount((given.y == 1).astype(np.intp), weights=given.penalty, minlength=2)
 
     @question(reduce=joined)
     def support(self) -> tuple[Array, Array, Array]:
@@ -344,14 +343,14 @@ class BinaryBlock(Block, LocalRows):
         """Return the diagonal of the Hessian as far as it comes from these rows."""
         return self._entered(entry).hessian(place).diagonal()
 
-    @question(Reads.DATA, changes=True)
+    @question(Reads.DATA, changes=True, reduce=joined)
     def end_round(
         self, entry: Entry, place: Place, stage: Loss | None, nu: float, refresh: bool,
-        next_reach: float,
-    ) -> Array:  # fmt: skip
+        next_reach: float, most: float,
+    ) -> tuple[Array, tuple[int, Any]]:  # fmt: skip
         """Take the multiplier step and weigh for `stage`.
 
-        Returns the numbers of `Closing`, and how many rows a round of `next_reach` would look at.
+        Returns the numbers of `Closing`, and for the next round what `relevant_rows` returns.
         """
         it, problem, part = self.it, self.problem, self.part
         rows = slice(None) if entry.whole else self.relevant(entry.reach)
@@ -368,36 +367,43 @@ class BinaryBlock(Block, LocalRows):
         alpha[rows] = s
         it.w, it.b, it.alpha = place.w, place.b, alpha
         closing = close_round(problem, it, stage, nu, refresh=False)
-        return np.array([*astuple(closing), len(self.relevant(next_reach))], dtype=np.float64)
+        return np.array(astuple(closing)), self.relevant_rows(next_reach, most)
 
     # ----------------------------------------------------------------------------- any point
 
-    @question(Reads.DATA, reduce=merge)
-    def summary(self, w: Array, b: float, psi: tuple[Array, Array]) -> Summary:
-        """Return what a certificate needs of these rows."""
-        summary, _, _ = summarise(self.point(w, b, psi), None, ON_MARGIN)
-        return replace(summary, support=summary.support + self.offset)
+    @question(Reads.DATA, reduce=joined)
+    def summary(
+        self, w: Array, b: float, most: float, psi: tuple[Array, Array]
+    ) -> tuple[Summary, Array, tuple[Any, CriticalSamples] | None]:
+        """Return what a certificate needs of these rows, and how many of which label are ignored.
+
+        Also the samples that decide the second order, with copies of their rows, unless these are
+        more than the share `most` of all.
+        """
+        summary, samples, status = summarise(self.point(w, b, psi), None, ON_MARGIN)
+        found = samples.critical()
+        few = len(found.rows) <= most * self.given.n_samples
+        summary = replace(summary, support=summary.support + self.offset)
+        return summary, self._ignored(status), self._with_rows(found) if few else None
 
     @question(Reads.DATA, reduce=joined)
     def critical(self, w: Array, b: float, psi: tuple[Array, Array]) -> tuple[Any, CriticalSamples]:
         """Return the samples that decide the second order, with copies of their rows."""
-        _, samples, _ = summarise(self.point(w, b, psi), None, ON_MARGIN)
-        found = samples.critical()
+        return self._with_rows(summarise(self.point(w, b, psi), None, ON_MARGIN)[1].critical())
+
+    def _with_rows(self, found: CriticalSamples) -> tuple[Any, CriticalSamples]:
         return self.given.operator.take(found.rows).X, found  # type: ignore[attr-defined]
+
+    def _ignored(self, status: Array) -> Array:
+        """Return how many samples of positive penalty each label has, and how many are ignored."""
+        counts = self.given.penalty > 0.0
+        side = (self.given.y == 1).astype(np.intp)
+        lost = counts & (status == SampleStatus.IGNORED)
+        return np.array([np.bincount(side[some], minlength=2) for some in (counts, lost)])
 
     def status(self, w: Array, b: float, psi: tuple[Array, Array]) -> Array:
         """Return what became of each sample."""
         return summarise(self.point(w, b, psi), None, ON_MARGIN)[2]
-
-    @question(Reads.DATA)
-    def ignored(self, w: Array, b: float, psi: tuple[Array, Array]) -> Array:
-        """Return how many samples of positive penalty have label -1 and +1, and are ignored."""
-        status = self.status(w, b, psi)
-        counts = self.given.penalty > 0.0
-        positive = (self.given.y == 1)[counts]
-        lost = (status == SampleStatus.IGNORED)[counts]
-        return np.array([[np.sum(~positive), np.sum(positive)],
-                         [np.sum(lost & ~positive), np.sum(lost & positive)]])  # fmt: skip
 
     @question(Reads.DATA)
     def loss_at(self, w: Array, b: float) -> float:

@@ -95,6 +95,8 @@ class Blocks:
         # Whether the round under way looks at copies of some rows.
         self.copied = False
         self.numbers = itertools.count()
+        # The samples of each label or class and those ignored of them, by the last certificate.
+        self.ignored: Any = None
         self._transport: Transport | None = None
         self._told: list[Call] = []
 
@@ -113,6 +115,11 @@ class Blocks:
         if self._transport is not None:
             self._transport.close()
         self._transport = None
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something was told that was not sent yet."""
+        return bool(self._told)
 
     def start(
         self, question: Callable[..., Any], *args: Any, each: Sequence[Any] | None = None

@@ -102,11 +102,7 @@ def _solve(problem: Any, solver: Solver, start: Any) -> tuple[Any, Any, Array]:
     """Solve one problem, and leave nothing on the workers, whatever happens."""
     try:
         result, certificate = solve_any(problem, solver, start=start)
-        each = result.multipliers.by_block(problem.blocks)  # type: ignore[attr-defined]
-        counts = problem.blocks.ask(
-            problem.rows.kind.ignored, result.coef, result.intercept, each=each
-        )
-        return result, certificate, counts
+        return result, certificate, problem.blocks.ignored
     finally:
         problem.release()
 

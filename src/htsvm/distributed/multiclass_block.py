@@ -11,11 +11,7 @@ from htsvm.distributed.block import Block, Direction, Entry, Place
 from htsvm.distributed.protocol import Reads, joined, question
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
-from htsvm.optimality._multiclass_summary import (
-    MulticlassPoint,
-    MulticlassSummary,
-    merge_multiclass,
-)
+from htsvm.optimality._multiclass_summary import MulticlassPoint, MulticlassSummary
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.least_squares import every_row, losses_at_scales, target_sums
 from htsvm.solvers.multiclass.round import MulticlassPart, go_to, relevant, residual_sums
@@ -276,10 +272,19 @@ class MulticlassBlock(Block, MulticlassState):
             p.operator, p.labels, W, b, self._dense(pulls), p.penalty, p.C, p.loss
         )
 
-    @question(Reads.DATA, reduce=merge_multiclass)
-    def summary(self, W: Array, b: Array, pulls: tuple[Array, Array]) -> MulticlassSummary:
-        """Return what a certificate needs of these rows."""
-        return self.point(W, b, pulls).summarise()[0]
+    @question(Reads.DATA, reduce=joined)
+    def summary(
+        self, W: Array, b: Array, pulls: tuple[Array, Array]
+    ) -> tuple[MulticlassSummary, Array]:
+        """Return what a certificate needs of these rows, and how many of which class are ignored.
+
+        Only samples of positive penalty are counted.
+        """
+        p, (summary, status) = self.given, self.point(W, b, pulls).summarise()
+        counts = p.penalty > 0.0
+        lost = (status == SampleStatus.IGNORED) & counts
+        ignored = [np.bincount(p.labels[some], minlength=p.n_classes) for some in (counts, lost)]
+        return summary, np.array(ignored)
 
     @question(Reads.DATA)
     def dual_sums(self, W: Array, b: Array, keep: Array, pulls: tuple[Array, Array]) -> Array:
@@ -296,13 +301,3 @@ class MulticlassBlock(Block, MulticlassState):
         """Return the total of the loss at a point."""
         p = self.given
         return p.loss.total(p.violations(p.levels(W, b)), p.penalty)
-
-    @question(Reads.DATA)
-    def ignored(self, W: Array, b: Array, pulls: tuple[Array, Array]) -> Array:
-        """Return the samples of positive penalty per class, and how many of them are ignored."""
-        counts = self.given.penalty > 0.0
-        lost = (self.status(W, b, pulls) == SampleStatus.IGNORED) & counts
-        k = self.given.n_classes
-        return np.array(
-            [np.bincount(self.given.labels[some], minlength=k) for some in (counts, lost)]
-        )

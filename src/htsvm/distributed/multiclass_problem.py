@@ -13,6 +13,7 @@ from htsvm.distributed.multiclass_block import MulticlassBlock
 from htsvm.distributed.multiclass_rows import MulticlassBlockRows
 from htsvm.distributed.problem import OnBlocks, known_of
 from htsvm.linalg import as_operator
+from htsvm.optimality._multiclass_summary import merge_multiclass
 from htsvm.optimality.multiclass import MulticlassCertificate, conclude_multiclass
 from htsvm.problems.multiclass import MulticlassProblem
 
@@ -85,7 +86,9 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
     def certify(self, W: Array, b: Array, B: Pulls, tol: float) -> MulticlassCertificate:
         """Certify the point (W, b, B): two passes."""
         each = B.by_block(self.blocks)
-        summary = self.blocks.ask(MulticlassBlock.summary, W, b, each=each)
+        parts = self.blocks.ask(MulticlassBlock.summary, W, b, each=each)
+        summary = merge_multiclass([found for found, _ in parts])
+        self.blocks.ignored = sum(ignored for _, ignored in parts)
         self.operator.passes += 4.0 * self.n_classes
 
         def dual_sums(keep: Array) -> tuple[Array, float]:

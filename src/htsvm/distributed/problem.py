@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -17,12 +18,14 @@ from htsvm.linalg import Operator, Quadratic, as_operator
 from htsvm.losses import Hinge
 from htsvm.optimality import Certificate
 from htsvm.optimality._inputs import Point
+from htsvm.optimality._summary import merge
 from htsvm.optimality.certificate import conclude
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
 from htsvm.solvers import Problem
 
-# The rows that decide the second order are gathered up to so many values.
-MOST_CRITICAL = 50_000_000
+# The rows that decide the second order are gathered up to so many values: with the residuals,
+# and by a pass of their own.
+FIRST_CRITICAL, MOST_CRITICAL = 4_000_000, 50_000_000
 MAX_DIMENSION = 2000
 
 
@@ -175,8 +178,7 @@ class BlockProblem(OnBlocks, Problem):
 
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0."""
-        total, signed = self.blocks.ask(BinaryBlock.penalties)
-        sides = np.array([0.5 * (total - signed), 0.5 * (total + signed)])
+        sides = self.blocks.ask(BinaryBlock.penalties)
         return self.on_rows(np.zeros((2, 1)), np.array([-1, 1], dtype=np.int8), sides).trivial()
 
     def objectives_along(
@@ -192,27 +194,34 @@ class BlockProblem(OnBlocks, Problem):
     # --------------------------------------------------------------------------- certificate
 
     def certify(self, w: Array, b: float, psi: Any, tol: float) -> Certificate:
-        """Certify the point (w, b, psi): the residuals by a pass, the second order by another."""
+        """Certify the point (w, b, psi) in one pass."""
         each = psi.by_block(self.blocks)
-        summary = self.blocks.ask(BinaryBlock.summary, w, b, each=each)
+        most = -1.0 if self.loss.weak_convexity == 0.0 else FIRST_CRITICAL / self.operator.stored
+        parts = self.blocks.ask(BinaryBlock.summary, w, b, most, each=each)
+        summaries, ignored, critical = zip(*parts, strict=True)
+        self.blocks.ignored = sum(ignored)
+        summary = merge(summaries)
         summary = replace(summary, support=np.sort(summary.support))
         self.operator.passes += 2.0
         point = Point(
             self.operator, self.y, w, b, self.penalty, self.penalty, self.C, self.loss,
             self.regularizer, self.fit_intercept,
         )  # fmt: skip
-        return conclude(point, summary, lambda: self._verdict(w, b, each, summary.counts), tol=tol)
+        # Only those that are safe or ignored cannot be critical, and not all of those.
+        if any(part is None for part in critical) and most > 0.0:
+            critical = ()
+            if int(summary.counts[1:4].sum()) * self.n_features <= MOST_CRITICAL:
+                critical = self.blocks.ask(BinaryBlock.critical, w, b, each=each)
+        return conclude(point, summary, lambda: self._verdict(critical), tol=tol)
 
-    def _verdict(self, w: Array, b: float, each: list[Any], counts: Array) -> Verdict:
+    def _verdict(self, parts: Sequence[Any]) -> Verdict:
+        """Return the verdict from critical samples of all blocks; none if there are too many."""
         if self.loss.weak_convexity == 0.0:
             return Verdict("yes", note="the problem is convex")
-        # Only those that are safe or ignored cannot be critical, and not all of those.
-        if int(counts[1:4].sum()) * self.n_features > MOST_CRITICAL:
+        if not parts:
             return Verdict(
                 "undecided", note=f"second order needs more than {MOST_CRITICAL:.0e} values of X"
             )
-        parts = self.blocks.ask(BinaryBlock.critical, w, b, each=each)
-        self.operator.passes += 2.0
         samples = [found for _, found in parts]
         joined = {
             f.name: np.concatenate([getattr(found, f.name) for found in samples])

@@ -104,13 +104,14 @@ class BinaryRows(BlockRows):
         # What was learnt on the way: loss and largest violation at (w, b), rows of the next round.
         self._loss: float | None = None
         self._largest: float | None = None
-        self._relevant = math.inf
+        self._relevant: float = math.inf
+        self._next: list[tuple[int, Any]] = []
 
     # -------------------------------------------------------------------------- where to be
 
     def _go(self, w: Array, b: float) -> None:
         self.w, self.b = w, b
-        self._loss, self._largest, self._relevant = None, None, math.inf
+        self._loss, self._largest, self._relevant, self._next = None, None, math.inf, []
 
     def start_at_zero(self) -> None:
         """Start from w = 0, b = 0 and no multipliers."""
@@ -219,13 +220,17 @@ class BinaryRows(BlockRows):
 
     def _gathered(self, reach: float) -> list[Any] | None:
         """Return rows, labels, penalties and state of the rows of a round; None if too many."""
-        most = self._most_gathered()
-        share = min(2.0 * most / self.problem.n_samples, 1.0)
-        parts = self.blocks.ask(BinaryBlock.relevant_rows, reach, share)
+        parts = self._next
+        if not parts or reach != REACH or self.blocks.has_news:
+            parts = self.blocks.ask(BinaryBlock.relevant_rows, reach, self._share())
         self._relevant = sum(rows for rows, _ in parts)
         if self._where(self._relevant) != "here" or any(found is None for _, found in parts):
             return None
         return stacked([found for _, found in parts])
+
+    def _share(self) -> float:
+        """Return which share of a block is gathered at most."""
+        return min(2.0 * self._most_gathered() / self.problem.n_samples, 1.0)
 
     def _run_here(
         self, gathered: list[Any], entry: Entry, tol: float, max_steps: int
@@ -252,11 +257,17 @@ class BinaryRows(BlockRows):
 
     def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:
         """Take the multiplier step, weigh the samples for `stage` and look at the result."""
-        sums = self.blocks.ask(BinaryBlock.end_round, *self._ended, stage, nu, refresh, REACH)
+        # While the loss is to change, the rows of the next round are not known yet.
+        settled = stage is not None and stage == self.problem.loss
+        parts = self.blocks.ask(
+            BinaryBlock.end_round, *self._ended, stage, nu, refresh, REACH,
+            self._share() if settled and self.problem.n_samples >= SUBSET_FROM else -1.0,
+        )  # fmt: skip
         self.problem.operator.passes += refresh
-        count, gap, size, loss, relevant = (float(value) for value in sums)
-        self._loss, self._relevant = loss, relevant
-        return Closing(int(count), gap, size, loss)
+        count, gap, size, self._loss = (float(v) for v in sum(sums for sums, _ in parts))
+        self._relevant = sum(rows for _, (rows, _) in parts)
+        self._next = [found for _, found in parts] if settled else []
+        return Closing(int(count), gap, size, self._loss)
 
 
 @dataclass
