@@ -16,6 +16,8 @@ from htsvm._typing import Array
 from htsvm.distributed.data import Data
 from htsvm.distributed.protocol import Reads, joined, question
 from htsvm.linalg import Operator, as_operator, kernels
+from htsvm.linalg.positive import Gram
+from htsvm.linalg.row_system import ActiveRows
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
 from htsvm.optimality._inputs import Point
@@ -24,7 +26,6 @@ from htsvm.optimality.second_order import CriticalSamples
 from htsvm.solvers import Problem
 from htsvm.solvers.newton.rows import LocalRows, set_ramp
 from htsvm.solvers.newton.state import close_round, violated
-from htsvm.solvers.newton.system import ActiveRows, Gram
 
 # A violation of at most this size counts as zero in a certificate.
 ON_MARGIN = 1e-9
@@ -118,7 +119,7 @@ class Block:
 
     def _copies(self, some: Any) -> tuple[Any, Array, Array]:
         labels = some.y if hasattr(some, "y") else some.labels
-        return some.operator.X, labels, some.penalty
+        return some.operator.block(slice(None)), labels, some.penalty
 
     @question(reduce=max)
     def largest_penalty(self) -> float:
@@ -392,7 +393,7 @@ class BinaryBlock(Block, LocalRows):
         return self._with_rows(summarise(self.point(w, b, psi), None, ON_MARGIN)[1].critical())
 
     def _with_rows(self, found: CriticalSamples) -> tuple[Any, CriticalSamples]:
-        return self.given.operator.take(found.rows).X, found  # type: ignore[attr-defined]
+        return self.given.operator.block(found.rows), found
 
     def _ignored(self, status: Array) -> Array:
         """Return how many samples of positive penalty each label has, and how many are ignored."""

@@ -274,7 +274,7 @@ def prepare(X: Any, y: Any, weights: Any, classes: Array, offset: int, part: Sel
     codes = np.searchsorted(classes, _as_vector(y)).astype(np.int32)
     w = None if weights is None else np.ascontiguousarray(_as_vector(weights), dtype=np.float64)
     X = part.of(as_rows(X))
-    return Data(X if not sp.issparse(X) else as_operator(X).X, codes, w, offset)  # type: ignore[attr-defined]
+    return Data(X if not sp.issparse(X) else as_operator(X).block(slice(None)), codes, w, offset)
 
 
 def _complain(facts: list[Facts], offsets: Array) -> None:

@@ -89,7 +89,7 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         parts = self.blocks.ask(MulticlassBlock.summary, W, b, each=each)
         summary = merge_multiclass([found for found, _ in parts])
         self.blocks.ignored = sum(ignored for _, ignored in parts)
-        self.operator.passes += 4.0 * self.n_classes
+        self.operator.count(4.0 * self.n_classes)
 
         def dual_sums(keep: Array) -> tuple[Array, float]:
             sums = self.blocks.ask(MulticlassBlock.dual_sums, W, b, keep, each=each)

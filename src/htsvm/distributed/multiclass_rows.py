@@ -79,7 +79,7 @@ class MulticlassBlockRows(BlockRows):
         """Start from (W, b), without multipliers."""
         self.W, self.b = W, b
         self.blocks.start(MulticlassBlock.start_at, W, b)
-        self.problem.operator.passes += self.problem.n_classes
+        self.problem.operator.count(self.problem.n_classes)
 
     def set_multipliers(self, pulls: Pulls | None) -> None:
         """Take the multipliers from pulls, or guess that they sit at the highest levels."""
@@ -146,7 +146,7 @@ class MulticlassBlockRows(BlockRows):
         steps.minimise(report, tol, max_steps)
         ended = (entry, steps.place)
         after, crossed = self.blocks.ask(MulticlassBlock.arrive, *ended)
-        problem.operator.passes += 0.0 if entry.whole else problem.n_classes
+        problem.operator.count(0.0 if entry.whole else problem.n_classes)
         up = problem.energy(steps.W) + float(after) > problem.energy(self.W) + loss
         if up and not entry.whole and math.isfinite(reach):
             # The rows that were left out say no: again, with all of them.
@@ -162,13 +162,13 @@ class MulticlassBlockRows(BlockRows):
         self.blocks.copied = False
         sums = self.blocks.ask(MulticlassBlock.target_sums, self.system.direct)
         rows = UndecidedBlocks(self.problem, None, None, sums[k * n + k :])
-        self.problem.operator.passes += k
+        self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
         return solve_least_squares(self.system, rows, pull, totals)
 
     def losses_at_scales(self, W: Array, b: Array) -> Array:
         """Return the total losses at multiples of (W, b): with a cap of one, and as they are."""
-        self.problem.operator.passes += len(W)
+        self.problem.operator.count(len(W))
         losses: Array = self.blocks.ask(MulticlassBlock.losses_at_scales, W, b)
         return losses
 
@@ -204,7 +204,7 @@ class UndecidedBlocks:
 
     def product(self, V: Array) -> Array:
         """Return the Hessian times V: a pass."""
-        self.problem.operator.passes += 2.0 * len(V)
+        self.problem.operator.count(2.0 * len(V))
         product: Array = self.blocks.ask(MulticlassBlock.product, self.entry, self.place, V)
         return product
 
@@ -246,7 +246,7 @@ class MulticlassBlockSteps(MulticlassSteps):
             sums = self.blocks.ask(
                 MulticlassBlock.gradient, self.entry, self.place, self.system.direct
             )
-        self.problem.operator.passes += k
+        self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
         mass, support, active = sums[k * n + k : k * n + k + 3]
         pairs = sums[k * n + k + 3 :]
@@ -261,7 +261,7 @@ class MulticlassBlockSteps(MulticlassSteps):
 
     def _set_out(self, dW: Array, db: Array) -> float:
         self.direction = Direction(next(self.blocks.numbers), dW, db)
-        self.problem.operator.passes += len(self.W)
+        self.problem.operator.count(len(self.W))
         # A step of one is always the first to be tried.
         fixed, self.first = self._step(1.0)
         return fixed

@@ -14,7 +14,7 @@ from htsvm._typing import Array
 from htsvm.distributed.block import BinaryBlock, Block
 from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BinaryRows
-from htsvm.linalg import Operator, Quadratic, as_operator
+from htsvm.linalg import Extent, Operator, Quadratic, as_operator
 from htsvm.losses import Hinge
 from htsvm.optimality import Certificate
 from htsvm.optimality._inputs import Point
@@ -57,7 +57,7 @@ class Multipliers:
         return table
 
 
-class BlockOperator(Operator):
+class BlockOperator(Extent):
     """The rows of all blocks: what can be known of them, and copies of a few."""
 
     def __init__(self, blocks: Blocks) -> None:
@@ -78,22 +78,6 @@ class BlockOperator(Operator):
     def take(self, rows: Array) -> Operator:
         """Return an operator on a copy of some rows, in this process."""
         return as_operator(self.blocks.take(rows)[0])
-
-    def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
-        """Not to be had: vectors over all rows stay on the workers."""
-        raise NotImplementedError("per-row results of a block operator stay on the workers")
-
-    def signed_tdot(self, y: Array, v: Array, share: float = 1.0) -> tuple[Array, float]:
-        """Not to be had: vectors over all rows stay on the workers."""
-        raise NotImplementedError("per-row results of a block operator stay on the workers")
-
-    def add_gram(self, rows: Array, sign: float, out: Array, weights: Array | None = None) -> None:
-        """Not to be had: vectors over all rows stay on the workers."""
-        raise NotImplementedError("per-row results of a block operator stay on the workers")
-
-    def kernel(self, scale: Array) -> Array:
-        """Not to be had: that matrix has as many rows as all blocks."""
-        raise NotImplementedError("a block operator has no kernel matrix")
 
 
 def known_of(blocks: Blocks) -> dict[str, Any]:
@@ -120,7 +104,7 @@ class OnBlocks:
     def majorised(self: Any, w: Array, b: Any) -> tuple[Any, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
         objective = self.energy(w) + float(self.blocks.ask(self.rows.kind.loss_at, w, b))
-        self.operator.passes += float(len(np.atleast_2d(w)))
+        self.operator.count(float(len(np.atleast_2d(w))))
         blocks = self.blocks.majorised(w, b)
         convex = replace(self, operator=BlockOperator(blocks), loss=Hinge(), blocks=blocks)
         return convex, objective
@@ -161,7 +145,8 @@ class BlockProblem(OnBlocks, Problem):
     def on_rows(self, X: Any, y: Array, penalty: Array) -> Problem:
         """Return the problem on rows in this process."""
         known = {f.name: getattr(self, f.name) for f in fields(Problem)}
-        return Problem(**(known | {"operator": as_operator(X), "y": y, "penalty": penalty}))
+        operator = self.operator.adopted(as_operator(X))
+        return Problem(**(known | {"operator": operator, "y": y, "penalty": penalty}))
 
     @functools.cached_property
     def largest_penalty(self) -> float:
@@ -187,7 +172,7 @@ class BlockProblem(OnBlocks, Problem):
         """Return steps along (dw, db), and the objective after each of them."""
         steps = moves / (self.blocks.ask(BinaryBlock.largest_change, dw, db) or 1.0)
         losses = self.blocks.ask(BinaryBlock.losses_along, w, b, dw, db, steps)
-        self.operator.passes += 3.0
+        self.operator.count(3.0)
         energies = [self.regularizer.energy(w + t * dw) for t in steps]
         return steps, np.array(energies) + losses
 
@@ -202,7 +187,7 @@ class BlockProblem(OnBlocks, Problem):
         self.blocks.ignored = sum(ignored)
         summary = merge(summaries)
         summary = replace(summary, support=np.sort(summary.support))
-        self.operator.passes += 2.0
+        self.operator.count(2.0)
         point = Point(
             self.operator, self.y, w, b, self.penalty, self.penalty, self.C, self.loss,
             self.regularizer, self.fit_intercept,

@@ -20,18 +20,18 @@ from htsvm.distributed.block import (
 )
 from htsvm.distributed.blocks import Blocks, stacked
 from htsvm.linalg import as_operator
+from htsvm.linalg.row_system import (
+    LARGEST_MATRIX,
+    RowSystem,
+    conjugate_direction,
+    solve_primal,
+)
 from htsvm.losses import Loss
 from htsvm.solvers.descent import REACH
 from htsvm.solvers.newton.inner import Steps
 from htsvm.solvers.newton.round import SUBSET_FROM, SUBSET_SHARE, Rounds
 from htsvm.solvers.newton.rows import QUANTILE_ROWS, ramp_width
 from htsvm.solvers.newton.state import Clock, Closing, Iterate, RoundReport, Updates, violated
-from htsvm.solvers.newton.system import (
-    LARGEST_MATRIX,
-    NewtonSystem,
-    conjugate_direction,
-    solve_primal,
-)
 
 if TYPE_CHECKING:
     from htsvm.distributed.problem import BlockProblem, Multipliers
@@ -122,13 +122,13 @@ class BinaryRows(BlockRows):
         """Start from a point, with its multipliers if there are any."""
         self._go(np.array(w, dtype=np.float64), float(b))
         self.blocks.start(BinaryBlock.start_at_point, self.w, self.b, each=self._by_block(psi))
-        self.problem.operator.passes += 1.0
+        self.problem.operator.count(1.0)
 
     def move(self, w: Array, b: float) -> None:
         """Go to a point; the multipliers stay as they are."""
         self._go(w, b)
         self.blocks.tell(BinaryBlock.move, w, b)
-        self.problem.operator.passes += 1.0
+        self.problem.operator.count(1.0)
 
     def guess_multipliers(self, share: float) -> None:
         """Set the multipliers from q alone: a ramp as wide as the given share of all samples."""
@@ -236,7 +236,7 @@ class BinaryRows(BlockRows):
         self, gathered: list[Any], entry: Entry, tol: float, max_steps: int
     ) -> RoundReport:
         """Run a round in this process, as a local fit does."""
-        problem, share = self.problem, self._relevant / self.problem.n_samples
+        problem = self.problem
         X, y, penalty, *state = gathered
         part = problem.on_rows(X, y, penalty)
         part.operator.row_length = problem.operator.row_length
@@ -244,7 +244,6 @@ class BinaryRows(BlockRows):
         report = Rounds(part, self.clock).run(
             it, entry.xi, tol=tol, max_steps=max_steps, reach=math.inf
         )
-        problem.operator.passes += (part.operator.passes + 1.0) * share
         report.rows, report.stale = len(y), True
         report.violated = violated(it.q, it.weights)
         self._end(it.w, it.b, entry, entry.number)
@@ -263,7 +262,7 @@ class BinaryRows(BlockRows):
             BinaryBlock.end_round, *self._ended, stage, nu, refresh, REACH,
             self._share() if settled and self.problem.n_samples >= SUBSET_FROM else -1.0,
         )  # fmt: skip
-        self.problem.operator.passes += refresh
+        self.problem.operator.count(refresh)
         count, gap, size, self._loss = (float(v) for v in sum(sums for sums, _ in parts))
         self._relevant = sum(rows for _, (rows, _) in parts)
         self._next = [found for _, found in parts] if settled else []
@@ -311,7 +310,7 @@ class BlockSteps(Steps):
         report.multiplier_change = math.sqrt(change)
         report.violated = int(count)
         self.gram = sums[n + SCALARS :].reshape(n + 1, n + 1) if self.with_gram else None
-        self.problem.operator.passes += (support + interior) / max(self.problem.n_samples, 1)
+        self.problem.operator.count((support + interior) / max(self.problem.n_samples, 1))
         self.clock.passes += time.perf_counter() - began
         return sums[:n], float(total), float(size)
 
@@ -328,9 +327,8 @@ class BlockSteps(Steps):
         if count * stored > MOST_GATHERED:
             return self._conjugate_direction(grad_w, grad_b)
         X, _, penalty = stacked(self.blocks.ask(BinaryBlock.active_rows, self.entry, self.place))
-        system = NewtonSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
-        everyone = np.ones(len(penalty), dtype=np.uint8)
-        return system.solve(everyone, count, xi, grad_w, grad_b)
+        system = RowSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
+        return system.solve(None, xi, grad_w, grad_b)
 
     def _conjugate_direction(self, grad_w: Array, grad_b: float) -> tuple[Array, float]:
         """Return the Newton direction with all products by the workers: a pass for each."""
@@ -339,7 +337,7 @@ class BlockSteps(Steps):
         direction = conjugate_direction(
             rows, problem.regularizer, self._unit_penalty(), grad_w, grad_b, problem.fit_intercept
         )
-        self.problem.operator.passes += 2.0 * rows.products * self.share
+        self.problem.operator.count(2.0 * rows.products * self.share)
         return direction
 
     def _unit_penalty(self) -> float:
@@ -347,7 +345,7 @@ class BlockSteps(Steps):
 
     def _set_out(self, xi: float, dw: Array, db: float) -> None:
         self.direction = Direction(next(self.blocks.numbers), dw, db)
-        self.problem.operator.passes += self.share
+        self.problem.operator.count(self.share)
 
     def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
         """Try a step; should it be taken, the sums of the next gradient are here already."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator
-from htsvm.linalg.products import pull, scores
 from htsvm.losses import Loss
 from htsvm.optimality.partition import SampleStatus, sample_status
 
@@ -101,7 +100,7 @@ class MulticlassPoint:
         self.operator, self.y, self.B = operator, y, B
         self.penalty, self.C, self.loss = penalty, C, loss
         self.places, self.k = np.arange(len(y)), len(W)
-        levels = scores(operator, W, b)
+        levels = operator.scores(W, b)
         levels += 1.0
         levels[self.places, y] -= 1.0
         rivals = levels.copy()
@@ -123,7 +122,7 @@ class MulticlassPoint:
         flow = np.zeros((self.k, self.k))
         np.add.at(flow, self.y, self._feasible())
         summary = MulticlassSummary(
-            pull=pull(self.operator, self.B),
+            pull=self.operator.pull(self.B),
             totals=self.B.sum(axis=0),
             support=int(np.count_nonzero(support)),
             support_penalty=float(self.penalty[support].sum()),
@@ -155,7 +154,7 @@ class MulticlassPoint:
         total = float(a.sum())
         B = -a
         B[self.places, self.y] = a.sum(axis=1)
-        return pull(self.operator, B), total
+        return self.operator.pull(B), total
 
     def _feasible(self) -> Array:
         """Return the multipliers of rivals, scaled back where they exceed their simplex."""
