@@ -111,7 +111,7 @@ class MvSL01SVM(MultiViewHTSVC):
     _cap_name: ClassVar[str | None] = None
     _block_descent: ClassVar[type[BlockDescent]] = ZeroOneDescent
     # Its solver is for data in memory.
-    _fitter_on_dask = BaseLinearSVC._fitter_on_dask
+    _fitter_on = BaseLinearSVC._fitter_on
 
     def __init__(
         self,

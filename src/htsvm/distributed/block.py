@@ -140,7 +140,7 @@ class Part:
     def __init__(self, block: BinaryBlock, entry: Entry) -> None:
         it, problem = block.it, block.problem
         self.entry, self.copied = entry, not entry.whole
-        rows = slice(None) if entry.whole else block.relevant(entry.reach)
+        rows: Any = slice(None) if entry.whole else block.relevant(entry.reach)
         self.problem: Problem = problem if entry.whole else problem.take(rows)
         self.q, self.alpha, self.c = it.q[rows], it.alpha[rows], it.weights[rows]
         # A round begins where the state is; see `BlockSteps`.

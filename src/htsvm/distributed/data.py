@@ -7,33 +7,14 @@ from typing import Any
 
 from htsvm._typing import Array
 from htsvm.linalg import as_operator
-from htsvm.losses import Loss
-from htsvm.problems.build import BinaryTask, binary_problem
+from htsvm.problems.build import (
+    BinaryTask,
+    MulticlassTask,
+    binary_problem,
+    multiclass_problem,
+)
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Problem
-from htsvm.svm._multiclass import multiclass_problem
-
-
-@dataclass(frozen=True, eq=False)
-class MulticlassTask:
-    """What makes a multi-class problem of rows, class codes and sample weights.
-
-    Attributes
-    ----------
-    n_classes : int
-        The number of classes.
-    factors : ndarray
-        Factors of the weights per class.
-    C, loss, fit_intercept
-        As in `MulticlassProblem`.
-    """
-
-    n_classes: int
-    factors: Array
-    C: float
-    loss: Loss
-    fit_intercept: bool
-
 
 Stated = BinaryTask | MulticlassTask
 
@@ -65,10 +46,7 @@ class Data:
         if isinstance(task, MajorisedTask):
             return self.problem(task.base).majorised(task.w, task.b)[0]
         if isinstance(task, MulticlassTask):
-            return multiclass_problem(
-                self.X, task.n_classes, self.codes, self.weights, task.factors,
-                C=task.C, loss=task.loss, fit_intercept=task.fit_intercept,
-            )  # fmt: skip
+            return multiclass_problem(as_operator(self.X), self.codes, self.weights, task)
         return binary_problem(as_operator(self.X), self.codes, self.weights, task)
 
     def __sizeof__(self) -> int:

@@ -29,6 +29,8 @@ class _Part(MulticlassPart):
         # A round begins where the state is.
         self.place, self.along, self.trial = entry.number, -1, (-1, 0.0)
         self._undecided: tuple[int, UndecidedRows] | None = None
+        # The state of all rows where the round has led, and whether it was wrong of some.
+        self.arrival: tuple[int, Any, bool] = (-1, None, False)
 
     def go_to(self, place: Place) -> None:
         """Have the levels and projections at a point, from the last trial if it was there."""
@@ -228,7 +230,7 @@ class MulticlassBlock(Block, MulticlassState):
     def _after(self, entry: Entry, place: Place) -> tuple[Any, bool]:
         part = self._entered(entry)
         part.go_to(place)
-        if getattr(part, "arrival", (-1,))[0] != place.number:
+        if part.arrival[0] != place.number:
             it = self.fork().it
             go_to(it, self.problem, place.w, place.b)
             part.arrival = place.number, it, part.close(it, self.problem.labels)

@@ -66,6 +66,10 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         labels = np.zeros(0, dtype=np.intp)
         return cls(labels=labels, n_classes=task.n_classes, **known_of(blocks))
 
+    def multipliers_of(self, rows: Array, coefficients: Array) -> Pulls:
+        """Return pulls from the coefficients of rows in the classifiers."""
+        return Pulls(rows, coefficients.T)
+
     def scaled(self, C: float) -> MulticlassBlockProblem:
         """Return the problem with all penalties times `C`."""
         return MulticlassBlockProblem.of(self.blocks.with_penalty(C))

@@ -114,6 +114,12 @@ class OnBlocks:
         columns: dict[str, float] = self.blocks.traffic.columns()
         return columns
 
+    @property
+    def ignored_counts(self) -> Array:
+        """The samples of each label or class, and those ignored of them, when last certified."""
+        counts: Array = self.blocks.ignored
+        return counts
+
     def release(self) -> None:
         """Let go of what is on the workers."""
         self.blocks.close()
@@ -152,6 +158,10 @@ class BlockProblem(OnBlocks, Problem):
     def largest_penalty(self) -> float:
         """The largest penalty of a sample."""
         return float(self.blocks.ask(Block.largest_penalty))
+
+    def multipliers_of(self, rows: Array, coefficients: Array) -> Multipliers:
+        """Return multipliers from the coefficients of rows in the classifier."""
+        return Multipliers(rows, -np.abs(coefficients), np.sign(coefficients).astype(np.int8))
 
     def scaled(self, C: float) -> BlockProblem:
         """Return the problem with all penalties times `C`."""

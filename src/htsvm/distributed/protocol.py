@@ -79,7 +79,7 @@ class Call(NamedTuple):
 
     question: Callable[..., Any]
     args: tuple[Any, ...]
-    each: Sequence[Any] | None = None
+    each: Sequence[Any] | dict[int, Any] | None = None
 
     @property
     def declared(self) -> Declared:

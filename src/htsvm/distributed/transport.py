@@ -102,7 +102,9 @@ class OnCluster(Transport):
 
     def __init__(self, cluster: Cluster, shards: Sequence[Shard]) -> None:
         self.cluster, self.shards = cluster, shards
-        self.forget()
+        self.states: list[Any] = [None] * len(shards)
+        self.messages: list[Message] = []
+        self.name, self.lineage = "", 0
 
     def send(self, message: Message, copied: bool) -> tuple[Any, float]:
         """Return the answer of all blocks, and the bytes that were moved."""
@@ -142,9 +144,8 @@ class OnCluster(Transport):
 
     def forget(self) -> None:
         """Let go of all states."""
-        self.states: list[Any] = [None] * len(self.shards)
-        self.messages: list[Message] = []
-        self.name, self.lineage = "", 0
+        self.states = [None] * len(self.shards)
+        self.messages, self.name, self.lineage = [], "", 0
 
 
 def _put(

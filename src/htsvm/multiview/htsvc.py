@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_memory
 
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
+from htsvm.multiview import _elsewhere
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.descent import BlockDescent, Outcome
 from htsvm.multiview.parameters import fixed_weights, per_view
@@ -293,10 +294,8 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         warn_constant(outcomes, self.view_names_, self._cap_name)
         self._warn_ignored(counting[: len(outcomes)], codes, weights)
 
-    def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
-        from htsvm.distributed import views
-
-        return views.fit
+    def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
+        return partial(_elsewhere.fit, backend)
 
     def _solved(
         self, problems: list[list[AnyProblem]], strength: Array, structure: Any

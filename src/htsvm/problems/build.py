@@ -1,4 +1,4 @@
-"""From validated data to binary problems."""
+"""From validated data to problems."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, as_operator
 from htsvm.losses import Loss
+from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Problem
 
 
@@ -150,6 +151,44 @@ def binary_problem(
         operator=operator,
         y=np.where(side == 1, 1, -1).astype(np.int8),
         penalty=np.full(len(side), task.C) if total is None else task.C * total,
+        loss=task.loss,
+        regularizer=Quadratic(None, operator.shape[1]),
+        C=task.C,
+        fit_intercept=task.fit_intercept,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MulticlassTask:
+    """What makes a multi-class problem of rows, class codes and sample weights.
+
+    Attributes
+    ----------
+    n_classes : int
+        The number of classes.
+    factors : ndarray
+        Factors of the weights per class.
+    C, loss, fit_intercept
+        As in `MulticlassProblem`.
+    """
+
+    n_classes: int
+    factors: Array
+    C: float
+    loss: Loss
+    fit_intercept: bool
+
+
+def multiclass_problem(
+    operator: Operator, codes: Array, weights: Array | None, task: MulticlassTask
+) -> MulticlassProblem:
+    """Return the multi-class problem of a task on some rows."""
+    total = weigh_samples(weights, task.factors, codes)
+    return MulticlassProblem(
+        operator=operator,
+        labels=np.ascontiguousarray(codes, dtype=np.intp),
+        n_classes=task.n_classes,
+        penalty=np.full(len(codes), task.C) if total is None else task.C * total,
         loss=task.loss,
         regularizer=Quadratic(None, operator.shape[1]),
         C=task.C,

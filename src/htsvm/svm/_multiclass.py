@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Quadratic, as_operator
+from htsvm.linalg import as_operator
 from htsvm.losses import Loss
 from htsvm.optimality import Certificate
 from htsvm.optimality.multiclass import MulticlassCertificate
-from htsvm.problems.build import weigh_samples
+from htsvm.problems import build
+from htsvm.problems.build import MulticlassTask
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers import Newton, Problem, Solver, SolverResult, solve_certified
 from htsvm.solvers.multiclass.certified import solve_multiclass
@@ -50,18 +51,8 @@ def multiclass_problem(
     fit_intercept: bool,
 ) -> MulticlassProblem:
     """Return the problem of a fit of all classes at once."""
-    operator = as_operator(X)
-    total = weigh_samples(weights, factors, codes)
-    return MulticlassProblem(
-        operator=operator,
-        labels=np.ascontiguousarray(codes, dtype=np.intp),
-        n_classes=n_classes,
-        penalty=np.full(len(codes), C) if total is None else C * total,
-        loss=loss,
-        regularizer=Quadratic(None, operator.shape[1]),
-        C=C,
-        fit_intercept=fit_intercept,
-    )
+    task = MulticlassTask(n_classes, factors, C, loss, fit_intercept)
+    return build.multiclass_problem(as_operator(X), codes, weights, task)
 
 
 def multiclass_solver(solver: Solver) -> MulticlassNewton:

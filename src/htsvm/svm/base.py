@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from htsvm._typing import Array
-from htsvm.distributed import is_dask
+from htsvm.backends import backend_of
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
@@ -101,17 +101,18 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
-        if is_dask(X):
-            self._fitter_on_dask()(self, X, y, sample_weight)
+        backend = backend_of(X)
+        if backend is not None:
+            self._fitter_on(backend)(self, X, y, sample_weight)
             return self
         X, _, classes, codes, weights = self._validated(X, y, sample_weight)
         self._fit_checked(X, classes, codes, weights)
         return self
 
-    def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
-        """Return what fits this estimator on Dask collections; most cannot be."""
+    def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
+        """Return what fits this estimator on data elsewhere; most cannot be."""
         raise TypeError(
-            f"{type(self).__name__} does not take Dask collections. Fit HTSVC, MultiViewHTSVC or "
+            f"{type(self).__name__} does not take {backend.NAME}. Fit HTSVC, MultiViewHTSVC or "
             "ht_path on them, or pass X.compute() if it fits into memory."
         )
 
@@ -119,8 +120,9 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Any, Array, Array, Array, Array | None]:
         """Return X, y, the classes, their codes in y and the weights, all of them checked."""
-        if is_dask(X):
-            self._fitter_on_dask()
+        backend = backend_of(X)
+        if backend is not None:
+            self._fitter_on(backend)
         X, y = self._validated_data(X, y)
         check_classification_targets(y)
         weights = check_weights(sample_weight, y)
