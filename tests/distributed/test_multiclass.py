@@ -27,7 +27,7 @@ def assert_same_multiclass(blocks, local, tol=1e-8):
     np.testing.assert_allclose(blocks.dual_coef_, local.dual_coef_, rtol=1e-6, atol=1e-7)
     np.testing.assert_array_equal(blocks.n_support_, local.n_support_)
     ours, theirs = blocks.certificate_[0], local.certificate_[0]
-    for name in ("stationarity", "balance", "complementarity"):
+    for name in ("stationarity", "balance", "prox_residual"):
         assert abs(getattr(ours, name) - getattr(theirs, name)) <= tol, name
     for name in ("objective", "trivial_objective", "convex_objective"):
         np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=tol)

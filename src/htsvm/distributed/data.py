@@ -46,7 +46,10 @@ class Data:
         if isinstance(task, MajorisedTask):
             return self.problem(task.base).majorised(task.w, task.b)[0]
         if isinstance(task, MulticlassTask):
-            return multiclass_problem(as_operator(self.X), self.codes, self.weights, task)
+            return multiclass_problem(
+                self.X, task.n_classes, self.codes, self.weights, task.factors,
+                C=task.C, loss=task.loss, fit_intercept=task.fit_intercept,
+            )  # fmt: skip
         return binary_problem(as_operator(self.X), self.codes, self.weights, task)
 
     def __sizeof__(self) -> int:

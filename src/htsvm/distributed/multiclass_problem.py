@@ -66,7 +66,7 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         labels = np.zeros(0, dtype=np.intp)
         return cls(labels=labels, n_classes=task.n_classes, **known_of(blocks))
 
-    def multipliers_of(self, rows: Array, coefficients: Array) -> Pulls:
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Pulls:
         """Return pulls from the coefficients of rows in the classifiers."""
         return Pulls(rows, coefficients.T)
 

@@ -22,7 +22,7 @@ from htsvm.solvers.multiclass.round import (
     MulticlassReport,
     MulticlassSteps,
     MulticlassSums,
-    relative_residual,
+    MultiplierSums,
 )
 from htsvm.solvers.multiclass.rows import MulticlassClosing
 from htsvm.solvers.multiclass.system import MulticlassSystem, moment_step
@@ -116,10 +116,9 @@ class MulticlassBlockRows(BlockRows):
         parts = self.blocks.ask(MulticlassBlock.support)
         return Pulls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def residual(self, curvature: float) -> float:
+    def residual(self, curvature: float) -> MultiplierSums:
         """Return how far the multipliers are from the levels they belong to."""
-        gap, size = self.blocks.ask(MulticlassBlock.residual, curvature)
-        return relative_residual(float(gap), float(size), self.problem.C)
+        return MultiplierSums(*self.blocks.ask(MulticlassBlock.residual, curvature).tolist())
 
     # -------------------------------------------------------------------------- what to do
 
@@ -175,11 +174,8 @@ class MulticlassBlockRows(BlockRows):
     def close(self, loss: Loss | None, curvature: float) -> MulticlassClosing:
         """Weigh the samples for `loss` (None: as they are) and look at the result."""
         sums = self.blocks.ask(MulticlassBlock.close, loss, curvature)
-        gap, size, new_gap, new_size, total = (float(value) for value in sums)
-        C = self.problem.C
-        return MulticlassClosing(
-            relative_residual(gap, size, C), relative_residual(new_gap, new_size, C), total
-        )
+        before, after = MultiplierSums(*sums[:3].tolist()), MultiplierSums(*sums[3:6].tolist())
+        return MulticlassClosing(before, after, float(sums[6]))
 
 
 @dataclass
@@ -248,10 +244,10 @@ class MulticlassBlockSteps(MulticlassSteps):
             )
         self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
-        mass, support, active = sums[k * n + k : k * n + k + 3]
+        gross, support, active = sums[k * n + k : k * n + k + 3]
         pairs = sums[k * n + k + 3 :]
         self.undecided = UndecidedBlocks(self.problem, self.entry, self.place, pairs)
-        return MulticlassSums(pull, totals, float(mass), int(support), int(active))
+        return MulticlassSums(pull, totals, float(gross), int(support), int(active))
 
     def _direction(
         self, gradient: tuple[Array, Array], accuracy: float

@@ -16,10 +16,10 @@ from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BinaryRows
 from htsvm.linalg import Extent, Operator, Quadratic, as_operator
 from htsvm.losses import Hinge
-from htsvm.optimality import Certificate
+from htsvm.optimality import BinaryCertificate
 from htsvm.optimality._inputs import Point
 from htsvm.optimality._summary import merge
-from htsvm.optimality.certificate import conclude
+from htsvm.optimality.binary import conclude
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
 from htsvm.solvers import Problem
 
@@ -101,10 +101,14 @@ class OnBlocks:
 
     blocks: Any
 
+    def objective_at(self: Any, w: Array, b: Any) -> float:
+        """Return the objective at (w, b), which takes a pass."""
+        self.operator.count(float(len(np.atleast_2d(w))))
+        return float(self.energy(w) + self.blocks.ask(self.rows.kind.loss_at, w, b))
+
     def majorised(self: Any, w: Array, b: Any) -> tuple[Any, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
-        objective = self.energy(w) + float(self.blocks.ask(self.rows.kind.loss_at, w, b))
-        self.operator.count(float(len(np.atleast_2d(w))))
+        objective = self.objective_at(w, b)
         blocks = self.blocks.majorised(w, b)
         convex = replace(self, operator=BlockOperator(blocks), loss=Hinge(), blocks=blocks)
         return convex, objective
@@ -159,7 +163,12 @@ class BlockProblem(OnBlocks, Problem):
         """The largest penalty of a sample."""
         return float(self.blocks.ask(Block.largest_penalty))
 
-    def multipliers_of(self, rows: Array, coefficients: Array) -> Multipliers:
+    def multipliers_of(self, part: Problem, values: Array) -> Multipliers:
+        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
+        rows = np.flatnonzero(values)
+        return Multipliers(rows, values[rows], part.y[rows])
+
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
         """Return multipliers from the coefficients of rows in the classifier."""
         return Multipliers(rows, -np.abs(coefficients), np.sign(coefficients).astype(np.int8))
 
@@ -188,7 +197,7 @@ class BlockProblem(OnBlocks, Problem):
 
     # --------------------------------------------------------------------------- certificate
 
-    def certify(self, w: Array, b: float, psi: Any, tol: float) -> Certificate:
+    def certify(self, w: Array, b: float, psi: Any, tol: float) -> BinaryCertificate:
         """Certify the point (w, b, psi) in one pass."""
         each = psi.by_block(self.blocks)
         most = -1.0 if self.loss.weak_convexity == 0.0 else FIRST_CRITICAL / self.operator.stored

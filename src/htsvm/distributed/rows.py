@@ -263,10 +263,12 @@ class BinaryRows(BlockRows):
             self._share() if settled and self.problem.n_samples >= SUBSET_FROM else -1.0,
         )  # fmt: skip
         self.problem.operator.count(refresh)
-        count, gap, size, self._loss = (float(v) for v in sum(sums for sums, _ in parts))
+        sums = sum(sums for sums, _ in parts)
+        closing = Closing(int(sums[0]), *(float(value) for value in sums[1:]))
+        self._loss = closing.loss
         self._relevant = sum(rows for _, (rows, _) in parts)
         self._next = [found for _, found in parts] if settled else []
-        return Closing(int(count), gap, size, self._loss)
+        return closing
 
 
 @dataclass

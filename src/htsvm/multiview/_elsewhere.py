@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.linalg.spaces import RowSpace
 from htsvm.multiview.parameters import per_view
-from htsvm.multiview.row_space import RowSpace
 from htsvm.multiview.views import resolve_views, split_views
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.svm._elsewhere import check_columns, newton_of
-from htsvm.svm._multiclass import AnyProblem, is_multiclass
-from htsvm.svm.base import seed_of
+from htsvm.svm.solving import AnyProblem, is_multiclass
+from htsvm.svm.validation import check_classes, seed_of
+from htsvm.svm.warn import warn_shares, warn_unconverged
 
 
 def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -26,6 +27,11 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
             f"memory={estimator.memory!r} does not work on {backend.NAME}: what it would keep "
             "is found by the data, which is elsewhere. Use memory=None."
         )
+    if estimator.kernel != "linear":
+        raise ValueError(
+            f"kernel={estimator.kernel!r} does not work on {backend.NAME}; use kernel='linear' "
+            "on features that approximate it."
+        )
     check_columns(estimator, backend, X, reset=True)
     resolved = resolve_views(estimator.views, backend.frame_of(X))
     estimator.view_names_ = [view.name for view in resolved]
@@ -35,26 +41,27 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
     dataset = backend.open_dataset(X, y, sample_weight, estimator.view_columns_)
     problems: list[list[AnyProblem]] = []
     try:
-        estimator._check_mass(dataset.classes, dataset.mass)
+        check_classes(type(estimator).__name__, dataset.classes, dataset.mass)
         multiclass = is_multiclass(estimator.multi_class, len(dataset.classes), solver)
         estimator.n_features_in_ = int(X.shape[1])
         targets = np.flatnonzero(strength > 0.0).tolist()
         seed = seed_of(estimator.random_state)
         structure = dataset.structure(targets, seed) if targets else None
         problems = _problems(estimator, dataset, multiclass)
-        outcomes = estimator._solved(problems, strength, structure)
+        covariances = None if structure is None else structure.covariances
+        outcomes = estimator._solved(problems, strength, covariances)
         estimator.classes_ = dataset.classes
         estimator.n_clusters_ = None if structure is None else structure.n_clusters
         estimator.cluster_labels_ = None if structure is None else dataset.cluster_labels(structure)
         estimator._store_fit(outcomes, [RowSpace(None) for _ in resolved])
         estimator._store_certificates(outcomes)
         shares = _store_samples(backend, estimator, outcomes, problems, dataset)
-        counting = [pair for one in outcomes for pair in one.counting]
-        estimator._warn_unconverged(counting)
+        counting = [pair for one in outcomes for pair in one.point.counting]
+        warn_unconverged(type(estimator).__name__, counting, estimator.max_iter)
         warn_moving(outcomes, estimator.tol, estimator.max_rounds)
         warn_dropped(outcomes, estimator.view_names_)
         warn_constant(outcomes, estimator.view_names_, estimator._cap_name)
-        estimator._warn_shares(counting[: len(outcomes)], shares, 5)
+        warn_shares(estimator, counting[: len(outcomes)], shares)
     finally:
         for of_views in problems:
             for problem in of_views:
@@ -82,7 +89,7 @@ def _store_samples(
     views = range(len(problems[0]))
     solved = backend.Solved(
         [[of_views[v] for of_views in problems] for v in views],
-        [[one.points[v].result for one in outcomes] for v in views],
+        [[one.point.views[v].result for one in outcomes] for v in views],
         np.array([one.weights > 0.0 for one in outcomes]),
     )
     status, estimator.ignored_ = dataset.statuses(solved)

@@ -1,4 +1,4 @@
-"""From validated data to problems."""
+"""From validated data to problems: labels, weights and class weights."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sklearn.utils.validation import _check_sample_weight
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, as_operator
 from htsvm.losses import Loss
+from htsvm.problems.binary import Problem
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers import Problem
 
 
 def encode_labels(y: Array) -> tuple[Array, Array]:
@@ -104,6 +104,53 @@ def binary_problems(
 
 
 @dataclass(frozen=True, eq=False)
+class MulticlassTask:
+    """What makes a multi-class problem of rows, class codes and sample weights.
+
+    Attributes
+    ----------
+    n_classes : int
+        The number of classes.
+    factors : ndarray
+        Factors of the weights per class.
+    C, loss, fit_intercept
+        As in `MulticlassProblem`.
+    """
+
+    n_classes: int
+    factors: Array
+    C: float
+    loss: Loss
+    fit_intercept: bool
+
+
+def multiclass_problem(
+    X: Any,
+    n_classes: int,
+    codes: Array,
+    weights: Array | None,
+    factors: Array,
+    *,
+    C: float,
+    loss: Loss,
+    fit_intercept: bool,
+) -> MulticlassProblem:
+    """Return the problem of a fit of all classes at once."""
+    operator = as_operator(X)
+    total = weigh_samples(weights, factors, codes)
+    return MulticlassProblem(
+        operator=operator,
+        labels=np.ascontiguousarray(codes, dtype=np.intp),
+        n_classes=n_classes,
+        penalty=np.full(len(codes), C) if total is None else C * total,
+        loss=loss,
+        regularizer=Quadratic(None, operator.shape[1]),
+        C=C,
+        fit_intercept=fit_intercept,
+    )
+
+
+@dataclass(frozen=True, eq=False)
 class BinaryTask:
     """What makes a binary problem of rows, class codes and sample weights.
 
@@ -135,7 +182,7 @@ def binary_tasks(
     for k in range(len(mass)) if len(mass) > 2 else (1,):
         balance = np.ones(2)
         if len(mass) > 2 and balanced:
-            sides = np.array([mass.sum() - mass[k], mass[k]])
+            sides = np.array([np.delete(mass, k).sum(), mass[k]])
             balance = class_factors("balanced", np.arange(2), sides)
         tasks.append(BinaryTask(k, factors, balance, C, loss, fit_intercept))
     return tasks
@@ -151,44 +198,6 @@ def binary_problem(
         operator=operator,
         y=np.where(side == 1, 1, -1).astype(np.int8),
         penalty=np.full(len(side), task.C) if total is None else task.C * total,
-        loss=task.loss,
-        regularizer=Quadratic(None, operator.shape[1]),
-        C=task.C,
-        fit_intercept=task.fit_intercept,
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class MulticlassTask:
-    """What makes a multi-class problem of rows, class codes and sample weights.
-
-    Attributes
-    ----------
-    n_classes : int
-        The number of classes.
-    factors : ndarray
-        Factors of the weights per class.
-    C, loss, fit_intercept
-        As in `MulticlassProblem`.
-    """
-
-    n_classes: int
-    factors: Array
-    C: float
-    loss: Loss
-    fit_intercept: bool
-
-
-def multiclass_problem(
-    operator: Operator, codes: Array, weights: Array | None, task: MulticlassTask
-) -> MulticlassProblem:
-    """Return the multi-class problem of a task on some rows."""
-    total = weigh_samples(weights, task.factors, codes)
-    return MulticlassProblem(
-        operator=operator,
-        labels=np.ascontiguousarray(codes, dtype=np.intp),
-        n_classes=task.n_classes,
-        penalty=np.full(len(codes), task.C) if total is None else task.C * total,
         loss=task.loss,
         regularizer=Quadratic(None, operator.shape[1]),
         C=task.C,

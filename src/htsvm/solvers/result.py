@@ -36,7 +36,9 @@ class SolverResult:
     seconds : dict
         Time spent, by part.
     notes : list of str
-        What happened that a user should know: guards that acted, restarts that won.
+        What happened: guards that acted, restarts that won.
+    advice : list of str
+        What a user could try if the result is not certified; part of the warning.
     """
 
     coef: Array
@@ -51,6 +53,7 @@ class SolverResult:
     history: dict[str, list[Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
 
 
 def continued(first: SolverResult, second: SolverResult) -> SolverResult:

@@ -14,7 +14,6 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted, vali
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.problems.build import labels_of
-from htsvm.svm._multiclass import margin_violation
 
 
 class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
@@ -116,3 +115,16 @@ def linear_scores(coef: Array, intercept: Array, X: Any) -> Array:
     """Return the scores of rows: a vector for one classifier, else a column for each."""
     scores: Array = safe_sparse_dot(X, coef.T, dense_output=True) + intercept
     return scores.ravel() if scores.shape[1] == 1 else scores
+
+
+def margin_violation(scores: Array, codes: Array) -> Array:
+    """Return ``1 + max_{j != y} f_j - f_y`` of each sample, or ``1 - y f`` for two classes."""
+    if scores.ndim == 1:
+        binary: Array = 1.0 - np.where(codes == 1, scores, -scores)
+        return binary
+    rows = np.arange(len(codes))
+    own = scores[rows, codes]
+    rivals = scores.copy()
+    rivals[rows, codes] = -np.inf
+    violation: Array = 1.0 + rivals.max(axis=1) - own
+    return violation

@@ -10,7 +10,10 @@ from sklearn.utils.validation import _check_feature_names
 
 from htsvm._typing import Array
 from htsvm.solvers import Newton, Solver
-from htsvm.svm._multiclass import is_multiclass, solve_any
+from htsvm.svm.fitted import continues, store_results
+from htsvm.svm.solving import is_multiclass, solve_any
+from htsvm.svm.validation import check_classes
+from htsvm.svm.warn import warn_shares, warn_unconverged
 
 
 def newton_of(estimator: Any, backend: Any) -> Solver:
@@ -34,7 +37,7 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
     check_columns(estimator, backend, X, reset=True)
     dataset = backend.open_dataset(X, y, sample_weight)
     try:
-        estimator._check_mass(dataset.classes, dataset.mass)
+        check_classes(type(estimator).__name__, dataset.classes, dataset.mass)
         multiclass = is_multiclass(estimator.multi_class, len(dataset.classes), solver)
         estimator.n_features_in_ = dataset.n_features
         problems = dataset.problems(
@@ -47,13 +50,13 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
             for problem, start in zip(problems, starts, strict=True)
         )
         estimator.classes_ = dataset.classes
-        estimator._store_results(fitted)
+        store_results(estimator, fitted)
         results = [result for result, _ in fitted]
         _store_support(estimator, [result.multipliers for result in results], dataset)
         status, estimator.ignored_ = dataset.statuses(backend.Solved([problems], [results]))
         estimator.sample_status_ = status[:, 0] if len(problems) > 1 else status[:, 0, 0]
-        estimator._warn_unconverged(fitted)
-        estimator._warn_shares(fitted, _ignored_shares(problems), 5)
+        warn_unconverged(type(estimator).__name__, fitted, estimator.max_iter)
+        warn_shares(estimator, fitted, _ignored_shares(problems))
     finally:
         dataset.close()
 
@@ -74,15 +77,15 @@ def _ignored_shares(problems: list[Any]) -> Array:
 
 def _warm_starts(estimator: Any, dataset: Any, problems: list[Any]) -> list[Any]:
     """Return the starts of the problems: the last solution, or None for cold ones."""
-    if not estimator._continues(dataset.classes, problems):
+    if not continues(estimator, dataset.classes, problems):
         return [None] * len(problems)
     same_size = len(estimator.sample_status_) == dataset.n_samples
     coef, intercept, dual = estimator.coef_, estimator.intercept_, estimator.dual_coef_
     if len(problems) < len(coef):
-        found = problems[0].multipliers_of(estimator.support_, dual) if same_size else None
+        found = problems[0].multipliers_from(estimator.support_, dual) if same_size else None
         return [(coef, intercept, found)]
     return [
-        (w, float(b), problem.multipliers_of(estimator.support_, row) if same_size else None)
+        (w, float(b), problem.multipliers_from(estimator.support_, row) if same_size else None)
         for problem, w, b, row in zip(problems, coef, intercept, dual, strict=True)
     ]
 

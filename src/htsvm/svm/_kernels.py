@@ -14,7 +14,7 @@ from sklearn.metrics import pairwise
 
 from htsvm._typing import Array
 from htsvm.linalg.landmarks import blocks
-from htsvm.multiview.row_space import distinct_rows
+from htsvm.linalg.spaces import distinct_rows
 
 Kernel = Callable[[Any, Any], Array]
 

@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from htsvm._typing import Array
 from htsvm.backends import backend_of
-from htsvm.exceptions import IgnoredClassWarning
 from htsvm.losses import Loss
-from htsvm.optimality import SampleStatus
-from htsvm.problems.build import (
-    binary_problems,
-    check_weights,
-    encode_labels,
-    weigh_classes,
-)
-from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult
-from htsvm.solvers.restarts import CONSTANT
+from htsvm.problems.build import binary_problems, multiclass_problem, weigh_classes
+from htsvm.solvers import ADMM, Newton, Solver
 from htsvm.svm._decisions import LinearDecisions
-from htsvm.svm._multiclass import (
-    AnyFitted,
-    AnyProblem,
-    is_multiclass,
-    multiclass_problem,
-    multiclass_start,
-    solve_any,
-)
+from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
+from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
+from htsvm.svm.validation import CONSTRAINTS, checked_labels, seed_of
+from htsvm.svm.warn import warn_ignored, warn_unconverged
 
 
-class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
+class BaseLinearSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
     """A linear classifier fitted as one problem, or one per class against the rest.
 
     Subclasses add the loss: `_loss`, and its parameters to ``__init__``; and the solver: `_solver`.
@@ -56,19 +37,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
     # The parameter that says from where on samples are ignored, if there is one.
     _cap_name: ClassVar[str | None] = "cap"
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "multi_class": [StrOptions({"auto", "joint", "crammer_singer", "ovr"})],
-        "warm_start": ["boolean"],
-        "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -124,11 +93,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         if backend is not None:
             self._fitter_on(backend)
         X, y = self._validated_data(X, y)
-        check_classification_targets(y)
-        weights = check_weights(sample_weight, y)
-        classes, codes = encode_labels(y)
-        self._check_classes(classes, codes, weights)
-        return X, y, classes, codes, weights
+        return X, y, *checked_labels(type(self).__name__, y, sample_weight)
 
     def _validated_data(self, X: Any, y: Any) -> tuple[Any, Array]:
         """Return X and y, checked; sets what scikit-learn wants to know of the features."""
@@ -151,9 +116,11 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
                 for problem, start in zip(problems, starts, strict=True)
             )
         self.classes_ = classes
-        self._store(fitted, problems, codes)
-        self._warn_unconverged(fitted)
-        self._warn_ignored(fitted, codes, weights)
+        store_results(self, fitted)
+        store_support(self, fitted, problems, codes)
+        store_status(self, codes)
+        warn_unconverged(type(self).__name__, fitted, self.max_iter)
+        warn_ignored(self, fitted, codes, weights)
 
     def _problems(
         self, X: Any, classes: Array, codes: Array, weights: Array | None, *, C: float, loss: Loss
@@ -175,52 +142,9 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    # ------------------------------------------------------------------------- before the fit
-
-    def _check_classes(self, classes: Array, codes: Array, weights: Array | None) -> None:
-        mass = np.bincount(codes, weights=weights, minlength=len(classes))
-        self._check_mass(classes, mass)
-
-    def _check_mass(self, classes: Array, mass: Array) -> None:
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, but y holds only "
-                f"one class: {classes[0]!r}."
-            )
-        empty = classes[mass == 0.0].tolist()
-        if len(classes) - len(empty) < 2:
-            raise ValueError(
-                "sample_weight is zero for every sample of all but one class; the classes "
-                f"without weight are {empty!r}."
-            )
-
     def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
         """Return the starts of the problems: the last solution, or None for cold ones."""
-        if not self._continues(classes, problems):
-            return [None] * len(problems)
-        m = problems[0].operator.shape[0]
-        if len(problems) < len(self.coef_):
-            return [multiclass_start(self, m)]
-        same_size = len(self.sample_status_) == m
-        starts = []
-        for k, problem in enumerate(problems):
-            psi = None
-            if same_size and isinstance(problem, Problem):
-                psi = np.zeros(m)
-                psi[self.support_] = -self.dual_coef_[k] * problem.y[self.support_]
-            starts.append((self.coef_[k], float(self.intercept_[k]), psi))
-        return starts
-
-    def _continues(self, classes: Array, problems: Sequence[AnyProblem]) -> bool:
-        """Return whether to start from the last solution, and it is one of such problems."""
-        if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")):
-            return False
-        rows = 1 if len(classes) == 2 else len(classes)
-        return (
-            self.coef_.shape == (rows, problems[0].operator.shape[1])
-            and np.array_equal(self.classes_, classes)
-            and len(self.certificate_) == len(problems)
-        )
+        return warm_starts(self, classes, problems)
 
     def _progress(self) -> _Progress | None:
         """Return what prints a line per iteration, if that was asked for."""
@@ -248,98 +172,6 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
             other, tol=self.tol, max_iter=self.max_iter, callback=progress or other.callback
         )
 
-    # -------------------------------------------------------------------------- after the fit
-
-    def _store(self, fitted: list[AnyFitted], problems: list[AnyProblem], codes: Array) -> None:
-        self._store_results(fitted)
-        self._store_support([result for result, _ in fitted], problems, codes)
-        self._store_status(codes)
-
-    def _store_results(self, fitted: Sequence[AnyFitted]) -> None:
-        results = [result for result, _ in fitted]
-        self.certificate_ = [certificate for _, certificate in fitted]
-        self.coef_ = np.vstack([result.coef for result in results])
-        self.intercept_ = np.concatenate([np.atleast_1d(result.intercept) for result in results])
-        self.objective_ = np.array([result.objective for result in results])
-        self.n_iter_ = max(result.n_iter for result in results)
-        self.n_passes_ = float(sum(result.passes for result in results))
-        self.seconds_ = [result.seconds for result in results]
-        self.history_ = _joined_history(results)
-
-    def _store_support(
-        self, results: list[SolverResult], problems: list[AnyProblem], codes: Array
-    ) -> None:
-        pulls = [
-            result.multipliers.T
-            if isinstance(problem, MulticlassProblem)
-            else [-result.multipliers * problem.y]
-            for result, problem in zip(results, problems, strict=True)
-        ]
-        table = np.vstack(pulls)
-        self.support_ = np.flatnonzero(np.any(table != 0.0, axis=0))
-        self.dual_coef_ = table[:, self.support_]
-        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
-
-    def _store_status(self, codes: Array) -> None:
-        """Store what became of each sample; once per problem."""
-        statuses = [certificate.sample_status for certificate in self.certificate_]
-        self.certificate_ = [replace(c, sample_status=None) for c in self.certificate_]
-        self.sample_status_: Array = np.column_stack([s for s in statuses if s is not None])
-        if len(statuses) == 1:
-            self.sample_status_ = own = self.sample_status_[:, 0]
-        else:
-            own = self.sample_status_[np.arange(len(codes)), codes]
-        self.ignored_ = np.flatnonzero(own == SampleStatus.IGNORED)
-
-    def _warn_unconverged(self, fitted: Sequence[AnyFitted]) -> None:
-        failed = [
-            (r, c)
-            for r, c in fitted
-            if not (c.certified and (r.converged or CONSTANT not in r.notes))
-        ]
-        if not failed:
-            return
-        result, certificate = max(failed, key=lambda pair: pair[1].residual)
-        residual = certificate.residual if CONSTANT not in result.notes else result.residual
-        where = f" in {len(failed)} of {len(fitted)} binary problems" if len(fitted) > 1 else ""
-        warnings.warn(
-            f"{type(self).__name__} did not converge{where}: the P-stationarity residual is "
-            f"{residual:.2e}, tol is {certificate.tol:.2e}, after {result.n_iter} "
-            f"iterations (max_iter={self.max_iter}). Scale the features to similar ranges (for "
-            "example with StandardScaler or MaxAbsScaler), or increase max_iter or tol."
-            + "".join(f" {note}" for note in result.notes if note.startswith("Try")),
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-
-    def _warn_ignored(
-        self, fitted: Sequence[AnyFitted], codes: Array, weights: Array | None
-    ) -> None:
-        counted = codes if weights is None else codes[weights > 0.0]
-        ignored = self.ignored_ if weights is None else self.ignored_[weights[self.ignored_] > 0.0]
-        size = np.bincount(counted, minlength=len(self.classes_))
-        lost = np.bincount(codes[ignored], minlength=len(self.classes_))
-        self._warn_shares(fitted, lost / np.maximum(size, 1))
-
-    def _warn_shares(self, fitted: Sequence[AnyFitted], share: Array, stacklevel: int = 6) -> None:
-        """Warn if more than half of a class is ignored."""
-        if not np.any(share > 0.5):
-            return
-        k = int(share.argmax())
-        label = self.classes_[k].item() if hasattr(self.classes_[k], "item") else self.classes_[k]
-        constant = not np.any(self.coef_[k if len(fitted) > 1 else 0])
-        text = (
-            f"{type(self).__name__} ignores {share[k]:.0%} of the samples of class {label!r} as "
-            "outliers"
-        )
-        if constant:
-            text += ": the lowest objective found is that of a constant classifier (coef_ = 0)"
-        advice = [] if self.class_weight == "balanced" else ["class_weight='balanced'"]
-        advice += ["a larger C"] + ([f"a larger {self._cap_name}"] if self._cap_name else [])
-        warnings.warn(
-            f"{text}. Try {', '.join(advice)}.", IgnoredClassWarning, stacklevel=stacklevel
-        )
-
 
 class _Progress:
     """Prints a line per iteration."""
@@ -353,22 +185,3 @@ class _Progress:
             f"residual {row['residual']:.1e}  {row['seconds']:.2f} s",
             flush=True,
         )
-
-
-def seed_of(random_state: Any) -> int:
-    """Return a seed; always the same one for None, so that fits can be repeated."""
-    if random_state is None or isinstance(random_state, Integral):
-        return int(random_state or 0)
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _joined_history(results: list[SolverResult]) -> dict[str, Array]:
-    """Return one table for all binary problems, with a column that tells them apart."""
-    if len(results) == 1:
-        return {name: np.array(column) for name, column in results[0].history.items()}
-    table = {
-        name: np.concatenate([np.array(result.history[name]) for result in results])
-        for name in results[0].history
-    }
-    lengths = [len(result.history["iteration"]) for result in results]
-    return {"problem": np.repeat(np.arange(len(results)), lengths), **table}

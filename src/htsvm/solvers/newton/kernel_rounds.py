@@ -21,9 +21,11 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.linalg.kernel_operator import KernelOperator
-from htsvm.linalg.positive import solve_positive
+from htsvm.linalg.positive import Cholesky
+from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem
-from htsvm.solvers.newton.inner import SLOPE_REDUCTION
+from htsvm.solvers.line_search import slope_root
+from htsvm.solvers.newton.inner import MOST_TRIALS, SLOPE_REDUCTION
 from htsvm.solvers.newton.state import Clock, Iterate, RoundReport, violated
 
 # A round works on a copy of the relevant part of the kernel matrix where that part has at most
@@ -128,10 +130,12 @@ class Inner:
         pull = self.operator.product(signed)
         g, image = self.w - signed, self.values - pull
         grad_b = -float(signed.sum()) if self.fit_intercept else 0.0
-        unit = _length(self.w, self.values) + _length(signed, pull)
-        report.stationarity = _length(g, image) / unit if unit > 0.0 else 0.0
-        total = float(self.s.sum())
-        report.balance = abs(grad_b) / total if total > 0.0 else 0.0
+        gross = float(self.s.sum())
+        report.stationarity = residuals.stationarity(
+            _length(g, image), _length(self.w, self.values), _length(signed, pull),
+            gross * self.operator.row_length,
+        )  # fmt: skip
+        report.balance = residuals.balance(grad_b, gross)
         return g, image, grad_b
 
     def _step(self, xi: float, g: Array, image: Array, grad_b: float) -> bool:
@@ -144,7 +148,7 @@ class Inner:
             places = np.arange(len(rows))
             M[places, places] += 1.0 / (xi * self.penalty[rows])
             rhs = np.column_stack([image[rows], np.ones(len(rows))])
-            solved = solve_positive(M, rhs)
+            solved = Cholesky(M).solve(rhs)
             if self.fit_intercept:
                 db = (float(solved[:, 0].sum()) - grad_b) / float(solved[:, 1].sum())
             else:
@@ -157,38 +161,20 @@ class Inner:
         if not slope < 0.0:
             return False
         delta = self.y * (moved + db)
-        step = self._line_search(xi, dw, moved, delta, slope)
+        linear, square = float(self.w @ moved), float(dw @ moved)
+
+        def slopes(step: float) -> tuple[float, float]:
+            first, second = kernels.active.line_terms(
+                self.q, self.alpha, self.c, self.penalty, delta, xi, step
+            )
+            return linear + step * square - first, square + xi * second
+
+        step = slope_root(slopes, slope, reduction=SLOPE_REDUCTION, most_trials=MOST_TRIALS)
         self.w = self.w + step * dw
         self.b += step * db
         self.values += step * moved
         kernels.active.add_scaled(self.q, delta, -step)
         return True
-
-    def _line_search(self, xi: float, dw: Array, moved: Array, delta: Array, slope: float) -> float:
-        """Find a step where the derivative along the direction has all but vanished."""
-        linear, square = float(self.w @ moved), float(dw @ moved)
-        low, high = 0.0, math.inf
-        t = 1.0
-        for _ in range(40):
-            first, second = kernels.active.line_terms(
-                self.q, self.alpha, self.c, self.penalty, delta, xi, t
-            )
-            derivative = linear + t * square - first
-            if abs(derivative) <= SLOPE_REDUCTION * abs(slope):
-                break
-            if derivative < 0.0:
-                low = t
-            else:
-                high = t
-            curvature = square + xi * second
-            trial = t - derivative / curvature if curvature > 0.0 else math.inf
-            if math.isinf(high):
-                t = min(trial, 10.0 * t)
-            elif low < trial < high:
-                t = trial
-            else:
-                t = 0.5 * (low + high)
-        return t
 
 
 def _length(coefficients: Array, values: Array) -> float:

@@ -10,10 +10,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from htsvm._typing import Array
-from htsvm.baselines._alternation import Alternation, Classifiers
-from htsvm.baselines._certificates import GapCertificate
-from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
+from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
+from htsvm.multiview.alternation import Classifiers
+from htsvm.multiview.base import KERNEL_RULES
 from htsvm.multiview.parameters import per_view
+from htsvm.multiview.preparation import Prepared
+from htsvm.optimality import GapCertificate
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.hinge import CoupledNewton, CoupledResult
 
@@ -51,12 +53,16 @@ class MvSVM2C(MultiViewBaseline):
         round; see `weight_smoothness_`.
     view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
         Whether to learn the view weights, or which ones to keep.
-    kernel, gamma
-        As for `SVM2K`.
+    kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
+        The kernel, for all views or one for each. A callable gets two matrices of samples. A
+        kernel needs a matrix with a row and column per distinct sample.
+    gamma : "scale", float, or list or dict of these, default="scale"
+        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
     views : None, list or dict, default=None
-        The columns of each view in a two-dimensional X, as for `MultiViewHTSVC`. None is one view
-        of all columns, or goes with a list or dict of matrices. With one view this is an ordinary
-        support vector machine with hinge loss.
+        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
+        callables that return one of these, or the widths of views that lie side by side. None is
+        one view of all columns, or goes with a list or dict of matrices. With one view
+        this is an ordinary support vector machine with hinge loss.
     tol : float, default=1e-4
         The largest change of a view weight in another round; the relative duality gap of the
         classifiers is far smaller.
@@ -64,8 +70,14 @@ class MvSVM2C(MultiViewBaseline):
         The largest number of Newton steps in one round.
     max_rounds : int, default=100
         The largest number of rounds: classifiers, then weights.
-    fit_intercept, class_weight, n_jobs, verbose
-        As for `SVM2K`.
+    fit_intercept : bool, default=True
+        Whether to fit intercepts, which are not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C and D per class.
+    n_jobs : int, optional
+        Threads over the binary problems of a multi-class fit.
+    verbose : int, default=0
+        1 prints a line per round.
 
     Attributes
     ----------
@@ -78,8 +90,23 @@ class MvSVM2C(MultiViewBaseline):
         would still change.
     objective_, history_, n_iter_
         The objective; one row per round, in which it never increases; the number of rounds.
-    view_coef_, view_intercept_, coef_, intercept_, support_, classes_, view_names_, ...
-        As for `SVM2K`.
+    support_ : list of ndarrays
+        The samples that are part of :math:`w_v`, for each view v.
+    dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
+        Their coefficients: :math:`\theta_v w_v = \sum_i g_{vi} x_{iv}`.
+    n_support_ : ndarray of shape (n_views, n_classes)
+        Their number, by view and class.
+    view_coef_, view_intercept_ : list of ndarrays, ndarray
+        The functions of the views; with a kernel, the coefficients of the distinct training
+        samples.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        The decision as one linear function of all columns; `coef_` only with linear kernels.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    view_names_, view_columns_ : list, list of ndarrays
+        The names of the views, and their columns in X or in the stacked views.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of columns, and their names, if X had any.
 
     Notes
     -----
@@ -92,8 +119,9 @@ class MvSVM2C(MultiViewBaseline):
     their weights by quadratic programs; the problem is the one printed by Yang et al., with two
     repairs: the intercepts that are missing there, and one slack per pair of views, counted once
     (their double sum counts it V times, which is another scale of D). The decision, epsilon, D and
-    beta are left open (D as for `SVM2K`); the weights of the regulariser are taken for the decision
-    too. A view of weight zero still has a classifier, for which its weight is taken as 1e-3.
+    beta are left open (D is that of `SVM2K`); the weights of the regulariser are taken for the
+    decision too. A view of weight zero still has a classifier, for which its weight is taken as
+    1e-3.
 
     References
     ----------
@@ -164,19 +192,16 @@ class MvSVM2C(MultiViewBaseline):
             float(self.epsilon), np.ones(len(C)), bool(self.fit_intercept),
         )  # fmt: skip
         solver = CoupledNewton(FINER * self.tol, self.max_iter)
-        ended = Alternation(
-            _Hinges(problem, solver), self.weight_smoothness, self.view_weights, self.view_names_,
-            self.tol, self.max_rounds, self._progress(),
-        ).run()  # fmt: skip
+        ended = self._alternated(_Hinges(problem, solver))
         result = ended.point
-        constant = ended.objective - result.objective
         certificate = GapCertificate(
-            ended.objective, result.bound + constant, self.tol, ended.change
-        )
-        support = np.any(problem.pulls(result.alpha, result.beta) != 0.0, axis=0)
+            objective=ended.objective, duality_gap=max(result.objective - result.bound, 0.0),
+            tol=self.tol, weight_change=ended.change,
+        )  # fmt: skip
         return BinaryFit(
             result.coefs, result.intercepts, ended.weights, certificate,
-            len(ended.history["iteration"]), ended.history, support,
+            len(ended.history["iteration"]), ended.history,
+            problem.pulls(result.alpha, result.beta),
             {"weight_smoothness_": ended.smoothness},
         )  # fmt: skip
 
@@ -188,9 +213,10 @@ class _Hinges(Classifiers[CoupledResult]):
     problem: CoupledProblem
     solver: CoupledNewton
 
-    def solve(self, weights: Array, before: CoupledResult | None) -> CoupledResult:
+    def solve(self, weights: Array, before: CoupledResult | None, gain: float) -> CoupledResult:
         """Solve the convex problem; keep the earlier classifiers where they are no worse."""
-        problem = replace(self.problem, scales=np.maximum(weights, LEAST_WEIGHT))
+        self.scales = np.maximum(weights, LEAST_WEIGHT)
+        problem = replace(self.problem, scales=self.scales)
         after = self.solver.solve(problem, start=before)
         if before is None:
             return after
@@ -205,5 +231,6 @@ class _Hinges(Classifiers[CoupledResult]):
         return np.array([float(w @ w) for w in point.coefs])
 
     def objective(self, point: CoupledResult, weights: Array) -> float:
-        """Return the objective for the weights that the classifiers were found for."""
-        return point.objective
+        """Return the objective, without the term of the weights alone."""
+        change = np.maximum(weights, LEAST_WEIGHT) - self.scales
+        return point.objective + 0.5 * float(change @ self.costs(point))

@@ -13,13 +13,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
 from htsvm._typing import Array
-from htsvm.baselines._alternation import LEAST_WEIGHT, Alternation, Classifiers
-from htsvm.baselines._certificates import GradientCertificate
-from htsvm.baselines._multiview import BinaryFit, MultiViewBaseline, Prepared
+from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
+from htsvm.linalg.spaces import LARGEST_SIDE
+from htsvm.multiview.alternation import LEAST_WEIGHT, Classifiers
 from htsvm.multiview.parameters import per_view
-from htsvm.multiview.row_space import LARGEST_SIDE, row_space
-from htsvm.multiview.structure import find_structure
-from htsvm.svm.base import seed_of
+from htsvm.multiview.preparation import Prepared, prepare_views
+from htsvm.optimality import GradientCertificate
+from htsvm.optimality.residuals import gradient_residuals
+from htsvm.svm.validation import seed_of
 
 
 class MvLSSVC2C(MultiViewBaseline):
@@ -42,8 +43,8 @@ class MvLSSVC2C(MultiViewBaseline):
     C : float, array-like or dict, default=1.0
         Penalty of the squared errors. One number, or one per view, in their order or by name.
     structure : float, array-like or dict, default=1.0
-        The eta: how much a classifier should vary little within clusters, as for `MultiViewHTSVC`.
-        Zero leaves the term out, and with it all clustering.
+        The eta: how much a classifier should vary little within the clusters of the classes; may
+        differ from view to view. Zero leaves the term out, and with it all clustering.
     D : float, default=0.0
         Penalty of disagreement between each pair of views; not part of the model as described.
     weight_smoothness : float or "auto", default="auto"
@@ -52,7 +53,9 @@ class MvLSSVC2C(MultiViewBaseline):
     view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
         Whether to learn the view weights, or which ones to keep.
     views : None, list or dict, default=None
-        As for `MultiViewHTSVC`; None is one view of all columns, or goes with a list or dict.
+        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
+        callables that return one of these, or the widths of views that lie side by side. None is
+        one view of all columns, or goes with a list or dict of matrices.
     tol : float, default=1e-6
         The largest residual of the gradient, and the largest change of a view weight in another
         round.
@@ -82,8 +85,18 @@ class MvLSSVC2C(MultiViewBaseline):
         the weights would still change.
     objective_, history_, n_iter_
         The objective; one row per round, in which it never increases; the number of rounds.
-    view_coef_, view_intercept_, coef_, intercept_, classes_, view_names_, ...
-        As for `MultiViewHTSVC`.
+    n_support_ : ndarray of shape (n_views, n_classes)
+        NaN: every sample has a part in the classifiers. `support_` and `dual_coef_` are None.
+    view_coef_, view_intercept_ : list of ndarrays, ndarray
+        The functions of the views.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        The decision as one linear function of all columns.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    view_names_, view_columns_ : list, list of ndarrays
+        The names of the views, and their columns in X or in the stacked views.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of columns, and their names, if X had any.
 
     Notes
     -----
@@ -164,40 +177,33 @@ class MvLSSVC2C(MultiViewBaseline):
 
     def _prepared(self, views: list[Any], codes: Array, weights: Array | None) -> Prepared:
         """Return the views in coordinates, and their structure if it counts."""
-        strength = per_view("structure", self.structure, self.view_names_, zero=True)
-        spaces: list[Any] = [
-            row_space(view.astype(np.float64, copy=False), weights, bool(eta > 0.0))
-            for view, eta in zip(views, strength, strict=True)
-        ]
-        for name, space in zip(self.view_names_, spaces, strict=True):
-            if space.coordinates.shape[1] > LARGEST_SIDE:
+        prepared = prepare_views(
+            views, self.view_names_, codes, weights, strength=self._strength(),
+            memory=check_memory(self.memory), seed=seed_of(self.random_state),
+        )  # fmt: skip
+        for name, X in zip(self.view_names_, prepared.coordinates, strict=True):
+            if X.shape[1] > LARGEST_SIDE:
                 raise ValueError(
                     f"MvLSSVC2C solves a linear system with one unknown per column: view {name!r} "
-                    f"has {space.coordinates.shape[1]}, more than {LARGEST_SIDE}. Reduce its "
-                    "columns first, for example with TruncatedSVD."
+                    f"has {X.shape[1]}, more than {LARGEST_SIDE}. Reduce its columns first, for "
+                    "example with TruncatedSVD."
                 )
-        if not np.any(strength > 0.0):
-            return Prepared(spaces)
-        structure = check_memory(self.memory).cache(find_structure)(
-            [space.coordinates for space in spaces], codes, weights,
-            targets=tuple(np.flatnonzero(strength > 0.0).tolist()), seed=seed_of(self.random_state),
-        )  # fmt: skip
-        return Prepared(spaces, structure)
+        return prepared
+
+    def _strength(self) -> Array:
+        """Return the eta of each view."""
+        return per_view("structure", self.structure, self.view_names_, zero=True)
 
     def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
-        structure = prepared.structure
         problem = LeastSquaresViews(
             prepared.coordinates, y, factors, per_view("C", self.C, self.view_names_),
-            float(self.D), per_view("structure", self.structure, self.view_names_, zero=True),
-            None if structure is None else structure.covariances, bool(self.fit_intercept),
+            float(self.D), self._strength(), prepared.covariances, bool(self.fit_intercept),
         )  # fmt: skip
-        ended = Alternation(
-            problem, self.weight_smoothness, self.view_weights, self.view_names_, self.tol,
-            self.max_rounds, self._progress(),
-        ).run()  # fmt: skip
+        ended = self._alternated(problem)
         coefs, intercepts = ended.point
+        stationarity, balance = problem.residuals(coefs, intercepts, ended.weights)
         certificate = GradientCertificate(
-            *problem.residuals(coefs, intercepts, ended.weights), ended.objective, self.tol,
+            stationarity=stationarity, balance=balance, objective=ended.objective, tol=self.tol,
             weight_change=ended.change,
         )  # fmt: skip
         return BinaryFit(
@@ -265,8 +271,8 @@ class LeastSquaresViews(Classifiers[Functions]):
         total: Array = product - self.factors.sum() * np.outer(self.means[u], self.means[v])
         return total
 
-    def solve(self, weights: Array, before: Functions | None) -> Functions:
-        """Solve the linear systems; `before` is of no use here."""
+    def solve(self, weights: Array, before: Functions | None, gain: float) -> Functions:
+        """Solve the linear systems; what was before is of no use here."""
         others = (len(self.views) - 1) * self.coupling
         blocks = []
         for v, C in enumerate(self.penalties):
@@ -326,16 +332,11 @@ class LeastSquaresViews(Classifiers[Functions]):
         pull = self.penalties[:, None] * (values - self.y)
         pull += self.coupling * (len(values) * values - values.sum(axis=0))
         pull *= self.factors
-        gradient = [
+        own = [
             max(float(weights[v]), LEAST_WEIGHT) * w + self._spread(v, weights) @ w
-            + self.views[v].T @ pull[v]
             for v, w in enumerate(coefs)
-        ]  # fmt: skip
-        size = np.linalg.norm(np.concatenate(gradient))
-        stationarity = float(size / (1.0 + np.linalg.norm(np.concatenate(coefs))))
-        mass = float(self.penalties.sum() * self.factors.sum())
-        slope = float(np.abs(pull.sum(axis=1)).max()) if self.fit_intercept else 0.0
-        return stationarity, slope / (1.0 + mass)
+        ]
+        return gradient_residuals(own, self.views, pull, self.fit_intercept)
 
     def _values(self, coefs: list[Array], b: Array) -> Array:
         products = [X @ w for X, w in zip(self.views, coefs, strict=True)]

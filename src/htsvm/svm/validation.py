@@ -1,0 +1,60 @@
+"""Checks of parameters and data that estimators share."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+
+from htsvm._typing import Array
+from htsvm.problems.build import check_weights, encode_labels
+
+# What scikit-learn checks of the parameters that most estimators have.
+CONSTRAINTS: dict[str, list[Any]] = {
+    "C": [Interval(Real, 0.0, None, closed="neither")],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "fit_intercept": ["boolean"],
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "multi_class": [StrOptions({"auto", "joint", "crammer_singer", "ovr"})],
+    "warm_start": ["boolean"],
+    "n_restarts": [Interval(Integral, 0, None, closed="left")],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+
+def checked_labels(name: str, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
+    """Return the classes, their codes in y and the weights, all of them checked."""
+    check_classification_targets(y)
+    weights = check_weights(sample_weight, y)
+    classes, codes = encode_labels(y)
+    check_classes(name, classes, np.bincount(codes, weights=weights, minlength=len(classes)))
+    return classes, codes, weights
+
+
+def check_classes(name: str, classes: Array, mass: Array) -> None:
+    """Complain where there are not two classes with weight to tell apart."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{name} needs samples of at least two classes, but y holds only one class: "
+            f"{classes[0]!r}."
+        )
+    empty = classes[mass == 0.0].tolist()
+    if len(classes) - len(empty) < 2:
+        raise ValueError(
+            "sample_weight is zero for every sample of all but one class; the classes "
+            f"without weight are {empty!r}."
+        )
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed; always the same one for None, so that fits can be repeated."""
+    if random_state is None or isinstance(random_state, Integral):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(2**31 - 1))
