@@ -11,7 +11,7 @@ from htsvm.distributed.block import Block, Direction, Entry, Place
 from htsvm.distributed.protocol import Reads, joined, question
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
-from htsvm.optimality._multiclass_summary import MulticlassPoint, MulticlassSummary
+from htsvm.optimality.multiclass_summary import MulticlassPoint, MulticlassSummary
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.least_squares import every_row, losses_at_scales, target_sums
 from htsvm.solvers.multiclass.round import MulticlassPart, go_to, multiplier_sums, relevant

@@ -16,11 +16,11 @@ from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BinaryRows
 from htsvm.linalg import Extent, Operator, Quadratic, as_operator
 from htsvm.losses import Hinge
-from htsvm.optimality import BinaryCertificate
-from htsvm.optimality._inputs import Point
-from htsvm.optimality._summary import merge
+from htsvm.optimality import BinaryCertificate, certify_problem
 from htsvm.optimality.binary import conclude
+from htsvm.optimality.point import Point
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
+from htsvm.optimality.summary import merge
 from htsvm.solvers import Problem
 
 # The rows that decide the second order are gathered up to so many values: with the residuals,
@@ -239,3 +239,6 @@ class BlockProblem(OnBlocks, Problem):
             fit_intercept=self.fit_intercept,
             max_dimension=MAX_DIMENSION,
         )
+
+
+certify_problem.register(BlockProblem, BlockProblem.certify)

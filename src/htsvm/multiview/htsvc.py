@@ -148,6 +148,11 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
     memory : None, str or joblib.Memory, default=None
         Where to keep clusters and covariances, so that other fits on the same samples (other
         parameters in a grid, for instance) find them there.
+    starts : "auto" or list of str, default="auto"
+        From where the "newton" solver goes down in the first round of each view: "convex" (the
+        solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
+        squares with equal classes) and "pushed". They are compared by quick searches, and the one
+        that leads lowest is taken; "auto" tries all of them.
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round.
     n_jobs : int, optional
@@ -200,6 +205,9 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         in the problem of their own class).
     objective_ : ndarray of shape (n_problems,)
         The objective of each problem. With one view it leaves out alpha/2, a constant.
+    start_ : list of lists of str
+        For each problem and view, the start that led to the classifier; "warm" where later rounds
+        changed it.
     history_ : dict of ndarrays
         One entry per round in each column: the objective, the view weights it was reached with,
         and more. With "newton" the objective never increases.
@@ -282,6 +290,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         class_weight: Any = None,
         multi_class: str = "auto",
         memory: Any = None,
+        starts: Any = "auto",
         n_restarts: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -304,6 +313,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.memory = memory
+        self.starts = starts
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state

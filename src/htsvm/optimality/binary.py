@@ -13,12 +13,12 @@ from htsvm._typing import Array
 from htsvm.linalg import Operator
 from htsvm.losses import Loss
 from htsvm.optimality import residuals
-from htsvm.optimality._inputs import Point, check_point
-from htsvm.optimality._summary import Summary, default_nu, summarise
 from htsvm.optimality.certificate import PointCertificate
 from htsvm.optimality.duality import duality_gap
 from htsvm.optimality.partition import SampleStatus
+from htsvm.optimality.point import Point, check_point
 from htsvm.optimality.second_order import Verdict
+from htsvm.optimality.summary import Summary, default_nu, summarise
 
 # How many rows are looked at to estimate the size of rounding errors.
 SAMPLED_ROWS = 64

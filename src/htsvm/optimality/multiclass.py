@@ -13,8 +13,8 @@ from htsvm._typing import Array
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import Loss, require
 from htsvm.optimality import residuals
-from htsvm.optimality._multiclass_summary import MulticlassPoint, MulticlassSummary, step_length
 from htsvm.optimality.certificate import PointCertificate
+from htsvm.optimality.multiclass_summary import MulticlassPoint, MulticlassSummary, step_length
 from htsvm.optimality.partition import SampleStatus
 
 

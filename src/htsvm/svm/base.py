@@ -17,6 +17,7 @@ from htsvm.backends import backend_of
 from htsvm.losses import Loss
 from htsvm.problems.build import binary_problems, multiclass_problem, weigh_classes
 from htsvm.solvers import ADMM, Newton, Solver
+from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
 from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
@@ -24,11 +25,11 @@ from htsvm.svm.validation import CONSTRAINTS, checked_labels, seed_of
 from htsvm.svm.warn import warn_ignored, warn_unconverged
 
 
-class BaseLinearSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
-    """A linear classifier fitted as one problem, or one per class against the rest.
+class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
+    """A classifier that is fitted by one problem, or by one per class against the rest.
 
-    Subclasses add the loss: `_loss`, and its parameters to ``__init__``; and the solver: `_solver`.
-    Those with a parameter `multi_class` can fit more than two classes as one problem.
+    Subclasses say what a fit does with data that has been checked: `_fit_checked`. Those with a
+    parameter `multi_class` can fit more than two classes as one problem.
     """
 
     # A bounded loss finds it cheap to give up a small class, so each class is by default fitted
@@ -38,18 +39,6 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
     _cap_name: ClassVar[str | None] = "cap"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
-
-    @abstractmethod
-    def _loss(self) -> Loss:
-        """Return the loss that the parameters describe."""
-
-    def _penalty(self) -> float:
-        """Return the C of the fit."""
-        return float(self.C)
-
-    @abstractmethod
-    def _solver(self) -> Solver:
-        """Return the solver that the parameters describe."""
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -103,24 +92,9 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
         )  # fmt: skip
         return X, y
 
+    @abstractmethod
     def _fit_checked(self, X: Any, classes: Array, codes: Array, weights: Array | None) -> None:
         """Fit data that has been validated."""
-        problems = self._problems(X, classes, codes, weights, C=self._penalty(), loss=self._loss())
-        starts = self._warm_starts(classes, problems)
-        solver = self._solver()
-        if len(problems) == 1:
-            fitted = [solve_any(problems[0], solver, start=starts[0])]
-        else:
-            fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(solve_any)(problem, solver, start=start)
-                for problem, start in zip(problems, starts, strict=True)
-            )
-        self.classes_ = classes
-        store_results(self, fitted)
-        store_support(self, fitted, problems, codes)
-        store_status(self, codes)
-        warn_unconverged(type(self).__name__, fitted, self.max_iter)
-        warn_ignored(self, fitted, codes, weights)
 
     def _problems(
         self, X: Any, classes: Array, codes: Array, weights: Array | None, *, C: float, loss: Loss
@@ -142,10 +116,6 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
-        """Return the starts of the problems: the last solution, or None for cold ones."""
-        return warm_starts(self, classes, problems)
-
     def _progress(self) -> _Progress | None:
         """Return what prints a line per iteration, if that was asked for."""
         return _Progress(type(self).__name__) if self.verbose else None
@@ -162,6 +132,12 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
                 n_restarts=getattr(self, "n_restarts", 0),
                 random_state=seed_of(self.random_state),
                 callback=progress or base.callback,
+                starts=checked_names(getattr(self, "starts", "auto")),
+                compare_warm=getattr(self, "warm_start", False),
+            )
+        if getattr(self, "starts", "auto") != "auto":
+            raise ValueError(
+                f"starts={self.starts!r} needs solver='newton'; {solver!r} has one start."
             )
         if getattr(self, "n_restarts", 0):
             raise ValueError(
@@ -171,6 +147,48 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
         return replace(
             other, tol=self.tol, max_iter=self.max_iter, callback=progress or other.callback
         )
+
+
+class BaseLinearSVC(BaseSVC):
+    """A linear classifier of one view.
+
+    Subclasses add the loss: `_loss`, and its parameters to ``__init__``; and the solver: `_solver`.
+    """
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Return the loss that the parameters describe."""
+
+    def _penalty(self) -> float:
+        """Return the C of the fit."""
+        return float(self.C)
+
+    @abstractmethod
+    def _solver(self) -> Solver:
+        """Return the solver that the parameters describe."""
+
+    def _fit_checked(self, X: Any, classes: Array, codes: Array, weights: Array | None) -> None:
+        """Fit data that has been validated."""
+        problems = self._problems(X, classes, codes, weights, C=self._penalty(), loss=self._loss())
+        starts = self._warm_starts(classes, problems)
+        solver = self._solver()
+        if len(problems) == 1:
+            fitted = [solve_any(problems[0], solver, start=starts[0])]
+        else:
+            fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(solve_any)(problem, solver, start=start)
+                for problem, start in zip(problems, starts, strict=True)
+            )
+        self.classes_ = classes
+        store_results(self, fitted)
+        store_support(self, fitted, problems, codes)
+        store_status(self, codes)
+        warn_unconverged(type(self).__name__, fitted, self.max_iter)
+        warn_ignored(self, fitted, codes, weights)
+
+    def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
+        """Return the starts of the problems: the last solution, or None for cold ones."""
+        return warm_starts(self, classes, problems)
 
 
 class _Progress:

@@ -23,6 +23,8 @@ def store_results(model: Any, fitted: Sequence[AnyFitted]) -> None:
     model.coef_ = np.vstack([result.coef for result in results])
     model.intercept_ = np.concatenate([np.atleast_1d(result.intercept) for result in results])
     model.objective_ = np.array([certificate.objective for _, certificate in fitted])
+    model.start_ = [result.start for result, _ in fitted]
+    model.starts_ = [result.starts for result, _ in fitted]
     model.n_iter_ = max(result.n_iter for result in results)
     model.n_passes_ = float(sum(result.passes for result in results))
     model.seconds_ = [result.seconds for result in results]

@@ -41,6 +41,8 @@ def multiclass_solver(solver: Solver) -> MulticlassNewton:
         n_restarts=solver.n_restarts,
         random_state=solver.random_state,
         callback=solver.callback,
+        starts=solver.starts,
+        compare_warm=solver.compare_warm,
     )
 
 

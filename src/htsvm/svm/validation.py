@@ -22,6 +22,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "class_weight": [StrOptions({"balanced"}), dict, None],
     "multi_class": [StrOptions({"auto", "joint", "crammer_singer", "ovr"})],
     "warm_start": ["boolean"],
+    "starts": [StrOptions({"auto"}), list, tuple],
     "n_restarts": [Interval(Integral, 0, None, closed="left")],
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],

@@ -71,7 +71,7 @@ class MultiViewBaseline(BaseMultiViewSVC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints_without("C", "warm_start", "n_restarts", "random_state"),
+        **constraints_without("C", "warm_start", "starts", "n_restarts", "random_state"),
         "views": BaseMultiViewSVC._parameter_constraints["views"],
     }
     # Whether the method is defined for two views alone.

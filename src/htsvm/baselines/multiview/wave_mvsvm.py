@@ -10,8 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
 from htsvm.baselines.multiview._smooth_pair import POSITIVE, SmoothPair
-from htsvm.losses.wave import Wave
-from htsvm.solvers.coupled.smooth_problem import SmoothLoss
+from htsvm.losses import SmoothLoss, Wave
 
 
 class WaveMvSVM(SmoothPair):

@@ -89,7 +89,7 @@ class LeastSquaresSVC(BaseLinearSVC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_without(
-        "n_restarts", "warm_start", "random_state"
+        "n_restarts", "starts", "warm_start", "random_state"
     )
     _balanced_rest: ClassVar[bool] = False
     _cap_name: ClassVar[str | None] = None

@@ -35,6 +35,8 @@ class RampSVC(BaseLinearSVC):
         the default is s = -1. They found ceilings below 1 to hurt. ``inf`` is the hinge loss.
     n_restarts : int, default=0
         Further starts; the lowest objective wins.
+    starts : "auto" or list of str, default="auto"
+        Which starts are compared; see `HTSVC`.
     tol : float, default=1e-3
         The largest residual of the P-stationarity conditions.
     max_iter : int, default=1000
@@ -123,6 +125,7 @@ class RampSVC(BaseLinearSVC):
         fit_intercept: bool = True,
         class_weight: Any = None,
         warm_start: bool = False,
+        starts: Any = "auto",
         n_restarts: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -135,6 +138,7 @@ class RampSVC(BaseLinearSVC):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.starts = starts
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state

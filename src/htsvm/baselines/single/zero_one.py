@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from htsvm.losses import Loss, ZeroOne
 from htsvm.solvers import ADMM, Solver, ZeroOneSolver
+from htsvm.solvers.starts import checked_names
 from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.validation import seed_of
 
@@ -39,6 +40,9 @@ class ZeroOneSVC(BaseLinearSVC):
         The largest number of iterations.
     n_restarts : int, default=0
         Further starts for the "newton" solver; the lowest objective wins.
+    starts : "auto" or list of str, default="auto"
+        Which starts are compared for the ramp of height one, from which a second descent goes on;
+        see `HTSVC`. ``["convex"]`` leaves that descent out.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not regularised.
     class_weight : dict, "balanced" or None, default=None
@@ -134,6 +138,7 @@ class ZeroOneSVC(BaseLinearSVC):
         fit_intercept: bool = True,
         class_weight: Any = None,
         warm_start: bool = False,
+        starts: Any = "auto",
         n_restarts: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -146,6 +151,7 @@ class ZeroOneSVC(BaseLinearSVC):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.starts = starts
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -160,6 +166,7 @@ class ZeroOneSVC(BaseLinearSVC):
             tol=self.tol,
             max_iter=self.max_iter,
             n_restarts=self.n_restarts,
+            starts=checked_names(self.starts),
             random_state=seed_of(self.random_state),
             admm=admm if isinstance(admm, ADMM) else None,
             callback=self._progress(),

@@ -17,6 +17,7 @@ from htsvm.solvers.multiclass.least_squares import SAYS_NOTHING, least_squares_s
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
+from htsvm.solvers.starts import first_descent
 
 # Each inner problem is solved to this share of what its stage asks for.
 INNER_SHARE = 0.3
@@ -56,6 +57,11 @@ class MulticlassNewton:
         Drives the order of sweeps and the restarts.
     callback : callable, optional
         Called after each round with its row of the history.
+    starts : "auto" or tuple of str, default="auto"
+        The names of the starts that are compared where the loss is truncated and there is no warm
+        start; see `htsvm.solvers.starts`. ``("convex",)`` takes the solver's own way alone.
+    compare_warm : bool, default=False
+        Whether a warm start is compared with these starts too: it may lead into a poor minimum.
     """
 
     requires = ("profile",)
@@ -65,6 +71,8 @@ class MulticlassNewton:
     n_restarts: int = 0
     random_state: int | np.random.Generator = 0
     callback: Callback | None = None
+    starts: str | tuple[str, ...] = "auto"
+    compare_warm: bool = False
 
     def solve(
         self, problem: MulticlassProblem, *, start: MulticlassStart | None = None
@@ -86,7 +94,7 @@ class MulticlassNewton:
         # Products with a column per class are too thin for a second thread to gain much.
         with single_threaded_blas(problem.operator, always=True):
             best = lowest(
-                _Run(problem, self, rng).go(start),
+                first_descent(problem, self, start, lambda s: _Run(problem, self, rng).go(s)),
                 lambda: _Run(problem, self, rng).go_from_random_weights(),
                 self.n_restarts,
             )

@@ -18,6 +18,7 @@ from htsvm.solvers.descent import CAP_FACTORS, OBJECTIVE_SHARE, REACH, ROUGH, Ca
 from htsvm.solvers.newton.rows import LocalRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
+from htsvm.solvers.starts import first_descent
 
 # Each inner problem is solved to this share of what its stage asks for.
 INNER_SHARE = 0.1
@@ -68,6 +69,11 @@ class Newton:
         Drives the choice of sampled rows and the restarts.
     callback : callable, optional
         Called after each round with its row of the history.
+    starts : "auto" or tuple of str, default="auto"
+        The names of the starts that are compared where the loss is truncated and there is no warm
+        start; see `htsvm.solvers.starts`. ``("convex",)`` takes the solver's own way alone.
+    compare_warm : bool, default=False
+        Whether a warm start is compared with these starts too: it may lead into a poor minimum.
     """
 
     requires = ("profile",)
@@ -77,6 +83,8 @@ class Newton:
     n_restarts: int = 0
     random_state: int | np.random.Generator = 0
     callback: Callback | None = None
+    starts: str | tuple[str, ...] = "auto"
+    compare_warm: bool = False
 
     def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
         """Return a stationary point of `problem`.
@@ -94,7 +102,7 @@ class Newton:
         rng = np.random.default_rng(self.random_state)
         with single_threaded_blas(problem.operator):
             best = lowest(
-                _Run(problem, self, rng).go(start),
+                first_descent(problem, self, start, lambda s: _Run(problem, self, rng).go(s)),
                 lambda: _Run(problem, self, rng).go(None, restart=True),
                 self.n_restarts,
             )

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.optimality._inputs import Point
-from htsvm.optimality._samples import Samples
 from htsvm.optimality.duality import DualSums, merge_dual, sum_dual
+from htsvm.optimality.point import Point
+from htsvm.optimality.samples import Samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary
         loss=point.loss.total(q, point.penalty),
         class_penalty=np.array([point.penalty[point.y == side].sum() for side in (-1, 1)]),
         counts=samples.counts(status),
-        dual=sum_dual(point, q, samples.touching()),
+        dual=sum_dual(point, q, samples.bent()),
     )
     return summary, samples, status
 
