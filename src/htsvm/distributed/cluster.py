@@ -131,6 +131,8 @@ class Cluster:
 
     def _wait(self, futures: list[Any]) -> tuple[Any, ...]:
         """Wait for results, but not for ever where there is nobody to compute them."""
+        from distributed import KilledWorker
+
         patience = float(dask.config.get("htsvm.worker-timeout", WORKER_TIMEOUT))
         seen = time.monotonic()
         while True:
@@ -144,6 +146,11 @@ class Cluster:
             except TimeoutError:
                 if any(future.status == "error" for future in futures):
                     raise
+            except KilledWorker as error:
+                raise WorkersLostError(
+                    f"Workers died again and again at the same task of the fit: {error} Give them "
+                    "more memory or smaller blocks, and fit again."
+                ) from error
             except CancelledError as error:
                 raise WorkersLostError(
                     "The connection to the Dask scheduler was lost during the fit. Start the "
