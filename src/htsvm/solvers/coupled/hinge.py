@@ -15,8 +15,6 @@ view, with two kinds of terms.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +23,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.system import CoupledSystem
+from htsvm.solvers.history import Callback, History
 from htsvm.solvers.line_search import slope_root
 
 # The first xi, as a multiple of the smallest scale: multipliers go from one bound to the other over
@@ -98,7 +97,7 @@ class CoupledNewton:
 
     tol: float = 1e-6
     max_iter: int = 1000
-    callback: Callable[[dict[str, Any]], None] | None = None
+    callback: Callback | None = None
 
     def solve(
         self, problem: CoupledProblem, *, start: CoupledResult | None = None
@@ -139,9 +138,8 @@ class _Run:
             self.coefs, self.intercepts = [w.copy() for w in start.coefs], start.intercepts.copy()
             self.alpha, self.beta = start.alpha, start.beta
         self.values = problem.decisions(self.coefs, self.intercepts)
-        self.began = time.perf_counter()
         self.steps = 0
-        self.history: dict[str, list[Any]] = {}
+        self.history = History(options.callback)
 
     def go(self) -> CoupledResult:
         problem, tol = self.problem, self.options.tol
@@ -239,21 +237,13 @@ class _Run:
         bound = p.bound(self.alpha, self.beta)
         result = CoupledResult(
             [w.copy() for w in self.coefs], self.intercepts.copy(), self.alpha, self.beta,
-            p.scales, objective, bound, False, self.steps, self.history,
+            p.scales, objective, bound, False, self.steps, self.history.columns,
         )  # fmt: skip
         result.converged = result.relative_gap <= self.options.tol
         return result
 
     def _record(self, result: CoupledResult, xi: float) -> None:
-        row = {
-            "iteration": len(self.history.get("iteration", ())) + 1,
-            "objective": result.objective,
-            "residual": result.relative_gap,
-            "step": xi,
-            "newton_steps": self.steps,
-            "seconds": time.perf_counter() - self.began,
-        }
-        for name, value in row.items():
-            self.history.setdefault(name, []).append(value)
-        if self.options.callback is not None:
-            self.options.callback(row)
+        self.history.add(
+            objective=result.objective, residual=result.relative_gap, step=xi,
+            newton_steps=self.steps,
+        )  # fmt: skip
