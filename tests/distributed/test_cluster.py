@@ -126,8 +126,11 @@ def test_workers_killed_at_random_moments(data, monkeypatch):
 
     def kill():
         while len(killed) < 20 and not done.wait(rng.uniform(0.2, 2.0)):
+            if len(cluster.scheduler.workers) < 2:
+                # A nanny gives up on a worker that is killed while it starts.
+                continue
             pids = [nanny.pid for nanny in cluster.workers.values() if nanny.pid]
-            with contextlib.suppress(ProcessLookupError, IndexError):
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(rng.choice(pids), signal.SIGKILL)
                 killed.append(pids)
 
