@@ -16,6 +16,7 @@ if __name__ == "__main__":
 
 from benchmarks import (  # noqa: E402
     accuracy,
+    audit,
     baselines,
     distributed,
     label_issues,
@@ -54,6 +55,7 @@ PARTS = {
     "multiclass": multiclass,
     "multiview-multiclass": multiview_multiclass,
     "label-issues": label_issues,
+    "audit": audit,
     "distributed": distributed,
     "minima": minima,
     "quality": quality,

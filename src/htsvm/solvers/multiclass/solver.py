@@ -10,14 +10,16 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
-from htsvm.losses import Loss, require
+from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
-from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Callback, Descent
+from htsvm.solvers.api import Solver
+from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Descent
+from htsvm.solvers.history import Callback
 from htsvm.solvers.multiclass.least_squares import SAYS_NOTHING, least_squares_start, says_nothing
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
-from htsvm.solvers.starts import best_start, searches
+from htsvm.solvers.starts import first_descent
 
 # Each inner problem is solved to this share of what its stage asks for.
 INNER_SHARE = 0.3
@@ -33,7 +35,7 @@ WORTH_RETURNING = 0.002
 
 
 @dataclass(frozen=True)
-class MulticlassNewton:
+class MulticlassNewton(Solver):
     """Majorisation with a semismooth Newton method for the multi-class problem.
 
     The loss ``g(h_i)`` with concave g lies below ``g(h) + g'(h) (h_i - h)``. Minimising that bound
@@ -60,9 +62,12 @@ class MulticlassNewton:
     starts : "auto" or tuple of str, default="auto"
         The names of the starts that are compared where the loss is truncated and there is no warm
         start; see `htsvm.solvers.starts`. ``("convex",)`` takes the solver's own way alone.
+    compare_warm : bool, default=False
+        Whether a warm start is compared with these starts too: it may lead into a poor minimum.
     """
 
-    requires = ("profile",)
+    requires: ClassVar[tuple[str, ...]] = ("profile",)
+    on_dask: ClassVar[bool] = True
 
     tol: float = 1e-3
     max_iter: int = 200
@@ -70,6 +75,7 @@ class MulticlassNewton:
     random_state: int | np.random.Generator = 0
     callback: Callback | None = None
     starts: str | tuple[str, ...] = "auto"
+    compare_warm: bool = False
 
     def solve(
         self, problem: MulticlassProblem, *, start: MulticlassStart | None = None
@@ -86,30 +92,18 @@ class MulticlassNewton:
         start : (W, b, B), optional
             A warm start; the convex start is then left out. B may be None.
         """
-        require(problem.loss, self.requires, "the multi-class solver")
+        self.check_loss(problem.loss)
         rng = np.random.default_rng(self.random_state)
         # Products with a column per class are too thin for a second thread to gain much.
         with single_threaded_blas(problem.operator, always=True):
             best = lowest(
-                self._first(problem, start, rng),
+                first_descent(problem, self, start, lambda s: _Run(problem, self, rng).go(s)),
                 lambda: _Run(problem, self, rng).go_from_random_weights(),
                 self.n_restarts,
             )
             return never_worse_than_constant(
                 problem, best, lambda W, b: _Run(problem, self, rng).go((W, b, best.multipliers))
             )
-
-    def _first(
-        self, problem: MulticlassProblem, start: MulticlassStart | None, rng: np.random.Generator
-    ) -> SolverResult:
-        """Return what the given start leads to, or the best of all starts."""
-        compared = searches(problem, self.starts)
-        if start is None and compared:
-            return best_start(
-                problem, compared, self.random_state, lambda s: _Run(problem, self, rng).go(s)
-            )
-        result = _Run(problem, self, rng).go(start)
-        return replace(result, start="convex" if start is None else "warm")
 
 
 class _Run(Descent):
@@ -169,6 +163,7 @@ class _Run(Descent):
     def _jump_to(self, W: Array, b: Array) -> None:
         """Go to (W, b) without multipliers, and begin there as at any start."""
         self._start_at(W, b)
+        self._watch()
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(None)
         self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY * self.stretch, math.inf
@@ -229,7 +224,11 @@ class _Run(Descent):
             gain = previous - objective
             if self.residual <= tol and gain <= OBJECTIVE_SHARE * tol * abs(objective):
                 return True
-            stalled = stalled + 1 if self.last.steps == 0 and self.residual > tol else 0
+            stalled = (
+                stalled + 1
+                if self.last.steps + self.last.sweeps == 0 and self.residual > tol
+                else 0
+            )
             if stalled > 10:
                 return False
             previous_lag = self._adapt_penalty(lag, previous_lag, max(tol, self.residual))
