@@ -15,6 +15,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
 from benchmarks.audit_data import dense, settings
+from benchmarks.audit_page import frames_per_second
 from benchmarks.bars import Bar, Row
 from benchmarks.multiclass_data import Noisy
 from benchmarks.plan import Plan
@@ -135,40 +136,6 @@ def _accuracy(data: Noisy, X: Any, y: np.ndarray) -> float:
         return float(np.mean(data.y_test == y[0])) if len(y) else 0.0
     model = LogisticRegression(max_iter=300).fit(X, y)
     return float(model.score(data.X_test, data.y_test))
-
-
-# ----------------------------------------------------------------------------------- page
-
-
-def frames_per_second(plan: Plan) -> float | None:
-    """Scroll through 100,000 rows in headless Chromium; None where there is no browser."""
-    import os
-    import shutil
-    import tempfile
-    from pathlib import Path
-
-    from tests.audit.test_page import FLAGS, NAMES, SCROLL, many_rows
-
-    from htsvm.audit.page import render
-
-    path = os.environ.get("HTSVM_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        path = None
-    if path is None:
-        plan.say("the page: skipped, there is no browser or no playwright")
-        return None
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        file = Path(folder) / "page.html"
-        file.write_text(render(many_rows(100_000)), encoding="utf-8")
-        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
-        page = browser.new_page()
-        page.goto(file.as_uri())
-        found = float(np.median([page.evaluate(SCROLL) for _ in range(3)]))
-        browser.close()
-    plan.say(f"the page: {found:.0f} frames per second")
-    return found
 
 
 # --------------------------------------------------------------------------------- report
