@@ -13,6 +13,7 @@ __all__ = [
     "HTSVCCV",
     "IgnoredClassWarning",
     "KernelHTSVC",
+    "KernelHTSVCCV",
     "MultiViewHTSVC",
     "SampleStatus",
     "__version__",
@@ -33,6 +34,10 @@ def __getattr__(name: str) -> Any:
         from htsvm.svm import KernelHTSVC
 
         return KernelHTSVC
+    if name == "KernelHTSVCCV":
+        from htsvm.svm.kernel_cv import KernelHTSVCCV
+
+        return KernelHTSVCCV
     if name == "baselines":
         from importlib import import_module
 

@@ -5,7 +5,7 @@ from typing import Any
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import HTPath, ht_path
 
-__all__ = ["HTSVC", "HTSVCCV", "HTPath", "KernelHTSVC", "ht_path"]
+__all__ = ["HTSVC", "HTSVCCV", "HTPath", "KernelHTSVC", "KernelHTSVCCV", "ht_path"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,4 +18,8 @@ def __getattr__(name: str) -> Any:
         from htsvm.svm.kernel import KernelHTSVC
 
         return KernelHTSVC
+    if name == "KernelHTSVCCV":
+        from htsvm.svm.kernel_cv import KernelHTSVCCV
+
+        return KernelHTSVCCV
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
