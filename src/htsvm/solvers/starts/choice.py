@@ -24,7 +24,20 @@ CLOSE, CLOSE_MULTICLASS = 0.05, 0.25
 # The solver may end above where the search ended by this share, before the next point is tried.
 SLIPPED = 1e-3
 
+# Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
+STREAM = int.from_bytes(b"starts", "big")
+
 Descend = Callable[[Any], SolverResult]
+
+
+def own_generator(seed: Any) -> np.random.Generator:
+    """Return a generator for a seed that no other use of the same seed shares.
+
+    People who flip labels or draw rows with ``default_rng(0)`` must not meet the same rows here.
+    """
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng([STREAM, int(seed)])
 
 
 def searches(problem: Any, names: Any) -> tuple[SearchStart, ...]:
@@ -80,7 +93,7 @@ def best_start(
     descend : callable
         The solver, from a start or, with None, by its own way from the convex solution.
     """
-    rng = np.random.default_rng(seed)
+    rng = own_generator(seed)
     before = problem.operator.passes
     terrain, share = _terrain(problem, rng)
     if terrain is None:
@@ -101,7 +114,7 @@ def no_worse_than_cold(
 
     The search for starts decides whether it is worth going down from one.
     """
-    rng = np.random.default_rng(seed)
+    rng = own_generator(seed)
     before = problem.operator.passes
     terrain, share = _terrain(problem, rng)
     found = None if terrain is None else search(terrain, starts, rng)
