@@ -59,9 +59,8 @@ def test_best_threshold_is_that_of_brute_force():
 def test_rivals_choose_in_three_ways():
     data = Cell("several classes", "digits", "40 % to the next class", 0).load(None)
     keep = np.flatnonzero(data.y < 2)[:120]
-    small = type(data)(
-        data.X[keep], data.y[keep], data.X_test[:200], np.minimum(data.y_test[:200], 1)
-    )
+    true = np.minimum(data.y_test[:200], 1)
+    small = Data(data.X[keep], data.y[keep], data.X_test[:200], true)
     found = tuned("LogisticRegression", small, 0)
     assert [row["choice"] for row in found] == list(CHOICES)
     assert all(0.0 <= row["accuracy"] <= 100.0 for row in found)
