@@ -105,4 +105,5 @@ def _along_hinge_path(
 
 
 def _fit_paths(Cs: list[float], caps: list[float], split: Split, inner: Any, seed: int) -> HTSVCCV:
-    return HTSVCCV(Cs=Cs, caps=caps, cv=inner, random_state=seed).fit(split.X, split.y)
+    search = HTSVCCV(Cs=Cs, caps=caps, cv=inner, scoring="accuracy", random_state=seed)
+    return search.fit(split.X, split.y)
