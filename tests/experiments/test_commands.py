@@ -119,9 +119,8 @@ def test_a_slow_cell_is_marked_and_the_rest_goes_on(tmp_path):
         assert set(counts) <= {SLOW, DONE}
 
 
-def test_missing_data_are_a_mark(tmp_path, monkeypatch):
+def test_missing_data_are_a_mark(tmp_path, monkeypatch, only_named_folders):
     monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
-    monkeypatch.setenv("HTSVM_CACHE", str(tmp_path / "cache"))
     with Store(tmp_path / "x.sqlite") as store:
         todo, _ = plan(select(["stl10"]), QUICK, store, selection=Selection(["ht"]))
         counts = compute(todo, store)
@@ -129,7 +128,7 @@ def test_missing_data_are_a_mark(tmp_path, monkeypatch):
         assert "not published for download" in store.cells()[0].reason
 
 
-def test_why_cells_were_skipped_is_said(invoke, tmp_path, monkeypatch):
+def test_why_cells_were_skipped_is_said(invoke, tmp_path, monkeypatch, only_named_folders):
     monkeypatch.setenv("HTSVM_DATA", str(tmp_path / "gone"))
     result = invoke(
         "reproduce", "single-view", "--quick", "--methods", "ls", "--datasets", "a1a"
