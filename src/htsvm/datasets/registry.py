@@ -13,7 +13,7 @@ ENTRIES = {
 
 
 # Pairs of classes that have a file of their own, smaller than that of all classes.
-SMALL_PAIRS = {("stl10", "airplane", "bird"): "stl10-pair"}
+SMALL_PAIRS = {"stl10:airplane:bird": "stl10-pair"}
 
 
 def names(kind: str | None = None) -> list[str]:
@@ -38,8 +38,7 @@ def describe(name: str) -> Entry:
     name : str
         The name. For a pair of classes, as ``"stl10:bird:cat"``, it is the set they are from.
     """
-    name, *pair = str(name).split(":")
-    name = SMALL_PAIRS.get((name, *pair), name)
+    name = SMALL_PAIRS.get(str(name), str(name).split(":")[0])
     if name not in ENTRIES:
         near = get_close_matches(name.lower(), ENTRIES, n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(ENTRIES)}."
