@@ -22,7 +22,7 @@ OPTIMISE = [
     "-fassociative-math",
     "-fno-signed-zeros",
 ]
-MODULES = ["_compiled", "_newton", "_compiled_joint"]
+MODULES = ["_compiled", "_newton", "_compiled_multiclass"]
 PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 
 

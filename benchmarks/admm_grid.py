@@ -22,9 +22,10 @@ from sklearn.datasets import load_svmlight_file
 
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import HybridTruncated
-from htsvm.solvers.admm import ADMM
-from htsvm.solvers.admm_safeguards import DEFAULT_SAFEGUARDS
-from htsvm.solvers.problem import Problem, SolverResult
+from htsvm.problems.binary import Problem
+from htsvm.solvers.admm.safeguards import DEFAULT_SAFEGUARDS
+from htsvm.solvers.admm.solver import ADMM
+from htsvm.solvers.result import SolverResult
 
 RESULTS = Path(__file__).parent / "results"
 GRID = [2.0**k for k in range(-4, 5)]

@@ -11,9 +11,9 @@ from sklearn.svm import SVC
 
 from htsvm.baselines import SVM2K, MvSVM2C
 from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
-from htsvm.solvers import coupled_system
-from htsvm.solvers.coupled_hinge import CoupledNewton
-from htsvm.solvers.coupled_problem import CoupledProblem
+from htsvm.problems.coupled import CoupledProblem
+from htsvm.solvers.coupled import system as coupled_system
+from htsvm.solvers.coupled.hinge import CoupledNewton
 from tests.multiview.data import golden, three_classes, two_views
 from tests.oracles.coupled import solve_coupled_hinge
 

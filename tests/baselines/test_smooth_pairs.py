@@ -9,9 +9,9 @@ from sklearn.svm import SVC
 from htsvm.baselines import MvASYBX, WaveMvSVM
 from htsvm.losses.bounded_linex import BoundedLinex
 from htsvm.losses.wave import Wave
-from htsvm.solvers.coupled_smooth import SmoothDescent
-from htsvm.solvers.coupled_smooth_problem import SmoothProblem
-from htsvm.solvers.coupled_system import CoupledSystem
+from htsvm.solvers.coupled.smooth import SmoothDescent
+from htsvm.solvers.coupled.smooth_problem import SmoothProblem
+from htsvm.solvers.coupled.system import CoupledSystem
 from tests.multiview.data import golden, three_classes, two_views
 
 BOTH = [WaveMvSVM, MvASYBX]
@@ -200,7 +200,7 @@ def test_three_classes_and_weights(method):
 
 @pytest.mark.parametrize("method", BOTH)
 def test_too_few_iterations_are_reported(method, monkeypatch):
-    from htsvm.solvers import coupled_smooth
+    from htsvm.solvers.coupled import smooth as coupled_smooth
 
     monkeypatch.setattr(coupled_smooth, "NEWTON_STEPS", 0)
     views, y = two_views(60)

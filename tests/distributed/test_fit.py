@@ -112,7 +112,7 @@ def test_many_features_by_conjugate_gradients(monkeypatch):
     X, y = noisy(300, 40, seed=6)
     local = HTSVC(tol=1e-6, cap=np.inf).fit(X, y)
     monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
-    monkeypatch.setattr("htsvm.solvers.newton_system.LARGEST_MATRIX", 10)
+    monkeypatch.setattr("htsvm.solvers.newton.system.LARGEST_MATRIX", 10)
     blocks = HTSVC(tol=1e-6, cap=np.inf).fit(*as_dask(X, y))
     np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=1e-6)
 

@@ -9,7 +9,7 @@ from htsvm import HTSVC
 from htsvm.distributed import slots
 from htsvm.distributed.data import Data
 from htsvm.losses import HybridTruncated
-from htsvm.svm._problems import BinaryTask
+from htsvm.problems.build import BinaryTask
 from tests.distributed.data import assert_same_fit, forgetful, noisy
 
 dask = pytest.importorskip("dask")

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import Hinge, HybridTruncated, Loss
-from htsvm.solvers import admm_system
-from htsvm.solvers.admm import ADMM
-from htsvm.solvers.admm_safeguards import DEFAULT_SAFEGUARDS, SAFEGUARDS, split
-from htsvm.solvers.problem import Problem
+from htsvm.problems.binary import Problem
+from htsvm.solvers.admm import system as admm_system
+from htsvm.solvers.admm.safeguards import DEFAULT_SAFEGUARDS, SAFEGUARDS, split
+from htsvm.solvers.admm.solver import ADMM
 from tests.oracles import golden
 
 

@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from htsvm.linalg import CSROperator, Quadratic, kernels
 from htsvm.losses import Hinge, HybridTruncated
 from htsvm.optimality import certify
-from htsvm.solvers import Newton, Problem, dual_sweeps
+from htsvm.solvers import Newton, Problem
+from htsvm.solvers.newton import dual_sweeps
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="needs the compiled kernels")
 
@@ -78,7 +79,7 @@ def test_same_convex_solution_as_newton(monkeypatch, fit_intercept, R):
     kind = {"loss": Hinge(), "fit_intercept": fit_intercept, "R": R, "weight": weight}
     assert dual_sweeps.prefers_sweeps(problem(X, y, **kind))
     swept = Newton(tol=1e-7, max_iter=5000).solve(problem(X, y, **kind))
-    monkeypatch.setattr("htsvm.solvers.newton_rows.prefers_sweeps", lambda _: False)
+    monkeypatch.setattr("htsvm.solvers.newton.rows.prefers_sweeps", lambda _: False)
     stepped = Newton(tol=1e-7).solve(problem(X, y, **kind))
     assert swept.converged
     assert swept.objective == pytest.approx(stepped.objective, rel=1e-6)

@@ -15,8 +15,10 @@ from threadpoolctl import threadpool_info
 from htsvm.linalg import Quadratic, _numpy, as_operator, kernels
 from htsvm.losses import Hinge, HybridTruncated, Loss
 from htsvm.optimality import certify
-from htsvm.solvers import Newton, Problem, newton, newton_inner, solve_certified
-from htsvm.solvers.newton_system import NewtonSystem
+from htsvm.solvers import Newton, Problem, solve_certified
+from htsvm.solvers.newton import inner as newton_inner
+from htsvm.solvers.newton import solver as newton
+from htsvm.solvers.newton.system import NewtonSystem
 from tests import oracles
 from tests.optimality.points import KNOWN
 from tests.oracles import golden
@@ -552,7 +554,7 @@ def test_looking_at_some_rows_only(sparse, monkeypatch):
 def test_some_rows_or_all_rows_lead_to_the_same_convex_solution(monkeypatch):
     X, y = noisy(3000, 5, seed=6)
     some = Newton(tol=1e-6).solve(make_problem(X, y, loss=Hinge()))
-    monkeypatch.setattr("htsvm.solvers.newton_round.SUBSET_FROM", 10**9)
+    monkeypatch.setattr("htsvm.solvers.newton.round.SUBSET_FROM", 10**9)
     whole = Newton(tol=1e-6).solve(make_problem(X, y, loss=Hinge()))
     assert some.objective == pytest.approx(whole.objective, rel=1e-6)
 

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 
 from htsvm.linalg import kernels
 from htsvm.losses import Hinge, HybridTruncated
-from htsvm.solvers import Newton, newton_inner
-from htsvm.solvers.newton_round import Rounds
-from htsvm.solvers.newton_state import Iterate, close_round
+from htsvm.solvers import Newton
+from htsvm.solvers.newton import inner as newton_inner
+from htsvm.solvers.newton.round import Rounds
+from htsvm.solvers.newton.state import Iterate, close_round
 from tests.solvers.test_newton import make_problem, noisy
 
 pytestmark = pytest.mark.skipif(

@@ -22,7 +22,7 @@ from htsvm.losses import Hinge
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.structure import Structure
 from htsvm.multiview.views import is_view_collection
-from htsvm.svm._problems import binary_problems, weigh_classes
+from htsvm.problems.build import binary_problems, weigh_classes
 from htsvm.svm.base import _joined_history
 
 # From here up to the call of fit: the fit on checked data, fit, and scikit-learn's wrapper of it.

@@ -13,8 +13,8 @@ from htsvm._typing import Array
 from htsvm.baselines._certificates import GradientCertificate
 from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
 from htsvm.multiview.parameters import per_view
-from htsvm.solvers.coupled_smooth import SmoothDescent
-from htsvm.solvers.coupled_smooth_problem import SmoothLoss, SmoothProblem
+from htsvm.solvers.coupled.smooth import SmoothDescent
+from htsvm.solvers.coupled.smooth_problem import SmoothLoss, SmoothProblem
 from htsvm.svm.base import seed_of
 
 POSITIVE = Interval(Real, 0.0, None, closed="neither")

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm.baselines._smooth_pair import POSITIVE, SmoothPair
 from htsvm.losses.bounded_linex import BoundedLinex
-from htsvm.solvers.coupled_smooth_problem import SmoothLoss
+from htsvm.solvers.coupled.smooth_problem import SmoothLoss
 
 
 class MvASYBX(SmoothPair):

@@ -14,8 +14,8 @@ from htsvm.baselines._alternation import Alternation, Classifiers
 from htsvm.baselines._certificates import GapCertificate
 from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
 from htsvm.multiview.parameters import per_view
-from htsvm.solvers.coupled_hinge import CoupledNewton, CoupledResult
-from htsvm.solvers.coupled_problem import CoupledProblem
+from htsvm.problems.coupled import CoupledProblem
+from htsvm.solvers.coupled.hinge import CoupledNewton, CoupledResult
 
 # The share of the tolerance for the classifiers: their errors must not stir the weights.
 FINER = 1e-3

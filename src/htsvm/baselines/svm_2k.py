@@ -12,8 +12,8 @@ from htsvm._typing import Array
 from htsvm.baselines._certificates import GapCertificate
 from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
 from htsvm.multiview.parameters import per_view
-from htsvm.solvers.coupled_hinge import CoupledNewton
-from htsvm.solvers.coupled_problem import CoupledProblem
+from htsvm.problems.coupled import CoupledProblem
+from htsvm.solvers.coupled.hinge import CoupledNewton
 
 
 class SVM2K(MultiViewBaseline):

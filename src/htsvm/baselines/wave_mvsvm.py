@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from htsvm._typing import Array
 from htsvm.baselines._smooth_pair import POSITIVE, SmoothPair
 from htsvm.losses.wave import Wave
-from htsvm.solvers.coupled_smooth_problem import SmoothLoss
+from htsvm.solvers.coupled.smooth_problem import SmoothLoss
 
 
 class WaveMvSVM(SmoothPair):

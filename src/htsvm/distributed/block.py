@@ -19,9 +19,9 @@ from htsvm.optimality._inputs import Point
 from htsvm.optimality._summary import Summary, summarise
 from htsvm.optimality.second_order import CriticalSamples
 from htsvm.solvers import Problem
-from htsvm.solvers.newton_rows import LocalRows, set_ramp
-from htsvm.solvers.newton_state import violated
-from htsvm.solvers.newton_system import ActiveRows, Gram
+from htsvm.solvers.newton.rows import LocalRows, set_ramp
+from htsvm.solvers.newton.state import violated
+from htsvm.solvers.newton.system import ActiveRows, Gram
 
 # A violation of at most this size counts as zero in a certificate.
 ON_MARGIN = 1e-9

@@ -8,14 +8,14 @@ from typing import Any
 from htsvm._typing import Array
 from htsvm.linalg import as_operator
 from htsvm.losses import Loss
+from htsvm.problems.build import BinaryTask, binary_problem
+from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Problem
-from htsvm.solvers.joint_problem import JointProblem
-from htsvm.svm._joint import joint_problem
-from htsvm.svm._problems import BinaryTask, binary_problem
+from htsvm.svm._multiclass import multiclass_problem
 
 
 @dataclass(frozen=True, eq=False)
-class JointTask:
+class MulticlassTask:
     """What makes a multi-class problem of rows, class codes and sample weights.
 
     Attributes
@@ -25,7 +25,7 @@ class JointTask:
     factors : ndarray
         Factors of the weights per class.
     C, loss, fit_intercept
-        As in `JointProblem`.
+        As in `MulticlassProblem`.
     """
 
     n_classes: int
@@ -35,7 +35,7 @@ class JointTask:
     fit_intercept: bool
 
 
-Stated = BinaryTask | JointTask
+Stated = BinaryTask | MulticlassTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +60,12 @@ class Data:
     weights: Array | None
     offset: int
 
-    def problem(self, task: Task) -> Problem | JointProblem:
+    def problem(self, task: Task) -> Problem | MulticlassProblem:
         """Return the problem on these rows."""
         if isinstance(task, MajorisedTask):
             return self.problem(task.base).majorised(task.w, task.b)[0]
-        if isinstance(task, JointTask):
-            return joint_problem(
+        if isinstance(task, MulticlassTask):
+            return multiclass_problem(
                 self.X, task.n_classes, self.codes, self.weights, task.factors,
                 C=task.C, loss=task.loss, fit_intercept=task.fit_intercept,
             )  # fmt: skip

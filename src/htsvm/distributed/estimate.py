@@ -12,15 +12,15 @@ from joblib import delayed as job
 
 from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks
-from htsvm.distributed.data import Data, JointTask, Task
+from htsvm.distributed.data import Data, MulticlassTask, Task
 from htsvm.distributed.inputs import Dataset, lazy_rows, open_dataset, partitions
-from htsvm.distributed.joint_problem import JointBlockProblem, Pulls
+from htsvm.distributed.multiclass_problem import MulticlassBlockProblem, Pulls
 from htsvm.distributed.problem import BlockProblem, Multipliers
 from htsvm.distributed.slots import fresh, slices
 from htsvm.optimality import SampleStatus
+from htsvm.problems.build import binary_tasks, class_factors, labels_of
 from htsvm.solvers import Newton, Solver
-from htsvm.svm._joint import AnyFitted, AnyProblem, is_joint, solve_any
-from htsvm.svm._problems import binary_tasks, class_factors, labels_of
+from htsvm.svm._multiclass import AnyFitted, AnyProblem, is_multiclass, solve_any
 
 
 def problems_of(
@@ -36,8 +36,8 @@ def problems_of(
     """Return the problems of a view: one for two classes, else one per class or one `joint`."""
     factors = class_factors(class_weight, dataset.classes, dataset.mass)
     if joint:
-        task = JointTask(len(dataset.classes), factors, C, loss, fit_intercept)
-        return [JointBlockProblem.of(Blocks(dataset.sources[view], task))]
+        task = MulticlassTask(len(dataset.classes), factors, C, loss, fit_intercept)
+        return [MulticlassBlockProblem.of(Blocks(dataset.sources[view], task))]
     tasks = binary_tasks(dataset.mass, factors, C=C, loss=loss, fit_intercept=fit_intercept)
     return [BlockProblem.of(Blocks(dataset.sources[view], task)) for task in tasks]
 
@@ -55,7 +55,7 @@ def path_problems(
 
     dataset = open_dataset(X, y, sample_weight)
     check_path_classes(dataset.classes)
-    joint = is_joint(multi_class, len(dataset.classes), "newton")
+    joint = is_multiclass(multi_class, len(dataset.classes), "newton")
     return dataset.classes, problems_of(dataset, class_weight, joint=joint, **options)
 
 
@@ -76,7 +76,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     dataset = open_dataset(X, y, sample_weight)
     try:
         estimator._check_mass(dataset.classes, dataset.mass)
-        joint = is_joint(estimator.multi_class, len(dataset.classes), solver)
+        joint = is_multiclass(estimator.multi_class, len(dataset.classes), solver)
         estimator.n_features_in_ = dataset.source.shape[1]
         problems = problems_of(
             dataset, estimator.class_weight, C=estimator._penalty(), loss=estimator._loss(),

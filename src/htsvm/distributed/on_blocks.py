@@ -14,7 +14,7 @@ class RowsOnBlocks:
 
     Parameters
     ----------
-    problem : BlockProblem or JointBlockProblem
+    problem : BlockProblem or MulticlassBlockProblem
         The problem.
     rng : Generator
         Draws the random numbers.

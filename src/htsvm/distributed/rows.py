@@ -15,11 +15,11 @@ from htsvm.distributed.blocks import Blocks, stacked
 from htsvm.distributed.on_blocks import RowsOnBlocks
 from htsvm.linalg import as_operator
 from htsvm.losses import Loss
-from htsvm.solvers.newton_inner import Steps
-from htsvm.solvers.newton_round import SUBSET_FROM, SUBSET_SHARE
-from htsvm.solvers.newton_rows import QUANTILE_ROWS, ramp_width
-from htsvm.solvers.newton_state import Clock, Closing, RoundReport, Updates
-from htsvm.solvers.newton_system import (
+from htsvm.solvers.newton.inner import Steps
+from htsvm.solvers.newton.round import SUBSET_FROM, SUBSET_SHARE
+from htsvm.solvers.newton.rows import QUANTILE_ROWS, ramp_width
+from htsvm.solvers.newton.state import Clock, Closing, RoundReport, Updates
+from htsvm.solvers.newton.system import (
     LARGEST_MATRIX,
     NewtonSystem,
     conjugate_direction,

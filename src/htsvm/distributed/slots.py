@@ -19,14 +19,14 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.distributed.block import Block
 from htsvm.distributed.data import Data, Task
-from htsvm.distributed.joint_block import JointBlock
+from htsvm.distributed.multiclass_block import MulticlassBlock
 from htsvm.linalg import as_operator
-from htsvm.optimality._joint_summary import merge_joint
+from htsvm.optimality._multiclass_summary import merge_multiclass
 from htsvm.optimality._summary import merge
-from htsvm.solvers.joint_problem import JointProblem
+from htsvm.problems.multiclass import MulticlassProblem
 
 Step = tuple[str, tuple[Any, ...]]
-AnyBlock = Block | JointBlock
+AnyBlock = Block | MulticlassBlock
 
 # Calls that read the rows that a round looks at.
 READ_COPY = frozenset(
@@ -40,8 +40,8 @@ READ_COPY = frozenset(
 def fresh(data: Data, task: Task) -> AnyBlock:
     """Return a block that nothing was asked of."""
     problem = data.problem(task)
-    if isinstance(problem, JointProblem):
-        return JointBlock(problem, data.offset)
+    if isinstance(problem, MulticlassProblem):
+        return MulticlassBlock(problem, data.offset)
     return Block(problem, data.offset)
 
 
@@ -205,7 +205,7 @@ REDUCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "max": max,
     "list": _joined,
     "merge": merge,
-    "merge_joint": merge_joint,
+    "merge_multiclass": merge_multiclass,
 }
 
 

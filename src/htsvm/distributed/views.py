@@ -25,7 +25,7 @@ from htsvm.multiview.row_space import RowSpace
 from htsvm.multiview.views import resolve_views, split_views
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
-from htsvm.svm._joint import AnyProblem, is_joint
+from htsvm.svm._multiclass import AnyProblem, is_multiclass
 from htsvm.svm.base import seed_of
 
 # The tasks of each view, their solutions, and which views count in each of them.
@@ -50,7 +50,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     problems: list[list[AnyProblem]] = []
     try:
         estimator._check_mass(dataset.classes, dataset.mass)
-        joint = is_joint(estimator.multi_class, len(dataset.classes), solver)
+        joint = is_multiclass(estimator.multi_class, len(dataset.classes), solver)
         estimator.n_features_in_ = int(X.shape[1])
         structure = _structure(estimator, dataset, strength)
         problems = _problems(estimator, dataset, joint)

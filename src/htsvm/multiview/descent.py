@@ -64,7 +64,7 @@ class Outcome:
     ----------
     points : list of Point
         The classifiers.
-    certificates : list of Certificate or JointCertificate
+    certificates : list of Certificate or MulticlassCertificate
         Their certificates, in the problems for the final weights.
     weights : ndarray of shape (n_views,)
         The view weights.
@@ -113,12 +113,12 @@ class BlockDescent:
 
     Parameters
     ----------
-    problems : sequence of Problem or of JointProblem
+    problems : sequence of Problem or of MulticlassProblem
         The problem of each view; their regularisers are replaced.
     solver : Solver
-        Who solves them: a `JointNewton` for joint problems. With an `ADMM` without safeguards each
-        round starts anew and its result is taken as it is, which is Algorithm 2 of the paper; the
-        objective may then increase.
+        Who solves them: a `MulticlassNewton` for several classes. With an `ADMM` without safeguards
+        each round starts anew and its result is taken as it is, which is Algorithm 2 of the paper;
+        the objective may then increase.
     structure : ndarray of shape (n_views,)
         The paper's eta of each view.
     covariances : list of lists of ndarrays, or None

@@ -22,9 +22,9 @@ from htsvm.multiview.row_space import RowSpace
 from htsvm.multiview.structure import prepare_views
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
+from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import ADMM, Newton, Solver
-from htsvm.solvers.joint_problem import JointProblem
-from htsvm.svm._joint import AnyProblem, joint_solver
+from htsvm.svm._multiclass import AnyProblem, multiclass_solver
 from htsvm.svm.base import _joined_history, seed_of
 
 
@@ -141,7 +141,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         weight zero. None where `structure` is zero.
     n_clusters_ : list of int, or None
         How many clusters each view has.
-    certificate_ : list of Certificate or JointCertificate, or list of lists
+    certificate_ : list of Certificate or MulticlassCertificate, or list of lists
         The certificate of each view, for the final weights, computed apart from the solver; with
         "ovr", a list of such lists.
     sample_status_ : ndarray of shape (n_samples, n_views), or (n_samples, n_views, n_classes)
@@ -339,10 +339,10 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         fixed = fixed_weights(self.view_weights, self.view_names_)
         uniform = np.full(len(problems), 1.0 / len(problems))
         smoothness = self.weight_smoothness
-        joint = isinstance(problems[0], JointProblem)
+        joint = isinstance(problems[0], MulticlassProblem)
         return self._block_descent(
             problems,
-            joint_solver(self._solver()) if joint else self._solver(),
+            multiclass_solver(self._solver()) if joint else self._solver(),
             strength,
             None if structure is None else structure.covariances,
             smoothness=None if smoothness == "auto" else float(smoothness),

@@ -7,14 +7,14 @@ from typing import Any
 
 from htsvm._typing import Array
 from htsvm.optimality import Certificate
-from htsvm.optimality.joint import JointCertificate
+from htsvm.optimality.multiclass import MulticlassCertificate
+from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem, Solver, SolverResult
-from htsvm.solvers.joint import JointNewton
-from htsvm.solvers.joint_problem import JointProblem
+from htsvm.solvers.multiclass.solver import MulticlassNewton
 
 # A view's problem: of two classes, or of all classes at once.
-ViewProblem = Problem | JointProblem
-ViewCertificate = Certificate | JointCertificate
+ViewProblem = Problem | MulticlassProblem
+ViewCertificate = Certificate | MulticlassCertificate
 
 # The share of the tolerance for warm starts, which are nearly solutions already.
 WARM_SHARE = 0.1
@@ -31,7 +31,9 @@ def start_of(result: SolverResult) -> tuple[Array, Any, Array]:
 def for_warm_start(solver: Solver) -> Solver:
     """Return the solver with a finer tolerance; restarts are for the first round."""
     solver = replace(solver, tol=WARM_SHARE * solver.tol)
-    return replace(solver, n_restarts=0) if isinstance(solver, (Newton, JointNewton)) else solver
+    return (
+        replace(solver, n_restarts=0) if isinstance(solver, (Newton, MulticlassNewton)) else solver
+    )
 
 
 def majorised(problem: Any, solver: Solver, result: SolverResult) -> SolverResult:

@@ -9,7 +9,8 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.optimality import Certificate
-from htsvm.solvers.problem import Problem, SolverResult, Start, continued
+from htsvm.problems.binary import Problem, Start
+from htsvm.solvers.result import SolverResult, continued
 
 # How often a stationary point that is no minimiser is left along a direction of descent.
 ESCAPES = 3

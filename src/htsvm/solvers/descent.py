@@ -12,7 +12,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses import Loss
-from htsvm.solvers.problem import SolverResult
+from htsvm.solvers.result import SolverResult
 
 # The loss is truncated step by step: first not at all, then at these multiples of its cap.
 CAP_FACTORS = (8.0, 4.0, 2.8, 2.0, 1.4)
@@ -34,9 +34,9 @@ class Descent(ABC):
 
     Parameters
     ----------
-    problem : Problem or JointProblem
+    problem : Problem or MulticlassProblem
         What is minimised.
-    options : Newton or JointNewton
+    options : Newton or MulticlassNewton
         Tolerance, rounds, callback.
     rng : Generator
         Drives all that is random.

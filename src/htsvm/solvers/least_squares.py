@@ -13,8 +13,9 @@ from htsvm._typing import Array
 from htsvm.linalg import CSROperator
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import LeastSquares
-from htsvm.solvers.admm_system import RidgeSystem
-from htsvm.solvers.problem import Problem, SolverResult, Start
+from htsvm.problems.binary import Problem, Start
+from htsvm.solvers.admm.system import RidgeSystem
+from htsvm.solvers.result import SolverResult
 
 # On sparse data conjugate gradients are quicker than a factorisation from this side on.
 SPARSE_LIMIT = 1000

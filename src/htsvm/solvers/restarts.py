@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.solvers.problem import SolverResult
+from htsvm.solvers.result import SolverResult
 
 # The note on a result that is a constant classifier.
 CONSTANT = "constant"
@@ -48,7 +48,7 @@ def never_worse_than_constant(
 
     Parameters
     ----------
-    problem : Problem or JointProblem
+    problem : Problem or MulticlassProblem
         What was minimised.
     result : SolverResult
         What was found.

@@ -18,10 +18,11 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses import Hinge, Ramp, ZeroOne
-from htsvm.solvers.admm import ADMM
-from htsvm.solvers.newton import Newton
-from htsvm.solvers.problem import Problem, SolverResult, Start, continued
+from htsvm.problems.binary import Problem, Start
+from htsvm.solvers.admm.solver import ADMM
+from htsvm.solvers.newton.solver import Newton
 from htsvm.solvers.restarts import constant, lowest
+from htsvm.solvers.result import SolverResult, continued
 
 # The ramps that lead from the hinge loss (no ceiling) to the 0/1 loss.
 CEILINGS = (math.inf, 2.0, 1.0, 0.3, 0.1, 0.03, 0.01)

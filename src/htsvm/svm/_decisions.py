@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from htsvm._typing import Array
 from htsvm.distributed import is_dask
-from htsvm.svm._joint import margin_violation
-from htsvm.svm._problems import labels_of
+from htsvm.problems.build import labels_of
+from htsvm.svm._multiclass import margin_violation
 
 
 class LinearDecisions(ClassifierMixin):  # type: ignore[misc]

@@ -23,23 +23,23 @@ from htsvm.distributed import is_dask
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
-from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult
-from htsvm.solvers.joint_problem import JointProblem
-from htsvm.solvers.restarts import CONSTANT
-from htsvm.svm._decisions import LinearDecisions
-from htsvm.svm._joint import (
-    AnyFitted,
-    AnyProblem,
-    is_joint,
-    joint_problem,
-    joint_start,
-    solve_any,
-)
-from htsvm.svm._problems import (
+from htsvm.problems.build import (
     binary_problems,
     check_weights,
     encode_labels,
     weigh_classes,
+)
+from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers import ADMM, Newton, Problem, Solver, SolverResult
+from htsvm.solvers.restarts import CONSTANT
+from htsvm.svm._decisions import LinearDecisions
+from htsvm.svm._multiclass import (
+    AnyFitted,
+    AnyProblem,
+    is_multiclass,
+    multiclass_problem,
+    multiclass_start,
+    solve_any,
 )
 
 
@@ -161,8 +161,10 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         stated: dict[str, Any] = {
             "C": C, "loss": loss, "fit_intercept": bool(self.fit_intercept),
         }  # fmt: skip
-        if is_joint(getattr(self, "multi_class", "ovr"), len(classes), getattr(self, "solver", "")):
-            return [joint_problem(X, len(classes), codes, weights, factors, **stated)]
+        if is_multiclass(
+            getattr(self, "multi_class", "ovr"), len(classes), getattr(self, "solver", "")
+        ):
+            return [multiclass_problem(X, len(classes), codes, weights, factors, **stated)]
         stated["balanced"] = self._balanced_rest
         return [*binary_problems(X, len(classes), codes, weights, factors, **stated)]
 
@@ -196,7 +198,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
             return [None] * len(problems)
         m = problems[0].operator.shape[0]
         if len(problems) < len(self.coef_):
-            return [joint_start(self, m)]
+            return [multiclass_start(self, m)]
         same_size = len(self.sample_status_) == m
         starts = []
         for k, problem in enumerate(problems):
@@ -267,7 +269,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         pulls = [
             result.multipliers.T
-            if isinstance(problem, JointProblem)
+            if isinstance(problem, MulticlassProblem)
             else [-result.multipliers * problem.y]
             for result, problem in zip(results, problems, strict=True)
         ]

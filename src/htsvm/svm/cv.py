@@ -17,7 +17,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.solvers import Newton, Solver
-from htsvm.svm._joint import AnyFitted, AnyProblem
+from htsvm.svm._multiclass import AnyFitted, AnyProblem
 from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import check_grid, solve_path

@@ -81,7 +81,7 @@ class HTSVC(BaseLinearSVC):
         The class labels.
     objective_ : ndarray
         The objective of each problem: one, or with "ovr" one per class.
-    certificate_ : list of Certificate or JointCertificate
+    certificate_ : list of Certificate or MulticlassCertificate
         For each problem residuals and objectives, computed apart from the solver. For a binary
         one also the interval of nu in which the point is P-stationary and the second-order
         verdict; for a joint one the duality gap of the convex problem that touches it.

@@ -14,10 +14,16 @@ from htsvm._typing import Array
 from htsvm.distributed import is_dask
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import Certificate
-from htsvm.optimality.joint import JointCertificate
+from htsvm.optimality.multiclass import MulticlassCertificate
+from htsvm.problems.build import binary_problems, check_weights, encode_labels, weigh_classes
 from htsvm.solvers import Newton, Solver
-from htsvm.svm._joint import AnyFitted, AnyProblem, is_joint, joint_problem, solve_any
-from htsvm.svm._problems import binary_problems, check_weights, encode_labels, weigh_classes
+from htsvm.svm._multiclass import (
+    AnyFitted,
+    AnyProblem,
+    is_multiclass,
+    multiclass_problem,
+    solve_any,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +44,7 @@ class HTPath:
         Iterations.
     n_support : ndarray of shape (n_Cs, n_problems)
         Support vectors.
-    certificates : list of lists of Certificate or JointCertificate
+    certificates : list of lists of Certificate or MulticlassCertificate
         ``certificates[i][k]`` belongs to ``Cs[i]`` and problem k; there is one problem, or with
         ``multi_class="ovr"`` and more than two classes one per class.
     classes : ndarray
@@ -51,7 +57,7 @@ class HTPath:
     objective: Array
     n_iter: Array
     n_support: Array
-    certificates: list[list[Certificate | JointCertificate]]
+    certificates: list[list[Certificate | MulticlassCertificate]]
     classes: Array
 
 
@@ -142,8 +148,8 @@ def _problems(
     classes, codes = encode_labels(y)
     check_path_classes(classes)
     factors = weigh_classes(class_weight, classes, codes, weights)
-    if is_joint(multi_class, len(classes), "newton"):
-        return classes, [joint_problem(X, len(classes), codes, weights, factors, **options)]
+    if is_multiclass(multi_class, len(classes), "newton"):
+        return classes, [multiclass_problem(X, len(classes), codes, weights, factors, **options)]
     return classes, binary_problems(X, len(classes), codes, weights, factors, **options)
 
 
@@ -172,7 +178,7 @@ def solve_path(
 
     Parameters
     ----------
-    problem : Problem or JointProblem
+    problem : Problem or MulticlassProblem
         The problem with penalties for C = 1.
     Cs : ndarray
         The penalties.

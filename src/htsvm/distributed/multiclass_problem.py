@@ -1,0 +1,97 @@
+"""A multi-class problem whose rows are in the blocks of a Dask collection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.distributed.blocks import Blocks
+from htsvm.distributed.multiclass_rows import MulticlassBlockRows
+from htsvm.distributed.problem import OnBlocks, known_of
+from htsvm.linalg import as_operator
+from htsvm.optimality.multiclass import MulticlassCertificate, conclude_multiclass
+from htsvm.problems.multiclass import MulticlassProblem
+
+
+class Pulls:
+    """The pulls B over all rows, of which only those that are not zero are kept.
+
+    Attributes
+    ----------
+    rows, values : ndarray
+        The rows, in order, and their pulls, of shape (n_rows, n_classes).
+    """
+
+    def __init__(self, rows: Array, values: Array) -> None:
+        kept = np.any(values != 0.0, axis=1)
+        self.rows, self.values = rows[kept], values[kept]
+
+    def __mul__(self, factor: float) -> Pulls:
+        return Pulls(self.rows, factor * self.values)
+
+    __rmul__ = __mul__
+
+    def by_block(self, blocks: Blocks) -> list[tuple[Array, Array]]:
+        """Return rows of each block, counted from its first, and their pulls."""
+        return blocks.cut(self.rows, self.values)
+
+    def table(self) -> Array:
+        """Return the coefficients of the rows in the classifiers."""
+        return self.values.T
+
+
+@dataclass(frozen=True, eq=False)
+class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
+    """A multi-class problem on workers; `labels` and `penalty` are empty.
+
+    Attributes
+    ----------
+    blocks : Blocks
+        They are there.
+    """
+
+    blocks: Any = None
+
+    rows = MulticlassBlockRows
+
+    @classmethod
+    def of(cls, blocks: Blocks) -> MulticlassBlockProblem:
+        """Return the problem of some blocks."""
+        task: Any = blocks.task
+        labels = np.zeros(0, dtype=np.intp)
+        return cls(labels=labels, n_classes=task.n_classes, **known_of(blocks))
+
+    def scaled(self, C: float) -> MulticlassBlockProblem:
+        """Return the problem with all penalties times `C`."""
+        return MulticlassBlockProblem.of(self.blocks.with_penalty(C))
+
+    def trivial(self) -> tuple[float, Array]:
+        """Return the objective and the intercepts of the best constant classifier, W = 0."""
+        penalty = self.blocks.ask("class_penalties")
+        known = {
+            name: getattr(self, name)
+            for name in ("n_classes", "loss", "regularizer", "C", "fit_intercept")
+        }
+        stand_in = MulticlassProblem(
+            operator=as_operator(np.zeros((self.n_classes, 1))),
+            labels=np.arange(self.n_classes), penalty=penalty, **known,
+        )  # fmt: skip
+        return stand_in.trivial()
+
+    def certify(self, W: Array, b: Array, B: Pulls, tol: float) -> MulticlassCertificate:
+        """Certify the point (W, b, B): two passes."""
+        each = B.by_block(self.blocks)
+        summary = self.blocks.ask("summary", W, b, how="merge_multiclass", each=each)
+        self.operator.passes += 4.0 * self.n_classes
+
+        def dual_sums(keep: Array) -> tuple[Array, float]:
+            sums = self.blocks.ask("dual_sums", W, b, keep, each=each)
+            return sums[:-1].reshape(W.shape), float(sums[-1])
+
+        return conclude_multiclass(
+            W, summary, dual_sums, C=self.C, loss=self.loss, regularizer=self.regularizer,
+            fit_intercept=self.fit_intercept, tol=tol, row_length=self.operator.row_length,
+        )  # fmt: skip

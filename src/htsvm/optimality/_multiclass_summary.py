@@ -1,0 +1,178 @@
+"""What the certificate of a multi-class point needs of all samples together: sums.
+
+Those of some rows and of others add up to those of both, so that the rows may be anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import Operator
+from htsvm.linalg.products import pull, scores
+from htsvm.losses import Loss
+from htsvm.optimality.partition import SampleStatus, sample_status
+
+
+@dataclass(frozen=True, eq=False)
+class MulticlassSummary:
+    """Sums over samples at a point (W, b, B).
+
+    Attributes
+    ----------
+    pull, totals : ndarray of shape (k, n) and (k,)
+        ``B' X`` and the column sums of B.
+    support, support_penalty, pull_sum : float
+        The number of samples that pull, the sum of their penalties, and of the sizes of B.
+    square_errors, square_norm : float
+        Squared lengths of the multipliers' way to where they belong, divided by the penalties,
+        and of q, times the penalties.
+    stray : float
+        What samples without penalty pull.
+    loss, convex_loss : float
+        The totals of the loss, and of the linear bound that touches it here.
+    class_penalty : ndarray of shape (k,)
+        The sums of the penalties of each class.
+    flow : ndarray of shape (k, k)
+        The sum of the (feasible) multipliers of class l in the samples of class j.
+    counts : ndarray
+        Samples of positive weight per status.
+    rows : int
+        The number of samples.
+    """
+
+    pull: Array
+    totals: Array
+    support: float
+    support_penalty: float
+    pull_sum: float
+    square_errors: float
+    square_norm: float
+    stray: float
+    loss: float
+    convex_loss: float
+    class_penalty: Array
+    flow: Array
+    counts: Array
+    rows: int
+
+
+def merge_multiclass(parts: Sequence[MulticlassSummary]) -> MulticlassSummary:
+    """Return the summary of all samples from those of disjoint sets of them."""
+    totals: dict[str, Any] = {
+        f.name: sum(getattr(part, f.name) for part in parts) for f in fields(MulticlassSummary)
+    }
+    return MulticlassSummary(**totals)
+
+
+def step_length(loss: Loss) -> float:
+    """Return the step along the levels that the prox residual takes."""
+    rho = loss.weak_convexity if "prox" in loss.abilities else 0.0
+    return 0.5 / rho if 0.0 < rho < math.inf else 1.0
+
+
+class MulticlassPoint:
+    """Samples and their multipliers at a point.
+
+    Parameters
+    ----------
+    operator : Operator
+        The rows.
+    y, W, b, B, penalty, C, loss
+        As in `certify_multiclass`, with C times the weight of each sample.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        y: Array,
+        W: Array,
+        b: Array,
+        B: Array,
+        penalty: Array,
+        C: float,
+        loss: Loss,
+    ) -> None:
+        self.operator, self.y, self.B = operator, y, B
+        self.penalty, self.C, self.loss = penalty, C, loss
+        self.places, self.k = np.arange(len(y)), len(W)
+        levels = scores(operator, W, b)
+        levels += 1.0
+        levels[self.places, y] -= 1.0
+        rivals = levels.copy()
+        rivals[self.places, y] = -np.inf
+        self.q: Array = rivals.max(axis=1) - levels[self.places, y]
+        self.c = penalty * loss.profile_slope(np.maximum(self.q, 0.0))
+        self.held = -B
+        self.held[self.places, y] = 0.0
+        self.held[self.places, y] = self.c - self.held.sum(axis=1)
+        steps = (penalty / step_length(loss))[:, None]
+        self.target = _onto_simplex(self.held + steps * levels, self.c)
+
+    def summarise(self) -> tuple[MulticlassSummary, Array]:
+        """Return the sums, and the status of each sample."""
+        support = np.any(self.B != 0.0, axis=1)
+        kept = self.penalty > 0.0
+        moved = np.square(self.target[kept] - self.held[kept]).sum(axis=1) / self.penalty[kept]
+        status = self.status()
+        flow = np.zeros((self.k, self.k))
+        np.add.at(flow, self.y, self._feasible())
+        summary = MulticlassSummary(
+            pull=pull(self.operator, self.B),
+            totals=self.B.sum(axis=0),
+            support=int(np.count_nonzero(support)),
+            support_penalty=float(self.penalty[support].sum()),
+            pull_sum=float(np.abs(self.B).sum()),
+            square_errors=float(moved.sum()),
+            square_norm=float(self.penalty @ np.square(self.q)),
+            stray=float(np.abs(self.B[~kept]).sum()),
+            loss=float(self.penalty @ self.loss.profile(np.maximum(self.q, 0.0))),
+            convex_loss=float(self.c @ np.maximum(self.q, 0.0)),
+            class_penalty=np.bincount(self.y, weights=self.penalty, minlength=self.k),
+            flow=flow,
+            counts=np.bincount(status[kept], minlength=len(SampleStatus)),
+            rows=len(self.y),
+        )
+        return summary, status
+
+    def status(self) -> Array:
+        """Return the `SampleStatus`; who holds the margin is read off the multipliers."""
+        own = self.target[self.places, self.y]
+        on_margin = (own > 0.0) & (np.count_nonzero(self.target, axis=1) > 1)
+        return sample_status(np.where(on_margin, 0.0, self.q), self.loss, 0.0)
+
+    def dual_sums(self, keep: Array) -> tuple[Array, float]:
+        """Return ``B' X`` for feasible multipliers, lowered by the factors `keep`, and their sum.
+
+        ``keep[j, l]`` belongs to the multipliers of class l in the samples of class j.
+        """
+        a = self._feasible() * keep[self.y]
+        total = float(a.sum())
+        B = -a
+        B[self.places, self.y] = a.sum(axis=1)
+        return pull(self.operator, B), total
+
+    def _feasible(self) -> Array:
+        """Return the multipliers of rivals, scaled back where they exceed their simplex."""
+        a = np.maximum(self.held, 0.0)
+        a[self.places, self.y] = 0.0
+        total = a.sum(axis=1)
+        factor = np.ones(len(self.c))
+        np.divide(self.c, total, out=factor, where=total > self.c)
+        a *= factor[:, None]
+        return a
+
+
+def _onto_simplex(V: Array, c: Array) -> Array:
+    """Return the projection of each row of V onto the simplex of size c (zero where c is)."""
+    ordered = -np.sort(-V, axis=1)
+    excess = np.cumsum(ordered, axis=1) - c[:, None]
+    level = np.max(excess / np.arange(1, V.shape[1] + 1), axis=1)
+    projected: Array = np.maximum(V - level[:, None], 0.0)
+    projected[c <= 0.0] = 0.0
+    return projected

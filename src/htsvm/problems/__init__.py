@@ -1,0 +1,7 @@
+"""What is minimised: rows, labels, penalties and a loss, as frozen objects."""
+
+from htsvm.problems.binary import Problem, Start
+from htsvm.problems.coupled import CoupledProblem
+from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
+
+__all__ = ["CoupledProblem", "MulticlassProblem", "MulticlassStart", "Problem", "Start"]

@@ -1,0 +1,154 @@
+"""The problem of two classes: rows, labels, penalties and a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import Operator, Quadratic
+from htsvm.losses import Hinge, Loss
+from htsvm.optimality import Certificate, certify
+
+# A warm start (w, b, psi); where psi is None, a solver makes its own guess.
+Start = tuple[Array, float, Array | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """min over w, b of w'Rw/2 + sum_i penalty_i * loss(1 - y_i (x_i'w + b)).
+
+    Attributes
+    ----------
+    operator : Operator
+        The rows x_i.
+    y : ndarray of int8
+        Labels in {-1, +1}.
+    penalty : ndarray of float64
+        C times the weight of each sample; zero takes a sample out.
+    loss : Loss
+        The loss.
+    regularizer : Quadratic
+        R.
+    C : float
+        The penalty of a sample of weight one: the unit in which multipliers are measured, so that
+        a sample of weight k counts exactly like k samples.
+    fit_intercept : bool
+        Whether b is free; otherwise it is zero.
+    linear : ndarray of shape (n + 1,) or None
+        For a loss with a tilt, the gradient in (w, b) of its linear part, over all samples even
+        where the problem holds only some of them; see `tilted`. None where there is none.
+    """
+
+    operator: Operator
+    y: Array
+    penalty: Array
+    loss: Loss
+    regularizer: Quadratic
+    C: float = 1.0
+    fit_intercept: bool = True
+    linear: Array | None = None
+
+    # What makes the row state of the default solver, where rows are not in this process.
+    rows: ClassVar[Callable[..., Any] | None] = None
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return self.operator.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return self.operator.shape[1]
+
+    def take(self, rows: Array) -> Problem:
+        """Return the problem on a copy of some rows."""
+        return replace(
+            self, operator=self.operator.take(rows), y=self.y[rows], penalty=self.penalty[rows]
+        )
+
+    def tilted(self) -> Problem:
+        """Return the problem with `linear` filled in, which takes one pass if the loss has a tilt.
+
+        The part -tilt * q of the loss sums up to a linear function of (w, b), so that a solver for
+        hinge losses only has to add its gradient.
+        """
+        tilt = self.loss.tilt
+        if tilt == 0.0:
+            return self
+        pull, total = self.operator.signed_tdot(self.y, self.penalty)
+        return replace(self, linear=tilt * np.append(pull, total if self.fit_intercept else 0.0))
+
+    def scaled(self, C: float) -> Problem:
+        """Return the problem with all penalties times `C`; this one is stated for C = 1."""
+        linear = None if self.linear is None else C * self.linear
+        return replace(self, penalty=C * self.penalty, C=C, linear=linear)
+
+    def release(self) -> None:
+        """Let go of what a fit keeps in other places; of a problem in this process, nothing."""
+
+    def traffic(self) -> dict[str, float]:
+        """Return what went over a network for this problem: nothing."""
+        return {}
+
+    def objectives_along(
+        self, w: Array, b: float, dw: Array, db: float, moves: Array
+    ) -> tuple[Array, Array]:
+        """Return steps along (dw, db), and the objective after each of them.
+
+        The steps are those that change the violation that changes most by the given `moves`.
+        """
+        q = self.violations(w, b)
+        delta = np.empty_like(q)
+        self.operator.signed_dot(self.y, dw, db, delta)
+        steps = moves / (float(np.abs(delta).max(initial=0.0)) or 1.0)
+        return steps, np.array([self.objective(w + t * dw, q - t * delta) for t in steps])
+
+    def majorised(self, w: Array, b: float) -> tuple[Problem, float]:
+        """Return the weighted hinge problem that touches this one at (w, b), and the objective.
+
+        Its loss lies above that of this problem, up to a constant, and is the same to first order
+        at that point.
+        """
+        q = self.violations(w, b)
+        weights = np.empty(self.n_samples)
+        self.loss.slopes(q, self.penalty, weights)
+        return replace(self, loss=Hinge(), penalty=weights), self.objective(w, q)
+
+    def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
+        """Return q = 1 - y * (X w + b)."""
+        out = np.empty(self.n_samples) if out is None else out
+        self.operator.signed_dot(self.y, w, b, out)
+        return np.subtract(1.0, out, out=out)
+
+    def objective(self, w: Array, q: Array) -> float:
+        """Return the objective at w, given its violations q."""
+        return self.regularizer.energy(w) + self.loss.total(q, self.penalty)
+
+    def energy(self, w: Array) -> float:
+        """Return the regulariser at w."""
+        return self.regularizer.energy(w)
+
+    def certify(self, w: Array, b: float, psi: Array, tol: float) -> Certificate:
+        """Certify the point (w, b, psi)."""
+        uniform = bool(np.all(self.penalty == self.C))
+        return certify(
+            self.operator, self.y, w, b, psi,
+            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
+            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
+        )  # fmt: skip
+
+    def trivial(self) -> tuple[float, float]:
+        """Return the objective and the intercept of the best constant classifier, w = 0.
+
+        With a free intercept that is mostly b = 1 or b = -1; without one, w = 0 has b = 0.
+        """
+        if not self.fit_intercept:
+            return self.loss.total(np.ones(self.n_samples), self.penalty), 0.0
+        total = float(self.penalty.sum())
+        positive = 0.5 * (total + float(np.dot(self.penalty, self.y)))
+        return self.loss.best_constant(positive, total - positive)

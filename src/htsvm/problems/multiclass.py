@@ -1,0 +1,181 @@
+"""The multi-class problem with one margin violation per sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import Operator, Quadratic, multiclass_kernels
+from htsvm.linalg.products import pull, scores
+from htsvm.losses import Hinge, Loss
+from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
+
+# A warm start (W, b, B); where B is None, a solver makes its own guess.
+MulticlassStart = tuple[Array, Array, Array | None]
+
+
+@dataclass(frozen=True, eq=False)
+class MulticlassProblem:
+    r"""min over W, b of ``sum_j w_j'R w_j / 2 + sum_i penalty_i g(h_i)``.
+
+    The scores of sample i are ``f = W x_i + b``, and its violation is that of Crammer and Singer,
+    ``h_i = max(0, 1 + max_{j != y_i} f_j - f_{y_i})``; g is the concave profile of the loss. Only
+    differences of scores count, so the rows of W sum to zero at a solution, and b is kept so.
+
+    With two classes and R = I the best W is ``(-w/2, w/2)``, which has ``||W||²/2 = ||w||²/4``: the
+    problem with penalty C is half the binary one with penalty 2C, and has the same
+    ``w = w_1 - w_0`` and ``b = b_1 - b_0``.
+
+    Attributes
+    ----------
+    operator : Operator
+        The rows x_i.
+    labels : ndarray of intp
+        The class of each sample, 0 to ``n_classes - 1``.
+    n_classes : int
+        The number of classes, at least two.
+    penalty : ndarray of float64
+        C times the weight of each sample; zero takes a sample out.
+    loss : Loss
+        The loss, of which only the profile is used.
+    regularizer : Quadratic
+        R, the same for all classes.
+    C : float
+        The penalty of a sample of weight one: the unit in which multipliers are measured.
+    fit_intercept : bool
+        Whether b is free; otherwise it is zero.
+    """
+
+    operator: Operator
+    labels: Array
+    n_classes: int
+    penalty: Array
+    loss: Loss
+    regularizer: Quadratic
+    C: float = 1.0
+    fit_intercept: bool = True
+
+    # What makes the row state of the solver, where rows are not in this process.
+    rows: ClassVar[Callable[..., Any] | None] = None
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return self.operator.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return self.operator.shape[1]
+
+    def take(self, rows: Array) -> MulticlassProblem:
+        """Return the problem on a copy of some rows."""
+        return replace(
+            self,
+            operator=self.operator.take(rows),
+            labels=self.labels[rows],
+            penalty=self.penalty[rows],
+        )
+
+    def scaled(self, C: float) -> MulticlassProblem:
+        """Return the problem with all penalties times `C`; this one is stated for C = 1."""
+        return replace(self, penalty=C * self.penalty, C=C)
+
+    def release(self) -> None:
+        """Let go of what a fit keeps in other places: nothing."""
+
+    def traffic(self) -> dict[str, float]:
+        """Return what went over a network for this problem: nothing."""
+        return {}
+
+    def majorised(self, W: Array, b: Array) -> tuple[MulticlassProblem, float]:
+        """Return the weighted hinge problem that touches this one at (W, b), and the objective.
+
+        See `Problem.majorised`.
+        """
+        q = self.violations(self.levels(W, b))
+        weights = np.empty(self.n_samples)
+        self.loss.slopes(q, self.penalty, weights)
+        return replace(self, loss=Hinge(), penalty=weights), self.objective(W, q)
+
+    def certify(self, W: Array, b: Array, B: Any, tol: float) -> MulticlassCertificate:
+        """Certify the point (W, b, B)."""
+        uniform = bool(np.all(self.penalty == self.C))
+        return certify_multiclass(
+            self.operator, self.labels, W, b, B,
+            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
+            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
+        )  # fmt: skip
+
+    def smooth(self, W: Array) -> Array:
+        """Return the gradient of the regulariser: R applied to each row of W."""
+        values = self.regularizer.values
+        return W @ values if self.regularizer.is_matrix else W * values
+
+    def energy(self, W: Array) -> float:
+        """Return the regulariser at W."""
+        return 0.5 * float(np.vdot(W, self.smooth(W)))
+
+    def levels(self, W: Array, b: Array) -> Array:
+        """Return the scores plus one for every class but the sample's own.
+
+        The violation is the largest of a row less the entry of its own class.
+        """
+        return self.raised(scores(self.operator, W, b))
+
+    def raised(self, U: Array) -> Array:
+        """Add one to the scores U of every class but the sample's own, in place."""
+        U += 1.0
+        U[np.arange(len(U)), self.labels] -= 1.0
+        return U
+
+    def violations(self, U: Array) -> Array:
+        """Return ``1 + max_{j != y} f_j - f_y``, negative for safe samples, from the levels."""
+        q = np.empty(len(U))
+        multiclass_kernels.active.top_rivals(U, self.labels, q)
+        return q
+
+    def objective(self, W: Array, q: Array) -> float:
+        """Return the objective at W, given its violations q."""
+        return self.energy(W) + self.loss.total(q, self.penalty)
+
+    def pull(self, B: Array) -> Array:
+        """Return ``sum_i B_i x_i'``, the sum of the pulls of all samples."""
+        return pull(self.operator, B)
+
+    def own(self, alpha: Array) -> Array:
+        """Turn multipliers alpha over the rivals into pulls B in place and return them.
+
+        ``B_ij = -alpha_ij`` for the rivals j of sample i, and its own class gets what they lose.
+        """
+        rows = np.arange(len(alpha))
+        alpha[rows, self.labels] = 0.0
+        total = alpha.sum(axis=1)
+        np.negative(alpha, out=alpha)
+        alpha[rows, self.labels] = total
+        return alpha
+
+    def trivial(self) -> tuple[float, Array]:
+        """Return the objective and the intercepts of the best constant classifier, W = 0.
+
+        Between kinks of the violations the objective is concave in b, so the best b is one of
+        these: all equal (every violation is 1), or one class ahead of all others by 1 (its own
+        violations are 0, all others 2).
+        """
+        total = float(self.penalty.sum())
+        equal = float(self.loss.profile(1.0)) * total
+        b = np.zeros(self.n_classes)
+        if not self.fit_intercept:
+            return equal, b
+        mass = np.bincount(self.labels, weights=self.penalty, minlength=self.n_classes)
+        top = int(mass.argmax())
+        ahead = float(self.loss.profile(2.0)) * (total - float(mass[top]))
+        if ahead > equal:
+            return equal, b
+        b[:] = -1.0 / self.n_classes
+        b[top] += 1.0
+        return ahead, b

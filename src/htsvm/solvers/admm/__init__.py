@@ -1,0 +1,1 @@
+"""The paper's algorithm, as printed and with safeguards."""

@@ -1,0 +1,1 @@
+"""Solvers for two or more views whose decisions are drawn together."""

@@ -1,0 +1,275 @@
+"""Newton's method for hinge losses in coupled views.
+
+The augmented Lagrangian of a `CoupledProblem`, minimised over its slacks, is a smooth convex
+function of the classifiers. Its slope in each decision value comes from multipliers that are a
+step along the violation, clipped to their bounds:
+
+    alpha <- clip(alpha + xi c (1 - y f), 0, c),
+    beta  <- clip(shrink(beta + xi d (f_u - f_v), xi d epsilon), -d, d),
+
+and it is piecewise quadratic, so that Newton's method with a line search ends after finitely many
+steps. Then the multipliers are kept and xi grows. It is the method that `Newton` uses for a single
+view, with two kinds of terms.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.problems.coupled import CoupledProblem
+from htsvm.solvers.coupled.system import CoupledSystem
+
+# The first xi, as a multiple of the smallest scale: multipliers go from one bound to the other over
+# a violation of its inverse, and decision values of a view move the more the smaller its scale is.
+FIRST_STEP = 0.4
+# The same for a warm start, whose multipliers are nearly right.
+WARM_STEP = 125.0
+# How fast xi grows, and how far: beyond, rounding errors of the violations are what is left.
+GROWTH, LARGEST_STEP = 5.0, 1e7
+# A round ends when the gradient is this small against its terms.
+INNER_TOLERANCE = 1e-10
+# The most Newton steps in a round.
+MOST_STEPS = 50
+# A line search ends when the slope has shrunk by this factor.
+SLOPE_REDUCTION = 0.05
+# The longest step, in units of the Newton step, and the most trials.
+LONGEST, MOST_TRIALS = 1e12, 60
+
+
+@dataclass
+class CoupledResult:
+    """What the solver returns.
+
+    Attributes
+    ----------
+    coefs, intercepts : list of ndarrays, ndarray of shape (n_views,)
+        The classifiers.
+    alpha, beta : ndarrays of shape (n_views, n_samples), (n_pairs, n_samples)
+        The multipliers.
+    objective, bound : float
+        The objective, and a lower bound of its minimum.
+    converged : bool
+        Whether they are as close as was asked for.
+    n_iter : int
+        Newton steps.
+    history : dict of lists
+        One entry per round in each column.
+    """
+
+    coefs: list[Array]
+    intercepts: Array
+    alpha: Array
+    beta: Array
+    objective: float
+    bound: float
+    converged: bool
+    n_iter: int
+    history: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def relative_gap(self) -> float:
+        """The duality gap as a share of the objective."""
+        return max(self.objective - self.bound, 0.0) / max(abs(self.objective), 1e-300)
+
+
+@dataclass(frozen=True)
+class CoupledNewton:
+    """Newton's method on the augmented Lagrangian.
+
+    Parameters
+    ----------
+    tol : float, default=1e-6
+        The relative duality gap to reach.
+    max_iter : int, default=1000
+        The largest number of Newton steps.
+    callback : callable, optional
+        Called after each round with its row of the history.
+    """
+
+    tol: float = 1e-6
+    max_iter: int = 1000
+    callback: Callable[[dict[str, Any]], None] | None = None
+
+    def solve(
+        self, problem: CoupledProblem, *, start: CoupledResult | None = None
+    ) -> CoupledResult:
+        """Return the minimiser of `problem`.
+
+        Parameters
+        ----------
+        problem : CoupledProblem
+            What to minimise.
+        start : CoupledResult, optional
+            The solution of a similar problem.
+        """
+        return _Run(self, problem, start).go()
+
+
+class _Run:
+    """One call of `CoupledNewton.solve`."""
+
+    def __init__(
+        self, options: CoupledNewton, problem: CoupledProblem, start: CoupledResult | None
+    ) -> None:
+        self.options, self.problem = options, problem
+        V, m = len(problem.views), len(problem.y)
+        self.first_step = FIRST_STEP if start is None else WARM_STEP
+        self.first_step *= float(np.min(problem.scales))
+        self.system = CoupledSystem(problem.views, problem.scales, problem.fit_intercept)
+        if start is None:
+            self.coefs = [np.zeros(X.shape[1]) for X in problem.views]
+            self.intercepts = np.zeros(V)
+            self.alpha, self.beta = np.zeros((V, m)), np.zeros((len(problem.pairs), m))
+        else:
+            self.coefs, self.intercepts = [w.copy() for w in start.coefs], start.intercepts.copy()
+            self.alpha, self.beta = start.alpha, start.beta
+        self.values = problem.decisions(self.coefs, self.intercepts)
+        self.began = time.perf_counter()
+        self.steps = 0
+        self.history: dict[str, list[Any]] = {}
+
+    def go(self) -> CoupledResult:
+        problem, tol = self.problem, self.options.tol
+        xi, enough, best = self.first_step, False, None
+        while True:
+            self._minimise(xi)
+            self.alpha, self.beta = self._multipliers(self.values, xi)
+            result = self._result()
+            if best is None or result.relative_gap < best.relative_gap:
+                best = result
+            self._record(result, xi)
+            # Close to the solution a round gains many digits: one more costs little.
+            if enough or self.steps >= self.options.max_iter or xi >= LARGEST_STEP:
+                break
+            enough = result.relative_gap <= tol
+            xi *= GROWTH
+            self.values = problem.decisions(self.coefs, self.intercepts)
+        return best
+
+    def _multipliers(self, values: Array, xi: float) -> tuple[Array, Array]:
+        p = self.problem
+        alpha = np.clip(self.alpha + xi * p.penalties * (1.0 - p.y * values), 0.0, p.penalties)
+        if not len(self.beta):
+            return alpha, self.beta
+        z = self.beta + xi * p.coupling * p.differences(values)
+        shrunk = np.sign(z) * np.maximum(np.abs(z) - xi * p.tube * p.coupling, 0.0)
+        return alpha, np.clip(shrunk, -p.coupling, p.coupling)
+
+    def _minimise(self, xi: float) -> None:
+        """Take Newton steps until the gradient has all but vanished."""
+        p = self.problem
+        for _ in range(min(MOST_STEPS, self.options.max_iter - self.steps)):
+            alpha, beta = self._multipliers(self.values, xi)
+            g = p.pulls(alpha, beta)
+            sums = p.sums(g)
+            own = [s * w for s, w in zip(p.scales, self.coefs, strict=True)]
+            gradients = [a - b for a, b in zip(own, sums, strict=True)]
+            slope = -g.sum(axis=1) if p.fit_intercept else np.zeros(len(own))
+            size = math.sqrt(sum(float(a @ a) for a in gradients) + float(slope @ slope))
+            mass = float(np.abs(g).sum())
+            unit = math.sqrt(
+                sum(float(a @ a) + float(b @ b) for a, b in zip(own, sums, strict=True))
+            )
+            if size <= INNER_TOLERANCE * (unit + mass):
+                return
+            curved, shared = self._curvatures(alpha, beta, xi)
+            dw, db = self.system.solve(curved, shared, gradients, slope)
+            falling = sum(float(a @ b) for a, b in zip(gradients, dw, strict=True))
+            falling += float(slope @ db)
+            if not falling < 0.0:
+                return
+            moved = p.decisions(dw, db)
+            t = self._line_search(xi, dw, moved, falling)
+            if t == 0.0:
+                return
+            self.coefs = [w + t * d for w, d in zip(self.coefs, dw, strict=True)]
+            self.intercepts = self.intercepts + t * db
+            self.values = self.values + t * moved
+            self.steps += 1
+
+    def _curvatures(
+        self, alpha: Array, beta: Array, xi: float
+    ) -> tuple[Array, list[tuple[int, int, Array]]]:
+        p = self.problem
+        own = np.where((alpha > 0.0) & (alpha < p.penalties), xi * p.penalties, 0.0)
+        inside = (beta != 0.0) & (np.abs(beta) < p.coupling)
+        if p.tube == 0.0:
+            inside = np.abs(beta) < p.coupling
+        shared = [
+            (u, v, np.where(one, xi * p.coupling, 0.0))
+            for (u, v), one in zip(p.pairs, inside, strict=True)
+        ]
+        return own, shared
+
+    def _line_search(self, xi: float, dw: list[Array], moved: Array, falling: float) -> float:
+        """Find a step where the derivative along the direction has all but vanished."""
+        p = self.problem
+        pairs = list(zip(p.scales, self.coefs, dw, strict=True))
+        linear = sum(s * float(w @ d) for s, w, d in pairs)
+        square = sum(s * float(d @ d) for s, _, d in pairs)
+
+        def derivative(t: float) -> float:
+            g = p.pulls(*self._multipliers(self.values + t * moved, xi))
+            return float(linear + t * square - np.sum(g * moved))
+
+        return _root(derivative, falling)
+
+    # ------------------------------------------------------------------------------ reporting
+
+    def _result(self) -> CoupledResult:
+        p = self.problem
+        objective = p.objective(self.coefs, self.values)
+        bound = p.bound(self.alpha, self.beta)
+        result = CoupledResult(
+            [w.copy() for w in self.coefs], self.intercepts.copy(), self.alpha, self.beta,
+            objective, bound, False, self.steps, self.history,
+        )  # fmt: skip
+        result.converged = result.relative_gap <= self.options.tol
+        return result
+
+    def _record(self, result: CoupledResult, xi: float) -> None:
+        row = {
+            "iteration": len(self.history.get("iteration", ())) + 1,
+            "objective": result.objective,
+            "residual": result.relative_gap,
+            "step": xi,
+            "newton_steps": self.steps,
+            "seconds": time.perf_counter() - self.began,
+        }
+        for name, value in row.items():
+            self.history.setdefault(name, []).append(value)
+        if self.options.callback is not None:
+            self.options.callback(row)
+
+
+def _root(derivative: Callable[[float], float], at_zero: float) -> float:
+    """Return a step at which a rising derivative, negative at zero, has all but vanished.
+
+    False position inside a bracket; halving the value at an end that stays keeps it from creeping
+    up on one side.
+    """
+    goal = SLOPE_REDUCTION * abs(at_zero)
+    low, at_low, high = 0.0, at_zero, 1.0
+    at_high = derivative(high)
+    while at_high < -goal and high < LONGEST:
+        low, at_low, high = high, at_high, 10.0 * high
+        at_high = derivative(high)
+    if at_high <= goal:
+        return high
+    for _ in range(MOST_TRIALS):
+        t = low - at_low * (high - low) / (at_high - at_low)
+        value = derivative(t)
+        if abs(value) <= goal:
+            return t
+        if value < 0.0:
+            low, at_low, at_high = t, value, 0.5 * at_high
+        else:
+            high, at_high, at_low = t, value, 0.5 * at_low
+    return low

@@ -1,0 +1,1 @@
+"""The default solver for several classes in one problem."""

@@ -1,0 +1,37 @@
+"""Solve the multi-class problem and certify the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from htsvm.optimality.multiclass import MulticlassCertificate
+from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
+from htsvm.solvers.certified import certify_result
+from htsvm.solvers.multiclass.solver import MulticlassNewton
+from htsvm.solvers.result import SolverResult
+
+
+def solve_multiclass(
+    problem: MulticlassProblem, solver: MulticlassNewton, *, start: MulticlassStart | None = None
+) -> tuple[SolverResult, MulticlassCertificate]:
+    """Solve `problem` and certify the result independently of the solver.
+
+    Parameters
+    ----------
+    problem : MulticlassProblem
+        What to minimise.
+    solver : MulticlassNewton
+        Who does it.
+    start : (W, b, B), optional
+        A warm start.
+
+    Returns
+    -------
+    result : SolverResult
+        The point found.
+    certificate : MulticlassCertificate
+        Its certificate.
+    """
+    result = solver.solve(problem, start=start)
+    certificate = certify_result(problem, result, solver.tol)
+    return result, replace(certificate, convex_objective=result.convex_objective)

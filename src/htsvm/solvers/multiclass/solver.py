@@ -1,0 +1,265 @@
+"""The multi-class solver: majorise by a weighted Crammer-Singer problem, solve that, repeat."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg.threads import single_threaded_blas
+from htsvm.losses import Loss, require
+from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
+from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Callback, Descent
+from htsvm.solvers.multiclass.least_squares import SAYS_NOTHING, least_squares_start, says_nothing
+from htsvm.solvers.multiclass.rows import MulticlassRows
+from htsvm.solvers.restarts import lowest, never_worse_than_constant
+from htsvm.solvers.result import SolverResult
+
+# Each inner problem is solved to this share of what its stage asks for.
+INNER_SHARE = 0.3
+# While the residual is large, a round is solved only to this share of it.
+EARLY_SHARE = 0.1
+# Newton steps between two multiplier updates.
+STEPS_PER_ROUND = 10
+# The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
+# undecided, but conjugate gradients need more steps.
+FIRST_PENALTY = 8.0
+# Return to the lowest point seen if the end lies this share above it.
+WORTH_RETURNING = 0.002
+
+
+@dataclass(frozen=True)
+class MulticlassNewton:
+    """Majorisation with a semismooth Newton method for the multi-class problem.
+
+    The loss ``g(h_i)`` with concave g lies below ``g(h) + g'(h) (h_i - h)``. Minimising that bound
+    is the convex problem of Crammer and Singer with a weight ``C g'(h_i)`` per sample. Each round
+    takes a few Newton steps on it, or on large data a few sweeps of coordinate descent in its dual,
+    before it updates multipliers and weights. As in the binary solver the truncation comes step by
+    step: the convex problem first, then the loss stretched to 8, 4, ... times its cap, then the
+    loss itself. Where the convex problem finds nothing better than equal scores for all classes,
+    a least squares fit takes its place.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        Stop when the largest residual is below this, and a round lowers the objective by a share
+        of less than ``0.3 * tol``.
+    max_iter : int, default=200
+        The largest number of rounds.
+    n_restarts : int, default=0
+        Further runs from convex starts with random sample weights; the best objective wins.
+    random_state : int or numpy.random.Generator, default=0
+        Drives the order of sweeps and the restarts.
+    callback : callable, optional
+        Called after each round with its row of the history.
+    """
+
+    requires = ("profile",)
+
+    tol: float = 1e-3
+    max_iter: int = 200
+    n_restarts: int = 0
+    random_state: int | np.random.Generator = 0
+    callback: Callback | None = None
+
+    def solve(
+        self, problem: MulticlassProblem, *, start: MulticlassStart | None = None
+    ) -> SolverResult:
+        """Return a stationary point of `problem`.
+
+        The multipliers of the result are the pulls B, of shape (n_samples, n_classes), with
+        ``R W' = X' B`` at a stationary point.
+
+        Parameters
+        ----------
+        problem : MulticlassProblem
+            What to minimise.
+        start : (W, b, B), optional
+            A warm start; the convex start is then left out. B may be None.
+        """
+        require(problem.loss, self.requires, "the multi-class solver")
+        rng = np.random.default_rng(self.random_state)
+        # Products with a column per class are too thin for a second thread to gain much.
+        with single_threaded_blas(problem.operator, always=True):
+            best = lowest(
+                _Run(problem, self, rng).go(start),
+                lambda: _Run(problem, self, rng).go_from_random_weights(),
+                self.n_restarts,
+            )
+            return never_worse_than_constant(
+                problem, best, lambda W, b: _Run(problem, self, rng).go((W, b, best.multipliers))
+            )
+
+
+class _Run(Descent):
+    """One descent from one start."""
+
+    problem: MulticlassProblem
+    first_penalty: ClassVar[float] = FIRST_PENALTY
+    first_reach: ClassVar[float] = math.inf
+
+    def __init__(
+        self,
+        problem: MulticlassProblem,
+        options: MulticlassNewton,
+        rng: np.random.Generator,
+        rows: Any = None,
+    ) -> None:
+        super().__init__(
+            problem, options, rng, rows or (problem.rows or MulticlassRows)(problem, rng)
+        )
+
+    def _point(self) -> tuple[Array, Array]:
+        return self.rows.W, self.rows.b
+
+    def _objective(self) -> float:
+        return self._with_loss(self.rows.loss_total())
+
+    def _with_loss(self, loss: float) -> float:
+        return self.problem.energy(self.rows.W) + float(loss)
+
+    def go(self, start: MulticlassStart | None) -> SolverResult:
+        if start is None:
+            self.rows.start_at_zero()
+            return self._result(self._descend())
+        W, b, B = start
+        self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
+        if says_nothing(self.rows) and self._go_to_least_squares():
+            return self._result(self._last_stage())
+        self.rows.weigh(self.problem.loss)
+        self.rows.set_multipliers(B)
+        return self._result(self._last_stage())
+
+    def go_from_random_weights(self) -> SolverResult:
+        """Start from the convex solution of a problem with exponential random weights."""
+        varied = self.rows.with_random_penalties()
+        options = replace(self.options, callback=None)
+        run = _Run(varied.problem, options, self.rng, varied)
+        varied.start_at_zero()
+        run._convex_stage(ROUGH)
+        self.rows.adopt(varied)
+        return self._result(self._truncate(gently=bool(self.rng.random() < 0.5)))
+
+    def _start_at(self, W: Array, b: Array) -> None:
+        """Go to (W, b), with the means over classes taken off: only differences count."""
+        b = b - b.mean() if self.problem.fit_intercept else np.zeros_like(b)
+        self.rows.start_at(W - W.mean(axis=0), b)
+
+    def _jump_to(self, W: Array, b: Array) -> None:
+        """Go to (W, b) without multipliers, and begin there as at any start."""
+        self._start_at(W, b)
+        self.rows.weigh(self.problem.loss)
+        self.rows.set_multipliers(None)
+        self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY, math.inf
+
+    def _go_to_least_squares(self) -> bool:
+        """Go to the least squares start; False if it promises nothing."""
+        point = least_squares_start(self.rows)
+        if point is not None:
+            self._jump_to(*point)
+        return point is not None
+
+    # ------------------------------------------------------------------------------- stages
+
+    def _descend(self) -> bool:
+        """Solve the convex problem, then truncate; a convex loss has only the first part."""
+        if math.isinf(self.problem.loss.cap):
+            self.rows.weigh(self.problem.loss)
+            return self._last_stage()
+        if not self._convex_stage(ROUGH):
+            return False
+        self.convex_objective = self._objective()
+        if says_nothing(self.rows) and self._go_to_least_squares():
+            return self._last_stage() and self._back_to_best()
+        return self._truncate(gently=True) and self._back_to_best()
+
+    def _convex_stage(self, goal: float) -> bool:
+        """Minimise the convex majorant of the loss, roughly. False if rounds ran out."""
+        self.rows.weigh_convex()
+        previous = math.inf
+        while not self._out_of_rounds():
+            lag = self._round(None, goal)
+            # Residuals are relative: far out they are small, though the point is bad. Where equal
+            # scores are best, there is no need to come closer to them than this.
+            if self.residual <= goal:
+                here, at_zero = self.rows.majoriser()
+                if here <= (1.0 + SAYS_NOTHING) * at_zero:
+                    return True
+            previous = self._adapt_penalty(lag, previous, max(goal, self.residual))
+        return False
+
+    def _truncate(self, gently: bool) -> bool:
+        """Go from the convex solution to the loss itself, step by step if `gently`."""
+        for stretched in self._stretched() if gently else ():
+            if self._out_of_rounds():
+                return False
+            self.rows.weigh(stretched)
+            self._round(stretched, ROUGH)
+        self.rows.weigh(self.problem.loss)
+        return self._last_stage()
+
+    def _last_stage(self) -> bool:
+        """Weigh and solve with the loss itself until it is stationary."""
+        tol = self.options.tol
+        previous_lag, previous, stalled = math.inf, math.inf, 0
+        while not self._out_of_rounds():
+            lag = self._round(self.problem.loss, tol)
+            objective = self.history["objective"][-1]
+            gain = previous - objective
+            if self.residual <= tol and gain <= OBJECTIVE_SHARE * tol * abs(objective):
+                return True
+            stalled = stalled + 1 if self.last.steps == 0 and self.residual > tol else 0
+            if stalled > 10:
+                return False
+            previous_lag = self._adapt_penalty(lag, previous_lag, max(tol, self.residual))
+            previous = objective
+        return False
+
+    def _back_to_best(self) -> bool:
+        """Go back to the lowest point seen if the run did not end there, and settle near it."""
+        if not self._lies_above_best(WORTH_RETURNING):
+            return True
+        self._jump_to(*self.best[1:])
+        return self._careful_stage()
+
+    def _careful_stage(self) -> bool:
+        """Solve each majoriser to the end before weighing anew, which never leads upwards."""
+        tol = self.options.tol
+        while not self._out_of_rounds():
+            previous = math.inf
+            while not self._out_of_rounds():
+                lag = self._round(None, 0.3 * tol)
+                previous = self._adapt_penalty(lag, previous, max(tol, self.residual))
+                if self.residual <= 0.3 * tol:
+                    break
+            self.rows.weigh(self.problem.loss)
+            left = self.rows.residual(self.problem.loss.weak_convexity)
+            self.residual = max(self.residual, left)
+            if self.residual <= tol:
+                return True
+        return False
+
+    # --------------------------------------------------------------------------- one round
+
+    def _round(self, loss: Loss | None, goal: float) -> float:
+        """Run one round, weigh anew for `loss`, record.
+
+        Returns how far the multipliers lag behind the levels with the weights of the round, apart
+        from what new weights add: only that part gets smaller with a larger penalty.
+        """
+        asked = max(INNER_SHARE * goal, EARLY_SHARE * min(self.residual, 1.0))
+        self.last = self.rows.run(self.xi, tol=asked, max_steps=STEPS_PER_ROUND, reach=self.reach)
+        self._adapt_reach(self.last.crossed)
+        closing = self.rows.close(loss, 0.0 if loss is None else loss.weak_convexity)
+        self.residual = max(self.last.stationarity, self.last.balance, closing.complementarity)
+        self._record(
+            loss,
+            complementarity=closing.complementarity,
+            objective=self._with_loss(closing.loss),
+            cg_steps=self.last.cg_steps,
+        )
+        return float(closing.lag)

@@ -1,0 +1,170 @@
+"""Rounds for larger multi-class data: dual coordinate descent, a sample at a time.
+
+The dual of the weighted Crammer-Singer problem has a simplex of multipliers per sample, and the
+problem in one of them alone is a projection onto it. A sweep visits each row once and keeps
+``W = X' B`` as it should be, so that of all residuals only complementarity and the balance of the
+free intercepts are left to work on; the latter by an augmented Lagrangian whose
+multipliers are the intercepts. With free intercepts the mean of the rows may be taken off each of
+them without changing the problem. That is done, though not to the data: rows with a large
+common part pull all one way, and coordinate descent would take many times as long.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import CSROperator, DenseOperator, multiclass_kernels
+from htsvm.linalg.products import pull, scores
+from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers.multiclass.round import MulticlassIterate, MulticlassReport, resized
+from htsvm.solvers.multiclass.system import MOST_SPECTRUM_FEATURES
+
+# From this many values of X times classes on sweeps are quicker than Newton steps, if C times a
+# typical squared row is at most this, or the features are too many for a good preconditioner.
+LARGE, MOST_STRENGTH = 5_000_000, 20.0
+# Sweeps per round at xi = 1; the first looks at all relevant rows, the others at undecided ones.
+SWEEPS = 2
+# How hard imbalance is punished, in units of a typical squared row: hard enough to move the
+# intercepts, soft enough not to tie them to the samples visited last.
+STIFFNESS = 0.05
+# How close to a tie a sample counts as undecided.
+NEAR = 0.1
+
+
+def prefers_sweeps(problem: MulticlassProblem) -> bool:
+    """Return whether dual coordinate descent suits the problem.
+
+    That is if it is large, R a number, the kernels are compiled, and the penalty is not so large
+    that the multipliers of many samples hang together.
+    """
+    return (
+        hasattr(multiclass_kernels.active, "dense_block_sweep")
+        and isinstance(problem.operator, (DenseOperator, CSROperator))
+        and problem.operator.stored * problem.n_classes >= LARGE
+        and problem.regularizer.values.ndim == 0
+        and problem.regularizer.positive
+        and (problem.n_features > MOST_SPECTRUM_FEATURES or _strength(problem) <= MOST_STRENGTH)
+    )
+
+
+def _strength(problem: MulticlassProblem) -> float:
+    """Return C times the mean squared distance of the rows from what they share, over R."""
+    square = problem.operator.square_sum / problem.n_samples
+    mean = _mean(problem)
+    return float(problem.C * (square - mean @ mean) / problem.regularizer.values)
+
+
+def _mean(problem: MulticlassProblem) -> Array:
+    """Return the mean of the rows that count; zero where a free intercept does not take it up."""
+    if not problem.fit_intercept:
+        return np.zeros(problem.n_features)
+    used = problem.penalty > 0.0
+    count = int(np.count_nonzero(used)) or 1
+    mean: Array = pull(problem.operator, used[:, None] / count)[0]
+    return mean
+
+
+class MulticlassSweeps:
+    """Rounds of block coordinate descent, with the interface of `MulticlassRounds`."""
+
+    def __init__(self, problem: MulticlassProblem, rng: np.random.Generator) -> None:
+        self.problem = problem
+        self.rng = rng
+        self.scale = 1.0 / float(problem.regularizer.values)
+        used = problem.penalty > 0.0
+        self.mean = _mean(problem)
+        self.projections = scores(problem.operator, self.mean[None, :], np.zeros(1))[:, 0]
+        self.square = float(self.mean @ self.mean)
+        squares = _row_squares(problem) - 2.0 * self.projections + self.square
+        self.squares = self.scale * np.maximum(squares, 0.0)
+        typical = float(self.squares[used].mean()) or 1.0
+        self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
+
+    def run(
+        self, it: MulticlassIterate, xi: float, *, tol: float, max_steps: int, reach: float
+    ) -> MulticlassReport:
+        """Sweep over the relevant rows, the more often the larger xi has grown.
+
+        The run raises xi while multipliers lag behind their levels, which here means that sweeps
+        were too few. `tol` and `max_steps` play no part.
+        """
+        problem = self.problem
+        places = np.arange(len(it.q))
+        it.alpha = resized(it.alpha, it.weights)
+        own = it.alpha[places, problem.labels]
+        pulls = own < (1.0 - 1e-12) * it.weights
+        it.alpha[places, problem.labels] += it.weights - it.alpha.sum(axis=1)
+        rows = np.flatnonzero((it.weights > 0.0) & ((it.q > -reach) | pulls))
+        it.b = it.b + it.W @ self.mean
+        self._refresh(it)
+        sweeps = int(SWEEPS * math.sqrt(xi))
+        for number in range(sweeps):
+            order = rows if number == 0 else self._undecided(it, rows)
+            self._sweep(it, self.rng.permutation(order))
+            if problem.fit_intercept:
+                it.b += self.stiffness * self.balance
+        it.b -= it.b.mean()
+        it.W = self.WT.T - self.scale * np.outer(self.balance, self.mean)
+        it.b -= it.W @ self.mean
+        it.U = problem.levels(it.W, it.b)
+        it.q = problem.violations(it.U)
+        return self._report(it, rows, sweeps)
+
+    def _refresh(self, it: MulticlassIterate) -> None:
+        """Compute the sums over rows that the sweeps keep, from the multipliers."""
+        B = self.problem.own(it.alpha.copy())
+        self.WT = np.ascontiguousarray(self.scale * self.problem.pull(B).T)
+        self.balance = B.sum(axis=0)
+        self.offset = self.mean @ self.WT
+
+    def _undecided(self, it: MulticlassIterate, rows: Array) -> Array:
+        """Return the rows with several multipliers, and those that were close to a change."""
+        alpha = it.alpha[rows]
+        several = np.count_nonzero(alpha, axis=1) > 1
+        levels = it.U[rows]
+        held = levels[np.arange(len(rows)), alpha.argmax(axis=1)]
+        kept: Array = rows[several | (held < levels.max(axis=1)) | (np.abs(it.q[rows]) < NEAR)]
+        return kept
+
+    def _sweep(self, it: MulticlassIterate, order: Array) -> None:
+        problem, X = self.problem, self.problem.operator.X  # type: ignore[attr-defined]
+        shared = (
+            problem.labels, it.weights, self.squares, self.projections, order, self.scale,
+            self.stiffness, self.square, it.alpha, self.WT, it.b, self.balance, self.offset,
+        )  # fmt: skip
+        if isinstance(problem.operator, CSROperator):
+            multiclass_kernels.active.csr_block_sweep(X.indptr, X.indices, X.data, *shared)
+        else:
+            multiclass_kernels.active.dense_block_sweep(X, *shared)
+        problem.operator.passes += 2.0 * problem.n_classes * len(order) / problem.n_samples
+
+    def _report(self, it: MulticlassIterate, rows: Array, sweeps: int) -> MulticlassReport:
+        alpha = it.alpha[rows]
+        own = alpha[np.arange(len(rows)), self.problem.labels[rows]]
+        several = np.count_nonzero(alpha, axis=1) > 1
+        support = several | (own == 0.0)
+        mass = float(self.problem.penalty[rows][support].sum()) / self.problem.C
+        imbalance = float(np.linalg.norm(self.balance))
+        return MulticlassReport(
+            steps=sweeps,
+            rows=len(rows),
+            active=int(np.count_nonzero(several)),
+            support=int(np.count_nonzero(support)),
+            # Weights for centred rows differ from those for the rows by the imbalance.
+            stationarity=imbalance * math.sqrt(self.square) / (1.0 + float(np.linalg.norm(it.W))),
+            balance=imbalance / (1.0 + mass) if self.problem.fit_intercept else 0.0,
+            finished=True,
+        )
+
+
+def _row_squares(problem: MulticlassProblem) -> Array:
+    """Return the squared length of each row, some rows at a time."""
+    squares = np.empty(problem.n_samples)
+    for low in range(0, problem.n_samples, 4096):
+        X = problem.operator.take(np.arange(low, min(low + 4096, problem.n_samples))).X  # type: ignore[attr-defined]
+        values = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else np.square(X).sum(axis=1)
+        squares[low : low + 4096] = np.asarray(values, dtype=np.float64).ravel()
+    return squares

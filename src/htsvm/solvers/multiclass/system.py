@@ -1,0 +1,256 @@
+"""The Newton system of the multi-class problem: factors if small, else conjugate gradients."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh
+
+from htsvm._typing import Array
+from htsvm.linalg import multiclass_kernels
+from htsvm.linalg.products import pull, scores, squared_pull
+from htsvm.problems.multiclass import MulticlassProblem
+
+# Up to this many features the preconditioner knows the correlations between them.
+MOST_SPECTRUM_FEATURES = 1500
+MOST_STEPS = 60
+# Up to this many unknowns H is formed and factorised.
+MOST_DIRECT = 400
+# This many rows per feature go into it; more would not make it better.
+ROWS_PER_FEATURE, LEAST_ROWS = 6, 10_000
+# The curvature in b, as a share of what it would be if every sample were undecided.
+RIDGE = 1e-5
+
+
+class UndecidedRows:
+    """The rows that make up the generalised Hessian H, apart from the regulariser.
+
+    ``H = R (x) I + sum_i sigma_i P_i (x) (x_i, 1)(x_i, 1)'`` with ``P_i = I_A - 1 1' / |A|`` over
+    the classes A among which sample i is undecided. Samples decided for one class drop out.
+
+    Parameters
+    ----------
+    problem : MulticlassProblem
+        The problem on the rows of a round.
+    xi : float
+        The penalty of the round.
+    alpha, counts : ndarray
+        The projected multipliers of these rows, and how many of them are positive in each.
+    """
+
+    def __init__(self, problem: MulticlassProblem, xi: float, alpha: Array, counts: Array) -> None:
+        undecided = np.flatnonzero(counts > 1)
+        self.share = len(undecided) / max(problem.n_samples, 1)
+        everywhere = len(undecided) == problem.n_samples
+        self.rows = copy.copy(problem.operator) if everywhere else problem.operator.take(undecided)
+        self.rows.passes = 0.0
+        self.mask = np.ascontiguousarray(alpha[undecided] > 0.0).view(np.uint8)
+        self.counts = np.ascontiguousarray(counts[undecided])
+        self.sigma = xi * problem.penalty[undecided]
+
+    @functools.cached_property
+    def weights(self) -> Array:
+        """The weights with which rows count for each class."""
+        weights: Array = self.mask * (self.sigma * (1.0 - 1.0 / self.counts))[:, None]
+        return weights
+
+    def pairs(self) -> Array:
+        """Return the blocks of H for classes (0, 0), (1, 0), (1, 1), (2, 0), ..."""
+        k, n = self.mask.shape[1], self.rows.shape[1]
+        blocks = np.zeros((k * (k + 1) // 2, n + 1, n + 1))
+        for place, (j, other) in enumerate(_pairs(k)):
+            both = np.flatnonzero(self.mask[:, j] & self.mask[:, other])
+            share = 1.0 / self.counts[both]
+            weights = self.sigma[both] * (1.0 - share if j == other else share)
+            if len(both):
+                self.rows.add_gram(both, 1.0 if j == other else -1.0, blocks[place], weights)
+        return blocks
+
+    def product(self, V: Array) -> Array:
+        """Return H V for V of shape (n_classes, n_features + 1)."""
+        S = scores(self.rows, np.ascontiguousarray(V[:, :-1]), V[:, -1])
+        multiclass_kernels.active.spread_products(S, self.mask, self.counts, self.sigma)
+        return np.column_stack([pull(self.rows, S), S.sum(axis=0)])
+
+    def strength(self) -> Array:
+        """Return the sums of the weights with which rows count for each class."""
+        strength: Array = self.weights.sum(axis=0)
+        return strength
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of H in the same shape as V."""
+        return np.column_stack([squared_pull(self.rows, self.weights), self.strength()])
+
+
+class MulticlassSystem:
+    """Solves H (dW, db) = -(gW, gb) for the generalised Hessian H; see `UndecidedRows`.
+
+    Parameters
+    ----------
+    problem : MulticlassProblem
+        The problem; of its rows nothing but their number is used.
+    total : float
+        The sum of all penalties.
+    moments : callable
+        Returns the matrix of `row_moments` of some rows, and the sum of their penalties.
+    """
+
+    def __init__(
+        self, problem: MulticlassProblem, total: float, moments: Callable[[], tuple[Array, float]]
+    ) -> None:
+        self.problem, self.total = problem, total
+        self.direct = problem.n_classes * (problem.n_features + 1) <= MOST_DIRECT
+        wide = problem.n_features > MOST_SPECTRUM_FEATURES
+        self.spectrum = None if wide or self.direct else _Spectrum(problem, *moments())
+        self.steps = 0
+
+    @classmethod
+    def of(cls, problem: MulticlassProblem) -> MulticlassSystem:
+        """Return the system of a problem with its rows in this process."""
+
+        def moments() -> tuple[Array, float]:
+            step = moment_step(int(np.count_nonzero(problem.penalty)), problem.n_features)
+            return row_moments(problem, 0, step)
+
+        return cls(problem, float(problem.penalty.sum()), moments)
+
+    def direction(
+        self, rows: Any, xi: float, gradient: tuple[Array, Array], accuracy: float
+    ) -> tuple[Array, Array]:
+        """Return (dW, db); `rows` answers like `UndecidedRows`."""
+        self.rows = rows
+        self.ridge = xi * RIDGE * self.total if self.problem.fit_intercept else 1.0
+        if self.direct:
+            solution = self._factorised(np.column_stack(gradient))
+        else:
+            if self.spectrum is None:
+                self.diagonal = self._diagonal()
+            else:
+                self.strength = rows.strength()
+            solution = self._conjugate_gradients(np.column_stack(gradient), accuracy)
+        # The solution has this property; conjugate gradients with blocks that differ lose it.
+        solution -= solution.mean(axis=0)
+        return np.ascontiguousarray(solution[:, :-1]), solution[:, -1].copy()
+
+    def _factorised(self, gradient: Array) -> Array:
+        """Form H and solve with its Cholesky factors."""
+        k, n = gradient.shape[0], gradient.shape[1] - 1
+        H = np.zeros((k, n + 1, k, n + 1))
+        for block, (j, other) in zip(self.rows.pairs(), _pairs(k), strict=True):
+            block = np.tril(block) + np.tril(block, -1).T
+            if not self.problem.fit_intercept:
+                block[n], block[:, n] = 0.0, 0.0
+            H[j, :, other], H[other, :, j] = block, block
+        for j in range(k):
+            self.problem.regularizer.add_to(H[j, :, j])
+            H[j, n, j, n] += self.ridge
+        H = H.reshape(k * (n + 1), k * (n + 1))
+        H[np.diag_indices_from(H)] += 1e-14 * np.trace(H) / len(H)
+        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+        solution: Array = cho_solve(factor, -gradient.ravel(), check_finite=False)
+        return solution.reshape(k, n + 1)
+
+    def _apply(self, V: Array) -> Array:
+        """Return H V for V of shape (n_classes, n_features + 1)."""
+        out: Array = self.rows.product(V)
+        out[:, :-1] += self.problem.smooth(np.ascontiguousarray(V[:, :-1]))
+        if not self.problem.fit_intercept:
+            out[:, -1] = 0.0
+        out[:, -1] += self.ridge * V[:, -1]
+        return out
+
+    def _conjugate_gradients(self, gradient: Array, accuracy: float) -> Array:
+        """Return an approximate solution of H x = -gradient."""
+        x = np.zeros_like(gradient)
+        residual = -gradient
+        goal = accuracy * float(np.linalg.norm(gradient))
+        z = self._precondition(residual)
+        p = z.copy()
+        product = float(np.vdot(residual, z))
+        self.steps = 0
+        while self.steps < MOST_STEPS:
+            self.steps += 1
+            Hp = self._apply(p)
+            step = product / float(np.vdot(p, Hp))
+            x += step * p
+            residual -= step * Hp
+            if float(np.linalg.norm(residual)) <= goal:
+                break
+            z = self._precondition(residual)
+            product, before = float(np.vdot(residual, z)), product
+            p *= product / before
+            p += z
+        return x
+
+    def _precondition(self, V: Array) -> Array:
+        """Solve with the approximation of H that `spectrum` or the diagonal gives."""
+        if self.spectrum is None:
+            return V / self.diagonal
+        return self.spectrum.solve(V, self.strength, self.ridge)
+
+    def _diagonal(self) -> Array:
+        """Return the diagonal of H."""
+        diagonal: Array = self.rows.diagonal()
+        if not self.problem.fit_intercept:
+            diagonal[:, -1] = 0.0
+        diagonal[:, -1] += self.ridge
+        diagonal[:, :-1] += self.problem.regularizer.diagonal()
+        floor: Array = np.maximum(diagonal, 1e-12 * diagonal.max())
+        return floor
+
+
+def _pairs(k: int) -> list[tuple[int, int]]:
+    return [(j, other) for j in range(k) for other in range(j + 1)]
+
+
+def moment_step(count: int, n_features: int) -> int:
+    """Return which of `count` rows go into the moments: each so-manieth."""
+    return count // max(ROWS_PER_FEATURE * (n_features + 1), LEAST_ROWS) + 1
+
+
+def row_moments(problem: MulticlassProblem, first: int, step: int) -> tuple[Array, float]:
+    """Return ``sum_i penalty_i (x_i, 1)(x_i, 1)'`` and the sum of the penalties.
+
+    Of the rows with a penalty each `step`-th counts, beginning with number `first`.
+    """
+    n = problem.n_features
+    rows = np.flatnonzero(problem.penalty > 0.0)[first::step]
+    moments = np.zeros((n + 1, n + 1))
+    if len(rows):
+        problem.operator.add_gram(rows, 1.0, moments, problem.penalty[rows])
+    return moments, float(problem.penalty[rows].sum())
+
+
+class _Spectrum:
+    """Solves with ``R + s_j Cov`` for each class j, whatever s_j, by one eigendecomposition.
+
+    Were the undecided samples of each class distributed like all samples, H would have such
+    blocks: Cov is the second moment of the centred rows. Centring uncouples the intercepts.
+    """
+
+    def __init__(self, problem: MulticlassProblem, moments: Array, total: float) -> None:
+        n = problem.n_features
+        self.mean = moments[n, :n] / total if problem.fit_intercept else np.zeros(n)
+        cov = np.tril(moments[:n, :n] / total)
+        cov += np.tril(cov, -1).T
+        cov -= np.outer(self.mean, self.mean)
+        R = np.zeros((n, n))
+        problem.regularizer.add_to(R)
+        # A regulariser that is only semidefinite would have no such decomposition.
+        R[np.diag_indices(n)] += 1e-10 * (np.trace(R) + np.trace(cov)) / n
+        self.values, self.vectors = eigh(cov, R)
+        np.maximum(self.values, 0.0, out=self.values)
+
+    def solve(self, V: Array, strength: Array, ridge: float) -> Array:
+        """Solve for each row (of W and b) of V."""
+        out = np.empty_like(V)
+        uncoupled = V[:, :-1] - np.outer(V[:, -1], self.mean)
+        inner = uncoupled @ self.vectors
+        inner /= 1.0 + strength[:, None] * self.values
+        out[:, :-1] = inner @ self.vectors.T
+        out[:, -1] = V[:, -1] / (strength + ridge) - out[:, :-1] @ self.mean
+        return out

@@ -1,0 +1,1 @@
+"""The default solver for two classes."""

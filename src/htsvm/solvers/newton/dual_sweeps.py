@@ -1,0 +1,130 @@
+"""Rounds for sparse data with very many features: dual coordinate descent.
+
+Where neither an n x n nor a |J| x |J| matrix can be formed, as with text, Newton's method is left
+with conjugate gradients and loses its edge. Sweeps over the dual of the weighted hinge problem,
+max sum alpha - ||X'(y * alpha)||² / 2 over 0 <= alpha <= c and y'alpha = 0, are cheaper there:
+each touches a row once and keeps w = X'(y * alpha) exact, so that of all residuals only
+complementarity is left to work on. The equality constraint of the free intercept is handled by an
+augmented Lagrangian whose multiplier is the intercept.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import CSROperator, kernels
+from htsvm.problems.binary import Problem
+from htsvm.solvers.newton.state import Clock, Iterate, RoundReport
+
+# From this many features on sweeps are quicker than Newton steps.
+MANY_FEATURES = 2000
+# Sweeps per round; the first looks at all relevant rows, the others only at undecided ones.
+SWEEPS = 4
+
+
+def prefers_sweeps(problem: Problem) -> bool:
+    """Return whether dual coordinate descent suits the problem: sparse, wide, R a number."""
+    return (
+        kernels.COMPILED
+        and isinstance(problem.operator, CSROperator)
+        and problem.n_features >= MANY_FEATURES
+        and problem.regularizer.values.ndim == 0
+        and problem.regularizer.positive
+    )
+
+
+class DualSweeps:
+    """Rounds of coordinate descent, with the interface of `Rounds`."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+        self.problem = problem
+        self.rng = rng
+        self.clock = Clock()
+        self.X = problem.operator.X  # type: ignore[attr-defined]
+        self.scale = 1.0 / float(problem.regularizer.values)
+        self.squares = self.scale * _row_squares(self.X)
+        used = self.squares[problem.penalty > 0.0]
+        self.stiffness = (float(used.mean()) or 1.0) if problem.fit_intercept else 0.0
+
+    def run(
+        self, it: Iterate, xi: float, *, tol: float, max_steps: int, reach: float
+    ) -> RoundReport:
+        """Sweep over the relevant rows; `xi`, `tol` and `max_steps` play no part."""
+        problem = self.problem
+        rows = kernels.active.relevant_rows(it.q, it.alpha, it.weights, reach)
+        before = it.alpha.copy()
+        np.minimum(it.alpha, it.weights, out=it.alpha)
+        report = RoundReport(steps=SWEEPS, finished=True, rows=len(rows))
+        began = time.perf_counter()
+        it.w, balance = self._exact_w(it.alpha)
+        for number in range(SWEEPS):
+            order = rows if number == 0 else self._undecided(it, rows)
+            balance = self._sweep(it, self.rng.permutation(order), balance)
+            problem.operator.passes += 2.0 * len(order) / problem.n_samples
+        problem.violations(it.w, it.b, out=it.q)
+        self._centre(it)
+        self.clock.passes += time.perf_counter() - began
+        self._fill(report, it, balance, before)
+        return report
+
+    def _exact_w(self, alpha: Array) -> tuple[Array, float]:
+        share = np.count_nonzero(alpha) / len(alpha)
+        pull, balance = self.problem.operator.signed_tdot(self.problem.y, alpha, share)
+        if self.problem.linear is not None:
+            pull -= self.problem.linear[:-1]
+            balance -= float(self.problem.linear[-1])
+        return self.scale * pull, balance
+
+    def _undecided(self, it: Iterate, rows: Array) -> Array:
+        """Return the rows whose multiplier is between its bounds or was at the wrong one."""
+        alpha, c, q = it.alpha[rows], it.weights[rows], it.q[rows]
+        inside = (alpha > 0.0) & (alpha < c)
+        kept: Array = rows[inside | ((alpha == 0.0) & (q > -0.1)) | ((alpha == c) & (q < 0.1))]
+        return kept
+
+    def _sweep(self, it: Iterate, order: Array, balance: float) -> float:
+        X = self.X
+        balance = kernels.active.csr_dual_sweep(
+            X.indptr, X.indices, X.data, self.problem.y, it.weights, self.squares, order,
+            self.scale, self.stiffness, it.alpha, it.w, it.b, balance,
+        )  # fmt: skip
+        it.b += self.stiffness * balance
+        return balance
+
+    def _centre(self, it: Iterate) -> None:
+        """Move the intercept so that the samples that hold the margin are on it on average."""
+        if not self.problem.fit_intercept:
+            return
+        free = np.flatnonzero((it.alpha > 0.0) & (it.alpha < it.weights))
+        if len(free) == 0:
+            return
+        y = self.problem.y
+        shift = float(np.average(y[free] * it.q[free], weights=self.problem.penalty[free]))
+        it.b += shift
+        it.q -= shift * y
+
+    def _fill(self, report: RoundReport, it: Iterate, balance: float, before: Array) -> None:
+        penalty = self.problem.penalty
+        support = it.alpha > 0.0
+        report.support = int(np.count_nonzero(support))
+        report.active = int(np.count_nonzero(support & (it.alpha < it.weights)))
+        report.support_penalty = float(penalty[support].sum())
+        report.stationarity = 0.0
+        unit = 1.0 + report.support_penalty / self.problem.C
+        report.balance = abs(balance) / unit if self.problem.fit_intercept else 0.0
+        change = kernels.active.scaled_distance(it.alpha, before, penalty)
+        report.multiplier_change = math.sqrt(change)
+
+
+def _row_squares(X: Any) -> Array:
+    """Return the squared length of each row, some rows at a time."""
+    squares = np.empty(X.shape[0])
+    for low in range(0, X.shape[0], 4096):
+        part = X[low : low + 4096].astype(np.float64)
+        squares[low : low + 4096] = np.asarray(part.multiply(part).sum(axis=1)).ravel()
+    return squares

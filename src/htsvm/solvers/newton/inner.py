@@ -1,0 +1,265 @@
+"""One round of the default solver: Newton steps on the augmented Lagrangian of a weighted hinge.
+
+The inner problem is min w'Rw/2 + sum_i c_i max(0, q_i), q = 1 - y * (X w + b), with fixed weights
+c. For multipliers alpha in [0, c] (the paper's psi is -alpha) and penalties xi p_i, p_i = C times
+the weight of the sample, its augmented Lagrangian, minimised over the slack, is the smooth convex
+function
+
+    F(w, b) = w'Rw/2 + sum_i m_i(q_i),   m_i'(q_i) = clip(alpha_i + xi p_i q_i, 0, c_i) =: s_i,
+
+with gradient (R w - X'(y * s), -y's), plus `Problem.linear` for a loss with a tilt, and generalised
+Hessian R + xi * sum_J p_i (x, 1)(x, 1)' over the samples J whose s_i is strictly inside its bounds.
+F is piecewise quadratic, so Newton's method with a line search ends after finitely many steps; then
+alpha <- s is the multiplier step.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import DenseOperator, kernels
+from htsvm.problems.binary import Problem
+from htsvm.solvers.newton.state import Clock, RoundReport
+from htsvm.solvers.newton.system import Gram, NewtonSystem
+
+# Up to so many features, and for dense data wide enough for BLAS up to so many entries, all
+# Newton steps of a round are taken in one compiled call.
+COMPILED_FEATURES, COMPILED_DENSE = 512, 1_000_000
+# How such a call may end.
+FINISHED, SINGULAR = 0, 3
+# What one rounding costs.
+EPS = float(np.finfo(np.float64).eps)
+# A line search ends when the slope has shrunk by this factor.
+SLOPE_REDUCTION = 0.1
+
+
+@dataclass
+class Steps:
+    """Newton's method for the inner function, given sums over the rows that others compute."""
+
+    problem: Problem
+    w: Array
+    b: float
+    clock: Clock
+
+    def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
+        """Return X'(y * s), y's and the sum of s; note in `report` how many s are where."""
+        raise NotImplementedError
+
+    def _direction(
+        self, xi: float, grad_w: Array, grad_b: float, count: int
+    ) -> tuple[Array, float]:
+        """Return the Newton direction; `count` multipliers are inside their bounds."""
+        raise NotImplementedError
+
+    def _set_out(self, xi: float, dw: Array, db: float) -> None:
+        """Compute how the violations change along a direction."""
+        raise NotImplementedError
+
+    def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
+        """Return the sums that the derivative along the direction needs after a step `t`."""
+        raise NotImplementedError
+
+    def _move(self, t: float) -> None:
+        """Move the violations by a step `t`."""
+        raise NotImplementedError
+
+    def _minimise(self, xi: float, tol: float, max_steps: int, report: RoundReport) -> None:
+        """Take the steps one by one."""
+        while True:
+            grad_w, grad_b = self._gradient(xi, report)
+            report.finished = max(report.stationarity, report.balance) <= tol
+            if report.finished or report.steps >= max_steps:
+                break
+            if not self._step(xi, grad_w, grad_b, report.active):
+                break
+            report.steps += 1
+
+    def _gradient(self, xi: float, report: RoundReport) -> tuple[Array, float]:
+        problem = self.problem
+        pull, total, size_of_s = self._sums(xi, report)
+        own = problem.regularizer.dot(self.w)
+        if problem.linear is not None:
+            pull, total = pull - problem.linear[:-1], total - float(problem.linear[-1])
+        grad_w = own - pull
+        grad_b = -total if problem.fit_intercept else 0.0
+        mass = report.support_penalty / problem.C
+        rounding = 4.0 * EPS * size_of_s
+        size = max(_norm(grad_w) - rounding * problem.operator.row_length, 0.0)
+        # The paper divides by 1 + ||w||; where w itself is tiny that would accept anything.
+        one_sample = 1e-3 * problem.C * problem.operator.row_length
+        length = _norm(self.w)
+        unit = length + (
+            1.0 if length > 1.0 else min(1.0, max(_norm(own) + _norm(pull), one_sample))
+        )
+        report.stationarity = size / unit if unit > 0.0 else 0.0
+        unit = min(1.0, problem.C) * (1.0 + mass)
+        report.balance = max(abs(grad_b) - rounding, 0.0) / unit
+        return grad_w, grad_b
+
+    def _step(self, xi: float, grad_w: Array, grad_b: float, count: int) -> bool:
+        """Move along the Newton direction; return whether there was anything to gain."""
+        began = time.perf_counter()
+        dw, db = self._direction(xi, grad_w, grad_b, count)
+        solved = time.perf_counter()
+        slope = float(grad_w @ dw) + grad_b * db
+        if not slope < 0.0:
+            return False
+        self._set_out(xi, dw, db)
+        searched = time.perf_counter()
+        t = self._line_search(xi, dw, db, slope)
+        self.w += t * dw
+        self.b += t * db
+        self._move(t)
+        self.clock.systems += solved - began
+        self.clock.passes += searched - solved
+        self.clock.searches += time.perf_counter() - searched
+        return True
+
+    def _line_search(self, xi: float, dw: Array, db: float, slope: float) -> float:
+        """Find a step where the derivative along the direction has all but vanished.
+
+        The derivative is non-decreasing and piecewise linear in the step, so a Newton iteration
+        on it, kept inside a bracket, needs a pass or two over the vectors and none over X.
+        """
+        linear = float(dw @ self.problem.regularizer.dot(self.w))
+        if self.problem.linear is not None:
+            linear += float(dw @ self.problem.linear[:-1]) + db * float(self.problem.linear[-1])
+        square = 2.0 * self.problem.regularizer.energy(dw)
+        low, high, slope_low, slope_high = 0.0, math.inf, slope, math.nan
+        t = 1.0
+        for _ in range(40):
+            first, second = self._line_terms(xi, t)
+            derivative = linear + t * square - first
+            if abs(derivative) <= SLOPE_REDUCTION * abs(slope):
+                break
+            # Halving the other end's slope keeps false position from creeping up on one side.
+            if derivative < 0.0:
+                slope_high *= 0.5 if low > 0.0 else 1.0
+                low, slope_low = t, derivative
+            else:
+                slope_low *= 1.0 if math.isinf(high) else 0.5
+                high, slope_high = t, derivative
+            curvature = square + xi * second
+            trial = t - derivative / curvature if curvature > 0.0 else math.inf
+            if math.isinf(high):
+                t = min(trial, 10.0 * t)
+            elif low < trial < high:
+                margin = 0.01 * (high - low)
+                t = min(max(trial, low + margin), high - margin)
+            else:
+                t = low - slope_low * (high - low) / (slope_high - slope_low)
+            if not low < t < high:
+                t = low if low > 0.0 else 0.5 * (low + min(high, 1.0))
+                break
+        return t
+
+
+@dataclass
+class Inner(Steps):
+    """The inner function on some rows, and Newton's method for it."""
+
+    q: Array
+    alpha: Array
+    c: Array
+    system: NewtonSystem
+
+    def minimise(self, xi: float, tol: float, max_steps: int) -> RoundReport:
+        """Take Newton steps until both gradient residuals are below `tol`."""
+        self.w = self.w.copy()
+        report = RoundReport()
+        gram = self.system.gram
+        if gram is None or not self._suits_kernel():
+            self._minimise(xi, tol, max_steps, report)
+        elif not self._minimise_compiled(gram, xi, tol, max_steps, report):
+            # A system could not be solved as it is; this way there is help.
+            self._minimise(xi, tol, max_steps, report)
+        change = kernels.active.scaled_distance(self.s, self.alpha, self.problem.penalty)
+        report.multiplier_change = math.sqrt(change)
+        return report
+
+    def _suits_kernel(self) -> bool:
+        """Return whether the compiled steps are the quickest: few features, or little data."""
+        operator = self.problem.operator
+        n = operator.shape[1]
+        if operator.compiled_rows is None or n > COMPILED_FEATURES or len(self.q) == 0:
+            return False
+        return not (
+            isinstance(operator, DenseOperator)
+            and operator.by_blas
+            and operator.stored > COMPILED_DENSE
+        )
+
+    def _minimise_compiled(
+        self, gram: Gram, xi: float, tol: float, max_steps: int, report: RoundReport
+    ) -> bool:
+        """Take all steps in one compiled call; return False if a system could not be solved."""
+        problem, rows = self.problem, self.system.rows
+        marks = gram.lend(rows)
+        R = problem.regularizer
+        tilt = np.zeros(len(self.w) + 1) if problem.linear is None else problem.linear
+        steps = kernels.newton.NewtonSteps(
+            problem.operator.compiled_rows, problem.y, self.q, self.alpha, self.c,
+            problem.penalty, self.w, self.b, np.ascontiguousarray(R.diagonal()),
+            R.values if R.is_matrix else None, tilt, gram.matrix, marks,
+            xi=xi, C=problem.C, row_length=problem.operator.row_length,
+            unit_penalty=self.system._unit_penalty(), fit_intercept=problem.fit_intercept,
+        )  # fmt: skip
+        status: int = steps.run(tol, max_steps)
+        gram.take_back(rows, marks)
+        self.b, self.s = steps.b, steps.multipliers
+        report.steps = steps.steps
+        report.stationarity, report.balance = steps.stationarity, steps.balance
+        report.active, report.support = steps.interior, steps.support
+        report.support_penalty = steps.support_penalty
+        report.finished = status == FINISHED
+        problem.operator.passes += steps.passes
+        self.clock.passes += steps.seconds_in_passes
+        self.clock.systems += steps.seconds_in_systems
+        self.clock.searches += steps.seconds_in_searches
+        return status != SINGULAR
+
+    def _minimise(self, xi: float, tol: float, max_steps: int, report: RoundReport) -> None:
+        """Take the steps one by one."""
+        m = len(self.q)
+        self.s = np.empty(m)
+        self.active = np.empty(m, dtype=np.uint8)
+        self.delta = np.empty(m)
+        super()._minimise(xi, tol, max_steps, report)
+
+    def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
+        problem = self.problem
+        report.active, report.support, report.support_penalty = kernels.active.clip_step(
+            self.q, self.alpha, self.c, problem.penalty, xi, self.s, self.active
+        )
+        began = time.perf_counter()
+        share = report.support / max(len(self.q), 1)
+        pull, total = problem.operator.signed_tdot(problem.y, self.s, share)
+        self.clock.passes += time.perf_counter() - began
+        return pull, total, float(self.s.sum())
+
+    def _direction(
+        self, xi: float, grad_w: Array, grad_b: float, count: int
+    ) -> tuple[Array, float]:
+        return self.system.solve(self.active, count, xi, grad_w, grad_b)
+
+    def _set_out(self, xi: float, dw: Array, db: float) -> None:
+        self.problem.operator.signed_dot(self.problem.y, dw, db, self.delta)
+
+    def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
+        first, second = kernels.active.line_terms(
+            self.q, self.alpha, self.c, self.problem.penalty, self.delta, xi, t
+        )
+        return first, second
+
+    def _move(self, t: float) -> None:
+        kernels.active.add_scaled(self.q, self.delta, -t)
+
+
+def _norm(v: Array) -> float:
+    return math.sqrt(float(v @ v))

@@ -1,0 +1,162 @@
+"""What a descent keeps per row, and all that it asks of the rows.
+
+`newton.py` decides what happens next and never looks at a single row; it talks to an object with
+the methods of `LocalRows`. A problem whose rows are elsewhere brings its own (`Problem.rows`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import kernels
+from htsvm.losses import Loss
+from htsvm.problems.binary import Problem
+from htsvm.solvers.newton.dual_sweeps import DualSweeps, prefers_sweeps
+from htsvm.solvers.newton.round import Rounds
+from htsvm.solvers.newton.state import Clock, Closing, Iterate, RoundReport, close_round
+
+# Of so many rows the violations are looked at where a quantile of them is wanted.
+QUANTILE_ROWS = 10_000
+
+
+class LocalRows:
+    """The rows of a problem in this process, with their violations, multipliers and weights."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+        self.problem = problem
+        self.rng = rng
+        self.rounds: Rounds | DualSweeps = (
+            DualSweeps(problem, rng) if prefers_sweeps(problem) else Rounds(problem)
+        )
+
+    @property
+    def w(self) -> Array:
+        """The weights of the classifier."""
+        return self.it.w
+
+    @property
+    def b(self) -> float:
+        """Its intercept."""
+        return self.it.b
+
+    @property
+    def clock(self) -> Clock:
+        """Where the seconds went."""
+        return self.rounds.clock
+
+    def traffic(self) -> dict[str, float]:
+        """Return what went over a network, as further columns of the history: none here."""
+        return {}
+
+    # -------------------------------------------------------------------------- where to be
+
+    def start_at_zero(self) -> None:
+        """Start from w = 0, b = 0 and no multipliers."""
+        m, n = self.problem.operator.shape
+        self.it = Iterate(np.zeros(n), 0.0, np.ones(m), np.zeros(m), np.empty(m))
+
+    def start_at(self, w: Array, b: float, psi: Array | None) -> None:
+        """Start from a point, with its multipliers if there are any."""
+        m = self.problem.n_samples
+        w = np.array(w, dtype=np.float64)
+        alpha = np.zeros(m) if psi is None else np.maximum(self._tilt() - psi, 0.0)
+        self.it = Iterate(w, float(b), self.problem.violations(w, b), alpha, np.empty(m))
+
+    def move(self, w: Array, b: float) -> None:
+        """Go to a point; the multipliers stay as they are."""
+        self.it.w, self.it.b = w, b
+        self.problem.violations(w, b, out=self.it.q)
+
+    def guess_multipliers(self, share: float) -> None:
+        """Set the multipliers from q alone: a ramp as wide as the given share of all samples."""
+        it, problem = self.it, self.problem
+        some = it.q[:: max(len(it.q) // QUANTILE_ROWS, 1)]
+        set_ramp(it.q, it.alpha, problem, ramp_width(some, share))
+
+    def take(self, rows: Array) -> Problem:
+        """Return the problem on a copy of some rows, in this process."""
+        return self.problem.take(rows)
+
+    # ------------------------------------------------------------------- with other penalties
+
+    def with_random_penalties(self) -> LocalRows:
+        """Return these rows with their penalties multiplied by exponential random numbers."""
+        noise = self.rng.exponential(size=self.problem.n_samples)
+        varied = replace(self.problem, penalty=self.problem.penalty * noise, linear=None)
+        return LocalRows(varied, self.rng)
+
+    def adopt(self, varied: LocalRows) -> None:
+        """Go where these rows with other penalties have gone, within the bounds of the loss."""
+        self.it = varied.it
+        top = float(self.problem.loss.profile_slope(0.0))
+        np.minimum(self.it.alpha, top * self.problem.penalty, out=self.it.alpha)
+
+    # -------------------------------------------------------------------------- what is there
+
+    def largest_violation(self) -> float:
+        """Return the largest violation of a sample that counts, at least zero."""
+        return float(self.it.q.max(initial=0.0, where=self.problem.penalty > 0.0))
+
+    def objective(self) -> float:
+        """Return the objective."""
+        return self.problem.objective(self.it.w, self.it.q)
+
+    def multipliers(self) -> Array:
+        """Return psi."""
+        psi: Array = self._tilt() - self.it.alpha
+        return psi
+
+    def _tilt(self) -> Array:
+        """Return what the linear part of the loss adds to psi."""
+        tilt: Array = self.problem.loss.tilt * self.problem.penalty
+        return tilt
+
+    # -------------------------------------------------------------------------- what to do
+
+    def weigh(self, loss: Loss | None) -> None:
+        """Set the weights of the hinge majoriser of `loss`; None stands for its convex start."""
+        problem = self.problem
+        if loss is None:
+            top = float(problem.loss.profile_slope(0.0))
+            np.multiply(problem.penalty, top, out=self.it.weights)
+        else:
+            loss.slopes(self.it.q, problem.penalty, self.it.weights)
+
+    def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> RoundReport:
+        """Minimise the inner function approximately and take the multiplier step."""
+        return self.rounds.run(self.it, xi, tol=tol, max_steps=max_steps, reach=reach)
+
+    def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:
+        """Weigh the samples for the loss `stage` and look at the result; see `close_round`."""
+        return close_round(self.problem, self.it, stage, nu, refresh)
+
+    def reweigh(self, loss: Loss, band: float, closing: Closing) -> Closing:
+        """Set the weights to the slopes of a loss whose slope jumps; return how that leaves things.
+
+        Samples within a narrow band around the jump keep the weight they have: either is right to
+        within the width of the band, and inexact rounds would move them in and out for ever.
+        """
+        it, penalty = self.it, self.problem.penalty
+        kept: Array = np.flatnonzero(np.abs(it.q - loss.cap) < band)
+        before = it.weights[kept].copy()
+        loss.slopes(it.q, penalty, it.weights)
+        it.weights[kept] = before
+        gap, size = kernels.active.natural_residual(
+            it.q, it.alpha, it.weights, penalty, loss.unit_step
+        )
+        return replace(closing, gap=gap, size=size)
+
+
+def ramp_width(q: Array, share: float) -> float:
+    """Return how large a violation is, in size, that the given share of all do not exceed."""
+    return float(np.quantile(np.abs(q), min(share, 1.0))) + 1e-12
+
+
+def set_ramp(q: Array, alpha: Array, problem: Problem, width: float) -> None:
+    """Let the multipliers rise from zero to their bound as q goes from -width to width."""
+    np.clip(0.5 + (0.5 / width) * q, 0.0, 1.0, out=alpha)
+    alpha *= problem.penalty
+    alpha *= float(problem.loss.profile_slope(0.0))

@@ -1,0 +1,320 @@
+"""The default solver: majorise by a weighted hinge, solve that by Newton's method, repeat."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg.threads import single_threaded_blas
+from htsvm.losses import Loss, require
+from htsvm.problems.binary import Problem, Start
+from htsvm.solvers.descent import CAP_FACTORS, OBJECTIVE_SHARE, REACH, ROUGH, Callback, Descent
+from htsvm.solvers.newton.rows import LocalRows
+from htsvm.solvers.restarts import lowest, never_worse_than_constant
+from htsvm.solvers.result import SolverResult
+
+# Each inner problem is solved to this share of what its stage asks for.
+INNER_SHARE = 0.1
+# Newton steps between two multiplier updates; twice as many, up to the second number, each time
+# that two rounds in a row were not finished.
+STEPS_PER_ROUND, MOST_STEPS = 7, 224
+# The convex start may use a sample of the rows: at least so many, and so many per feature.
+SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE, SAMPLE_SHARE, MOST_SAMPLE_ROWS = 2000, 50, 0.05, 10_000
+# Below this many stored values a sample would save nothing, or if it were more than this share.
+SAMPLE_FROM, LARGEST_SAMPLE = 100_000, 0.25
+# A sample also takes so many of the cap steps: the first ones, where all samples still agree on
+# the way. Further steps on a sample may end in another, worse valley.
+SAMPLED_CAPS = 2
+
+# The penalty of a warm start, whose multipliers are nearly right.
+WARM_PENALTY = 8.0
+
+# Give up after so many rounds in a row that changed nothing.
+MOST_IDLE_ROUNDS = 5
+# Return to the lowest point seen if the end lies this share above it; what the rough rounds on the
+# way report is not exact to less.
+WORTH_RETURNING = 0.005
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Majorisation with a semismooth Newton method on the augmented Lagrangian.
+
+    A loss ``g(max(s, 0))`` with concave g, less a linear part if it has a tilt, lies below the
+    hinge loss with weights ``C g'(h_i)``, tilted alike, that touches it at the current violations
+    h_i. Each round takes a few Newton steps on that weighted
+    hinge problem, updates the multipliers, and weighs anew; samples beyond the cap get weight zero
+    and leave. The truncation is not switched on at once: the convex problem (no cap) comes first,
+    then the loss stretched to 8, 4, ... times its cap, one round each, then the loss itself until
+    it is stationary. That path leads to lower objectives than truncating at once, for the price of
+    a few cheap rounds. Where there are many rows, a sample of them goes the first part of the way.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        Stop when the largest residual is below this, and a round lowers the objective by a share
+        of less than ``0.3 * tol``.
+    max_iter : int, default=200
+        The largest number of rounds.
+    n_restarts : int, default=0
+        Further runs from convex starts with random sample weights; the best objective wins.
+    random_state : int or numpy.random.Generator, default=0
+        Drives the choice of sampled rows and the restarts.
+    callback : callable, optional
+        Called after each round with its row of the history.
+    """
+
+    requires = ("profile",)
+
+    tol: float = 1e-3
+    max_iter: int = 200
+    n_restarts: int = 0
+    random_state: int | np.random.Generator = 0
+    callback: Callback | None = None
+
+    def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
+        """Return a stationary point of `problem`.
+
+        Parameters
+        ----------
+        problem : Problem
+            What to minimise.
+        start : (w, b, psi), optional
+            A warm start; the convex start is then left out. Without psi (None) the multipliers
+            are guessed from the violations.
+        """
+        require(problem.loss, self.requires, "solver 'newton'")
+        problem = problem.tilted()
+        rng = np.random.default_rng(self.random_state)
+        with single_threaded_blas(problem.operator):
+            best = lowest(
+                _Run(problem, self, rng).go(start),
+                lambda: _Run(problem, self, rng).go(None, restart=True),
+                self.n_restarts,
+            )
+            return never_worse_than_constant(
+                problem, best, lambda w, b: _Run(problem, self, rng).go((w, b, None))
+            )
+
+
+class _Run(Descent):
+    """One descent from one start."""
+
+    problem: Problem
+    rows: LocalRows
+    first_penalty: ClassVar[float] = 1.0
+    first_reach: ClassVar[float] = REACH
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: Newton,
+        rng: np.random.Generator,
+        rows: LocalRows | None = None,
+    ) -> None:
+        super().__init__(problem, options, rng, rows or (problem.rows or LocalRows)(problem, rng))
+        self.steps, self.unfinished = STEPS_PER_ROUND, 0
+        self.idle_rounds = 0
+        self.weighed = False
+        self.band = 0.0
+
+    def _point(self) -> tuple[Array, float]:
+        return self.rows.w.copy(), self.rows.b
+
+    def _objective(self) -> float:
+        return float(self.rows.objective())
+
+    def go(self, start: Start | None, restart: bool = False) -> SolverResult:
+        m, n = self.problem.operator.shape
+        if start is None:
+            self.rows.start_at_zero()
+            if restart:
+                self._start_from_random_weights()
+                converged = self._truncate(CAP_FACTORS if self.rng.random() < 0.5 else ())
+            else:
+                converged = self._descend()
+        else:
+            self.rows.start_at(*start)
+            if start[2] is None:
+                self.rows.guess_multipliers(2.0 * n / m)
+            else:
+                self.xi = WARM_PENALTY
+            converged = self._last_stage()
+        clock = self.rows.clock
+        return self._result(
+            converged,
+            passes=clock.passes,
+            newton_systems=clock.systems,
+            line_searches=clock.searches,
+        )
+
+    def _descend(self) -> bool:
+        """Solve the convex problem, then truncate; a convex loss has only the first part."""
+        sampled = self._start_from_sample()
+        if math.isinf(self.problem.loss.cap):
+            return self._last_stage()
+        if sampled == 0:
+            if not self._convex_stage():
+                return False
+            self.convex_objective = self.rows.objective()
+        return self._truncate(CAP_FACTORS[sampled:]) and self._back_to_best()
+
+    def _truncate(self, factors: tuple[float, ...]) -> bool:
+        """Go to the loss itself, by way of the loss stretched by `factors`."""
+        return self._lead(factors) and self._last_stage()
+
+    def _lead(self, factors: tuple[float, ...]) -> bool:
+        """Take one round with each of the stretched losses; False if rounds ran out."""
+        for stretched in self._stretched(factors):
+            self.rows.weigh(stretched)
+            if self._out_of_rounds():
+                return False
+            self._round(stretched, ROUGH)
+        return True
+
+    # ------------------------------------------------------------------------------- starts
+
+    def _start_from_sample(self) -> int:
+        """Start on a sample of the rows, where there are many; return the cap steps it took."""
+        problem = self.problem
+        m, n = problem.operator.shape
+        share = min(SAMPLE_SHARE * m, MOST_SAMPLE_ROWS)
+        size = int(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n, share))
+        if size > LARGEST_SAMPLE * m or problem.operator.stored < SAMPLE_FROM:
+            return 0
+        rows = np.sort(self.rng.integers(m, size=size))
+        part = self.rows.take(rows)
+        if np.all(part.y == part.y[0]):
+            return 0
+        part = replace(part, penalty=part.penalty * (m / size), C=part.C * (m / size))
+        run = _Run(part, replace(self.options, callback=None), self.rng)
+        run.go_convex()
+        caps = 0
+        if not math.isinf(problem.loss.cap):
+            self.rows.move(run.rows.w, run.rows.b)
+            self.convex_objective = self.rows.objective()
+            self.best = (self.convex_objective, run.rows.w.copy(), run.rows.b)
+            caps = SAMPLED_CAPS
+            run._lead(CAP_FACTORS[:caps])
+        problem.operator.passes += (part.operator.passes + 1.0) * size / m
+        self.rows.move(run.rows.w, run.rows.b)
+        self.xi = run.xi
+        self.rows.guess_multipliers(max(run.last.active / size, 2.0 * n / m))
+        self.reach = math.inf
+        return caps
+
+    def go_convex(self) -> None:
+        """Solve only the convex start, roughly."""
+        self.rows.start_at_zero()
+        self._convex_stage()
+
+    def _start_from_random_weights(self) -> None:
+        """Start from the convex solution of a problem with exponential random weights."""
+        varied = self.rows.with_random_penalties()
+        options = replace(self.options, callback=None)
+        _Run(varied.problem, options, self.rng, varied).go_convex()
+        self.rows.adopt(varied)
+
+    # ------------------------------------------------------------------------------- stages
+
+    def _convex_stage(self) -> bool:
+        """Minimise the hinge majorant of the loss at zero, roughly. False if rounds ran out."""
+        self.rows.weigh(None)
+        previous = math.inf
+        while not self._out_of_rounds():
+            lag = self._round(None, ROUGH)
+            if self.residual <= ROUGH:
+                return True
+            previous = self._adapt_penalty(lag, previous, ROUGH)
+        return False
+
+    def _last_stage(self) -> bool:
+        """Weigh and solve with the loss itself until it is stationary."""
+        tol = self.options.tol
+        loss = self.problem.loss
+        self.rows.weigh(loss)
+        previous_lag, previous = math.inf, math.inf
+        patience = ROUGH if math.isinf(loss.weak_convexity) else math.inf
+        while not self._out_of_rounds():
+            lag = self._round(loss, tol, patience)
+            objective = self.history["objective"][-1]
+            gain = previous - objective
+            settled = self.weighed and self.residual <= tol
+            if settled and gain <= OBJECTIVE_SHARE * tol * abs(objective):
+                return True
+            if self.weighed:
+                patience = max(0.5 * patience, tol)
+                self.band += tol
+            previous_lag = self._adapt_penalty(lag, previous_lag, tol)
+            previous = objective
+        return False
+
+    def _back_to_best(self) -> bool:
+        """Go back to the lowest point seen if the run did not end there, and settle near it."""
+        if not self._lies_above_best(WORTH_RETURNING):
+            return True
+        self.rows.move(*self.best[1:])
+        self.rows.guess_multipliers(2.0 * self.problem.n_features / self.problem.n_samples)
+        self.reach, self.xi = math.inf, 1.0
+        return self._last_stage()
+
+    def _out_of_rounds(self) -> bool:
+        return super()._out_of_rounds() or self.idle_rounds > MOST_IDLE_ROUNDS
+
+    # --------------------------------------------------------------------------- one round
+
+    def _round(self, loss: Loss | None, goal: float, patience: float = math.inf) -> float:
+        """Run one round, weigh anew for `loss`, record; return how much the multipliers moved.
+
+        The weights stay as they are while the residual that they leave is above `patience`.
+        """
+        rows, C = self.rows, self.problem.C
+        self.last = rows.run(
+            self.xi, tol=INNER_SHARE * goal, max_steps=self.steps, reach=self.reach
+        )
+        self._adapt_steps()
+        curvature = 0.0 if loss is None else loss.weak_convexity
+        nu = 1.0 if loss is None else loss.unit_step
+        jumps = math.isinf(curvature)
+        began = time.perf_counter()
+        closing = rows.close(None if jumps else loss, nu, self.last.stale)
+        if self.last.stale:
+            rows.clock.passes += time.perf_counter() - began
+        self._adapt_reach(self.last.violated not in (-1, closing.violated))
+        self.weighed = loss is not None
+        if loss is not None and jumps:
+            left = max(self._gradient_residual(), closing.residual(C))
+            self.weighed = left <= patience
+            closing = rows.reweigh(loss, self.band, closing) if self.weighed else closing
+        # In the curved part of the loss the prox doubles an error of the multiplier.
+        doubled = 2.0 if 0.0 < curvature < math.inf else 1.0
+        complementarity = doubled * closing.residual(C)
+        lag = self.last.multiplier_change / self.xi / closing.unit(C)
+        self.residual = max(self._gradient_residual(), complementarity)
+        objective = self.problem.regularizer.energy(rows.w) + closing.loss
+        self._record(loss, complementarity=complementarity, objective=objective)
+        self._watch_progress()
+        return float(lag)
+
+    def _watch_progress(self) -> None:
+        """Count the rounds in a row that changed nothing, though not all is well."""
+        last_two = self.history["objective"][-2:]
+        idle = self.last.steps == 0 or (not self.last.finished and last_two[0] == last_two[-1])
+        idle = idle and len(last_two) == 2 and self.residual > self.options.tol
+        self.idle_rounds = self.idle_rounds + 1 if idle else 0
+
+    def _adapt_steps(self) -> None:
+        """Take more steps next time if two rounds have run out of them."""
+        self.unfinished = 0 if self.last.finished else self.unfinished + 1
+        if self.last.finished:
+            self.steps = STEPS_PER_ROUND
+        elif self.unfinished % 2 == 0:
+            self.steps = min(2 * self.steps, MOST_STEPS)
+
+    def _gradient_residual(self) -> float:
+        return float(max(self.last.stationarity, self.last.balance))

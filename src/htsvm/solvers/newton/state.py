@@ -1,0 +1,163 @@
+"""What a round of the default solver starts from, reports, and leaves behind."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import kernels
+from htsvm.losses import Loss
+from htsvm.problems.binary import Problem
+
+# Recompute violations that were only updated after this many steps.
+REFRESH = 25
+
+
+@dataclass
+class Iterate:
+    """The variables of a fit over all samples.
+
+    Attributes
+    ----------
+    w, b : ndarray, float
+        The classifier.
+    q : ndarray
+        Violations at (w, b).
+    alpha : ndarray
+        Multipliers, the paper's -psi.
+    weights : ndarray
+        The weights c of the current hinge majoriser.
+    """
+
+    w: Array
+    b: float
+    q: Array
+    alpha: Array
+    weights: Array
+
+
+@dataclass
+class RoundReport:
+    """What a round did.
+
+    Attributes
+    ----------
+    steps : int
+        Newton steps.
+    stationarity, balance : float
+        The first two residuals of the paper's stopping rule.
+    multiplier_change : float
+        How far the multipliers moved, in units of the violations times xi.
+    finished : bool
+        Whether the inner problem was solved to the tolerance.
+    rows, violated : int
+        Rows looked at, and those of them that are violated; -1 if all rows were.
+    stale : bool
+        Whether the violations of all rows have to be computed anew.
+    active, support : int
+        Multipliers strictly inside their bounds, and above zero.
+    support_penalty : float
+        The sum of the penalties of the latter.
+    """
+
+    steps: int = 0
+    stationarity: float = math.inf
+    balance: float = math.inf
+    multiplier_change: float = math.inf
+    finished: bool = False
+    rows: int = 0
+    violated: int = -1
+    stale: bool = False
+    active: int = 0
+    support: int = 0
+    support_penalty: float = 0.0
+
+
+@dataclass
+class Closing:
+    """What is known at the end of a round, after the samples were weighed anew.
+
+    Attributes
+    ----------
+    violated : int
+        Violated samples among those that had weight in the round.
+    gap, size : float
+        The sum of penalty times squared natural residual, and of penalty times squared violation.
+    loss : float
+        The total of the loss itself, whatever loss the samples were weighed for.
+    """
+
+    violated: int
+    gap: float
+    size: float
+    loss: float
+
+    def unit(self, C: float) -> float:
+        """Return what residuals of the violations are measured in, for the penalty C."""
+        return math.sqrt(C) + math.sqrt(self.size)
+
+    def residual(self, C: float) -> float:
+        """Return the residual of the prox condition for the weights in force."""
+        return math.sqrt(self.gap) / self.unit(C)
+
+
+def close_round(
+    problem: Problem, it: Iterate, stage: Loss | None, nu: float, refresh: bool
+) -> Closing:
+    """Weigh the samples for the loss `stage` (None: as they are) and look at the result.
+
+    With `refresh`, compute the violations anew first.
+    """
+    own = problem.loss.slope_line
+    top = float(problem.loss.profile_slope(0.0))
+    line = (top, top, 0.0) if stage is None else stage.slope_line
+    if problem.operator.compiled_rows is not None and own is not None and line is not None:
+        problem.operator.passes += refresh
+        closing = Closing(
+            *kernels.newton.close_round(
+                problem.operator.compiled_rows, problem.y, it.w, it.b, refresh,
+                it.q, it.alpha, it.weights, problem.penalty, line, own, nu,
+            )
+        )  # fmt: skip
+        if problem.loss.tilt != 0.0:
+            closing.loss -= problem.loss.tilt * float(np.dot(problem.penalty, it.q))
+        return closing
+    if refresh:
+        problem.violations(it.w, it.b, out=it.q)
+    count = violated(it.q, it.weights)
+    if stage is not None:
+        stage.slopes(it.q, problem.penalty, it.weights)
+    gap, size = kernels.active.natural_residual(it.q, it.alpha, it.weights, problem.penalty, nu)
+    return Closing(count, gap, size, problem.loss.total(it.q, problem.penalty))
+
+
+@dataclass
+class Updates:
+    """How often the violations of all rows were updated since they were computed."""
+
+    steps: int = 0
+
+    def lost_digits(self, steps: int) -> bool:
+        """Add `steps`; return whether it is time to compute them anew: updates lose digits."""
+        self.steps += steps
+        if self.steps < REFRESH:
+            return False
+        self.steps = 0
+        return True
+
+
+@dataclass
+class Clock:
+    """Seconds spent in passes over the data, in Newton systems and in line searches."""
+
+    passes: float = 0.0
+    systems: float = 0.0
+    searches: float = 0.0
+
+
+def violated(q: Array, c: Array) -> int:
+    """Return how many samples with a weight c are violated."""
+    return int(np.count_nonzero((q > 0.0) & (c > 0.0)))

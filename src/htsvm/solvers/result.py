@@ -1,0 +1,74 @@
+"""What a solver gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from htsvm._typing import Array
+
+
+@dataclass
+class SolverResult:
+    """What every solver returns.
+
+    Attributes
+    ----------
+    coef, intercept : ndarray, float
+        The classifier; for several classes at once a row and an intercept per class.
+    multipliers : ndarray of shape (m,)
+        psi, with w = -R⁻¹ sum psi_i y_i x_i at a stationary point, where -psi_i is penalty_i
+        times a slope of the loss; psi_i <= 0 for a loss that never falls.
+    objective : float
+        The true objective at (coef, intercept).
+    convex_objective : float
+        The true objective at the solution of the convex start; NaN if there was none.
+    converged : bool
+        Whether the solver's own stopping rule was met.
+    residual : float
+        The value of the stopping criterion at the end.
+    n_iter : int
+        Outer iterations.
+    passes : float
+        Work over the data in units of one product X @ w.
+    history : dict of lists
+        One entry per iteration in every column.
+    seconds : dict
+        Time spent, by part.
+    notes : list of str
+        What happened that a user should know: guards that acted, restarts that won.
+    """
+
+    coef: Array
+    intercept: Any
+    multipliers: Array
+    objective: float
+    convex_objective: float = float("nan")
+    converged: bool = False
+    residual: float = float("inf")
+    n_iter: int = 0
+    passes: float = 0.0
+    history: dict[str, list[Any]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def continued(first: SolverResult, second: SolverResult) -> SolverResult:
+    """Return `second` with the work and the history of `first` in front of its own."""
+    history: dict[str, list[Any]] = {}
+    for name, column in first.history.items():
+        more = second.history.get(name, [])
+        if name == "iteration":
+            more = [value + len(column) for value in more]
+        elif name in ("passes", "seconds") and column:
+            more = [value + column[-1] for value in more]
+        history[name] = column + more
+    return replace(
+        second,
+        history=history,
+        n_iter=first.n_iter + second.n_iter,
+        passes=first.passes + second.passes,
+        convex_objective=first.convex_objective,
+        seconds={k: v + second.seconds.get(k, 0.0) for k, v in first.seconds.items()},
+        notes=first.notes + second.notes,
+    )

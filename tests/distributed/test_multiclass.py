@@ -1,0 +1,216 @@
+"""A multi-class fit as one problem on Dask collections is the fit on the same rows in memory."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from htsvm import HTSVC, IgnoredClassWarning, ht_path
+from tests.distributed.data import as_dask, forgetful, noisy, thinned
+
+dask = pytest.importorskip("dask")
+from htsvm.distributed import slots  # noqa: E402
+from htsvm.solvers.multiclass import solver as multiclass  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def quick():
+    """Small blocks one after the other: quicker than to start threads for them."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def assert_same_multiclass(blocks, local, tol=1e-8):
+    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=tol)
+    np.testing.assert_allclose(blocks.coef_, local.coef_, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(blocks.intercept_, local.intercept_, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(blocks.support_, local.support_)
+    np.testing.assert_allclose(blocks.dual_coef_, local.dual_coef_, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(blocks.n_support_, local.n_support_)
+    ours, theirs = blocks.certificate_[0], local.certificate_[0]
+    for name in ("stationarity", "balance", "complementarity"):
+        assert abs(getattr(ours, name) - getattr(theirs, name)) <= tol, name
+    for name in ("objective", "trivial_objective", "convex_objective"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=tol)
+    np.testing.assert_allclose(ours.duality_gap, theirs.duality_gap, rtol=1e-6, atol=1e-7)
+    assert ours.counts == theirs.counts
+    assert ours.certified == theirs.certified
+    np.testing.assert_array_equal(blocks.sample_status_.compute(), local.sample_status_)
+    np.testing.assert_array_equal(blocks.ignored_.compute(), local.ignored_)
+
+
+def fit_both(X, y, sizes=(170, 40, 333), weight=None, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IgnoredClassWarning)
+        local = HTSVC(**options).fit(X, y, sample_weight=weight)
+        blocks = HTSVC(**options).fit(*as_dask(X, y, sizes), sample_weight=weight)
+    assert len(local.certificate_) == len(blocks.certificate_) == 1
+    return blocks, local
+
+
+@pytest.mark.parametrize("sizes", [(300,), (1, 150, 149), (150, 150)])
+def test_any_chunking(sizes):
+    X, y = noisy(300, 5, classes=3)
+    assert_same_multiclass(*fit_both(X, np.array(["ash", "beech", "cedar"])[y], sizes))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"C": 0.05, "multi_class": "joint"},
+        {"C": 8.0, "n_restarts": 1},
+        {"cap": np.inf},
+        {"cap": 2.0, "knee": 0.4, "fit_intercept": False},
+        {"class_weight": "balanced", "tol": 1e-5},
+    ],
+    ids=str,
+)
+def test_options(options):
+    X, y = noisy(400, 5, classes=4, seed=1)
+    assert_same_multiclass(*fit_both(X, y, **options))
+
+
+def test_a_round_on_some_rows_and_sample_weight():
+    X, y = noisy(3_000, 5, classes=3, seed=2, flipped=0.05)
+    weight = np.random.default_rng(0).integers(0, 3, size=3_000).astype(float)
+    blocks, local = fit_both(3.0 * X, y, (1_100,), weight=weight)
+    assert_same_multiclass(blocks, local)
+    assert blocks.history_["rows"].min() < 2_000
+    np.testing.assert_array_equal(blocks.history_["rows"], local.history_["rows"])
+
+
+@pytest.mark.parametrize("most", [0, -1], ids=["spectrum", "diagonal"])
+def test_conjugate_gradients(monkeypatch, most):
+    """Where the Hessian is not formed its products are asked for; sparse blocks here."""
+    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_DIRECT", 0)
+    if most < 0:
+        monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_SPECTRUM_FEATURES", 0)
+    X, y = noisy(400, 8, classes=3, seed=3)
+    weight = (np.arange(400) % 5 > 0).astype(float)
+    blocks, local = fit_both(thinned(X), y, (150,), weight=weight)
+    # Conjugate gradients stop early, and what rounding did to them by then differs.
+    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=1e-5)
+    np.testing.assert_allclose(blocks.coef_, local.coef_, atol=1e-3)
+    assert blocks.certificate_[0].certified
+    assert blocks.history_["cg_steps"].sum() > 0
+    first = [model.history_["cg_steps"][0] for model in (blocks, local)]
+    assert first[0] == first[1]
+
+
+@pytest.mark.parametrize("m", [1_200, 300])
+def test_blocks_may_forget(monkeypatch, m):
+    X, y = noisy(m, 5, classes=3, seed=4)
+    forgotten = forgetful(monkeypatch, 0.15)
+    blocks, local = fit_both(X, y, (m // 3,), n_restarts=1)
+    assert {"move_and_sum", "set_out", "end_steps", "accept", "close"} <= forgotten
+    assert_same_multiclass(blocks, local)
+
+
+def test_streamed():
+    X, y = noisy(1_200, 5, classes=3, seed=5)
+    with dask.config.set({"htsvm.stream": True}):
+        assert_same_multiclass(*fit_both(X, y, (400,)))
+
+
+def test_path_and_warm_start():
+    X, y = noisy(300, 4, classes=3, seed=6)
+    dX, dy = as_dask(X, y)
+    local, blocks = ht_path(X, y, Cs=3), ht_path(dX, dy, Cs=3)
+    np.testing.assert_allclose(blocks.objective, local.objective, rtol=1e-8)
+    np.testing.assert_allclose(blocks.coef, local.coef, rtol=1e-6, atol=1e-7)
+    local, blocks = HTSVC(warm_start=True).fit(X, y), HTSVC(warm_start=True).fit(dX, dy)
+    cold = blocks.history_["network_passes"][-1]
+    local.set_params(C=0.9).fit(X, y)
+    blocks.set_params(C=0.9).fit(dX, dy)
+    assert_same_multiclass(blocks, local)
+    assert blocks.history_["network_passes"][-1] < cold
+    assert "network_bytes" not in local.history_
+
+
+def test_a_constant_classifier():
+    X = noisy(200, 3, seed=7)[0]
+    rare = np.where(np.arange(200) < 194, 0, np.arange(200) % 3)
+    assert_same_multiclass(*fit_both(X, rare, (80,), C=1e-3))
+
+
+def no_majority(m=500, n=5, classes=10, seed=0):
+    """Weak features, and 45 % of the labels drawn anew: equal scores are best without a cap."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(classes, size=m)
+    X = rng.normal(size=(m, n)) + 0.5 * rng.normal(size=(classes, n))[y]
+    wrong = rng.random(m) < 0.45
+    y[wrong] = rng.integers(classes, size=wrong.sum())
+    return X, y
+
+
+@pytest.fixture
+def starts(monkeypatch):
+    """Which rows asked for a least squares start, and whether they went there."""
+    go, found = multiclass._Run._go_to_least_squares, []
+
+    def noted(run):
+        found.append((type(run.rows).__name__, go(run)))
+        return found[-1][1]
+
+    monkeypatch.setattr(multiclass._Run, "_go_to_least_squares", noted)
+    return found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"sizes": (500,), "C": 0.1, "fit_intercept": False},
+        {"weight": np.arange(500) % 3.0, "C": 0.3, "class_weight": "balanced"},
+    ],
+    ids=["chunks", "no intercept", "weights"],
+)
+def test_least_squares_start(starts, options):
+    blocks, local = fit_both(*no_majority(), **options)
+    assert starts == [("MulticlassRows", True), ("MulticlassBlockRows", True)]
+    assert np.abs(local.coef_).max() > 0.1
+    assert_same_multiclass(blocks, local)
+
+
+def test_least_squares_start_that_promises_nothing(starts):
+    blocks, local = fit_both(*no_majority(), cap=2.0)
+    assert starts == [("MulticlassRows", False)] * 2 + [("MulticlassBlockRows", False)] * 2
+    assert_same_multiclass(blocks, local)
+
+
+@pytest.mark.parametrize("most", [0, -1], ids=["spectrum", "diagonal"])
+def test_least_squares_by_conjugate_gradients(monkeypatch, most):
+    """By products with the blocks, one of which forgets its state before every kind of call."""
+    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_DIRECT", 0)
+    if most < 0:
+        monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_SPECTRUM_FEATURES", 0)
+    X, y = no_majority()
+    answer, least_squares = slots.Slot.answer, multiclass.least_squares_start
+    forgotten, points = set(), []
+
+    def forgetful(slot, call):
+        if call.log is None and slot.index == 1 and call.name not in forgotten:
+            slot.block = None
+            forgotten.add(call.name)
+        return answer(slot, call)
+
+    def noted(rows):
+        monkeypatch.setattr(slots.Slot, "answer", forgetful)
+        points.append(least_squares(rows))
+        monkeypatch.setattr(slots.Slot, "answer", answer)
+        return points[-1]
+
+    monkeypatch.setattr(multiclass, "least_squares_start", noted)
+    blocks, _ = fit_both(thinned(X), y, (130,))
+    assert len(points) == 2
+    for ours, theirs in zip(*points, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
+    assert {"enter_least_squares", "product", "leave", "losses_at_scales"} <= forgotten
+    assert blocks.certificate_[0].certified
+
+
+def test_least_squares_start_streamed(starts):
+    with dask.config.set({"htsvm.stream": True}):
+        blocks, local = fit_both(*no_majority(), sizes=(200,))
+    assert starts == [("MulticlassRows", True), ("MulticlassBlockRows", True)]
+    assert_same_multiclass(blocks, local)

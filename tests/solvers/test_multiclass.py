@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from htsvm.linalg import Quadratic, as_operator, multiclass_kernels
+from htsvm.losses import Hinge, HybridTruncated
+from htsvm.optimality import certify
+from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers import Newton, Problem, solve_certified
+from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
+from htsvm.solvers.multiclass.certified import solve_multiclass
+from htsvm.solvers.multiclass.round import MulticlassIterate
+from htsvm.solvers.multiclass.solver import MulticlassNewton
+from tests.oracles.multiclass import solve_crammer_singer, solve_multiclass_globally, violations
+
+PRECISE = MulticlassNewton(tol=1e-7, max_iter=1000)
+
+
+def data(seed, m=60, n=4, k=3, noise=0.2):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(k, size=m)
+    labels[:k] = np.arange(k)
+    X = rng.normal(size=(m, n)) + 1.5 * rng.normal(size=(k, n))[labels]
+    wrong = rng.random(m) < noise
+    labels[wrong] = rng.integers(k, size=int(wrong.sum()))
+    labels[:k] = np.arange(k)
+    return X, labels.astype(np.intp)
+
+
+def stated(X, labels, *, C=1.0, loss=None, weight=None, fit_intercept=True, R=None, k=None):
+    weight = np.ones(len(labels)) if weight is None else np.asarray(weight, dtype=float)
+    return MulticlassProblem(
+        as_operator(X), labels, int(labels.max()) + 1 if k is None else k, C * weight,
+        HybridTruncated() if loss is None else loss, Quadratic(R, X.shape[1]), C=C,
+        fit_intercept=fit_intercept,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def sweeps(monkeypatch):
+    """Make small problems use the sweeps as well."""
+    if not hasattr(multiclass_kernels.active, "dense_block_sweep"):
+        pytest.skip("sweeps need the compiled kernels")
+    monkeypatch.setattr(multiclass_sweeps, "LARGE", 0)
+    monkeypatch.setattr(multiclass_sweeps, "MOST_STRENGTH", np.inf)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("seed", "C", "k"), [(0, 0.1, 3), (1, 1.0, 4), (2, 10.0, 3)])
+def test_convex_solution_is_that_of_an_interior_point(seed, C, k, fit_intercept):
+    X, labels = data(seed, k=k)
+    weight = np.random.default_rng(seed).random(len(X)) * (np.arange(len(X)) % 5 > 0)
+    exact = solve_crammer_singer(X, labels, k, C * weight, fit_intercept=fit_intercept)
+    problem = stated(X, labels, C=C, loss=Hinge(), weight=weight, fit_intercept=fit_intercept)
+    result, certificate = solve_multiclass(problem, PRECISE)
+    assert certificate.certified
+    assert result.objective == pytest.approx(exact.objective, rel=1e-5)
+    np.testing.assert_allclose(result.coef, exact.coef, atol=2e-3)
+    assert -1e-9 * exact.objective <= certificate.duality_gap <= 1e-4 * exact.objective
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sweeps_find_the_same_convex_solution(sweeps, sparse):
+    X, labels = data(3, k=4)
+    exact = solve_crammer_singer(X, labels, 4, np.ones(len(X)))
+    problem = stated(sp.csr_matrix(X) if sparse else X, labels, loss=Hinge())
+    result, certificate = solve_multiclass(problem, MulticlassNewton(tol=1e-5, max_iter=3000))
+    assert certificate.certified
+    assert result.objective == pytest.approx(exact.objective, rel=1e-3)
+    assert "cg_steps" in result.history
+    assert not any(result.history["cg_steps"])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sweeps_do_not_mind_a_part_that_all_rows_share(sweeps, sparse):
+    X, labels = data(3, k=4)
+    results = []
+    for moved in (X, X + 10.0):
+        problem = stated(sp.csr_matrix(moved) if sparse else moved, labels, loss=Hinge())
+        result, certificate = solve_multiclass(problem, MulticlassNewton(tol=1e-4, max_iter=3000))
+        assert certificate.certified
+        results.append(result)
+    here, there = results
+    assert there.objective == pytest.approx(here.objective, rel=1e-3)
+    np.testing.assert_allclose(there.coef, here.coef, atol=0.02)
+    assert there.passes <= 4.0 * here.passes
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_sweep_keeps_its_sums(sweeps, sparse):
+    X, labels = data(5, k=3)
+    X, m = X + 3.0, len(X)
+    problem = stated(sp.csr_matrix(X) if sparse else X, labels)
+    rounds = multiclass_sweeps.MulticlassSweeps(problem, np.random.default_rng(0))
+    W, b = np.zeros((3, X.shape[1])), np.zeros(3)
+    it = MulticlassIterate(W, b, problem.levels(W, b), np.ones(m), np.eye(3)[labels], np.ones(m))
+    rounds.run(it, 1.0, tol=0.0, max_steps=1, reach=np.inf)
+    B = np.eye(3)[labels] - it.alpha
+    np.testing.assert_allclose(it.alpha.sum(axis=1), 1.0)
+    np.testing.assert_allclose(rounds.WT, X.T @ B, atol=1e-9)
+    np.testing.assert_allclose(rounds.balance, B.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(rounds.offset, X.mean(axis=0) @ rounds.WT, atol=1e-8)
+    np.testing.assert_allclose(it.W, ((X - X.mean(axis=0)).T @ B).T, atol=1e-8)
+
+
+def test_objective_is_the_sum_it_claims_to_be():
+    X, labels = data(4)
+    problem = stated(X, labels, C=2.0)
+    result, certificate = solve_multiclass(problem, MulticlassNewton())
+    h = np.maximum(violations(X, labels, result.coef, result.intercept), 0.0)
+    value = 0.5 * np.sum(result.coef**2) + 2.0 * problem.loss.profile(h).sum()
+    assert result.objective == pytest.approx(value, rel=1e-12)
+    assert certificate.objective == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(result.coef.sum(axis=0), 0.0, atol=1e-6)
+    assert abs(result.intercept.sum()) < 1e-9
+
+
+@pytest.mark.parametrize("cap", [1.0, 2.0, np.inf])
+def test_two_classes_with_C_are_the_binary_problem_with_twice_C(cap):
+    X, labels = data(5, k=2, m=80)
+    loss = HybridTruncated(cap=cap)
+    joint, _ = solve_multiclass(stated(X, labels, C=0.7, loss=loss), PRECISE)
+    y = np.where(labels == 1, 1, -1).astype(np.int8)
+    penalty = np.full(len(y), 1.4)
+    binary, _ = solve_certified(
+        Problem(as_operator(X), y, penalty, loss, Quadratic(None, X.shape[1]), C=1.4),
+        Newton(tol=1e-7, max_iter=1000),
+    )
+    w, b = joint.coef[1] - joint.coef[0], joint.intercept[1] - joint.intercept[0]
+    psi = -2.0 * y * joint.multipliers[:, 1]
+    same = certify(X, y, w, b, psi, C=1.4, loss=loss, tol=1e-5)
+    assert same.certified
+    assert same.objective == pytest.approx(2.0 * joint.objective, rel=1e-9)
+    assert 2.0 * joint.objective == pytest.approx(binary.objective, rel=1e-3)
+    if np.isinf(cap):
+        np.testing.assert_allclose(w, binary.coef, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_truncated_solution_against_the_global_optimum(seed):
+    X, labels = data(seed, m=7, n=1, k=3, noise=0.0)
+    C = [0.5, 2.0][seed % 2]
+    loss = HybridTruncated()
+    best, bound = solve_multiclass_globally(X, labels, 3, C=C, loss=loss, seconds=20.0)
+    problem = stated(X, labels, C=C)
+    result, certificate = solve_multiclass(
+        problem, MulticlassNewton(tol=1e-5, max_iter=500, n_restarts=30)
+    )
+    assert certificate.certified
+    assert result.objective >= bound - 1e-4 * abs(bound)
+    assert result.objective <= best * 1.02 + 1e-6
+
+
+@pytest.mark.parametrize("cap", [0.5, 1.0, 3.0])
+def test_never_above_the_convex_start_or_a_constant_classifier(cap):
+    for seed in range(5):
+        X, labels = data(seed, noise=0.5)
+        problem = stated(X, labels, C=0.05 * 10.0**seed, loss=HybridTruncated(cap=cap))
+        result, certificate = solve_multiclass(problem, MulticlassNewton())
+        assert certificate.certified
+        assert result.objective <= certificate.trivial_objective * (1.0 + 1e-6)
+        if not np.isnan(result.convex_objective):
+            assert result.objective <= result.convex_objective
+
+
+def test_trivial_point_is_the_best_constant():
+    rng = np.random.default_rng(0)
+    for cap in (0.5, 1.0, 1.7, 5.0, np.inf):
+        X, labels = data(1, k=3)
+        problem = stated(X, labels, loss=HybridTruncated(cap=cap))
+        value, b = problem.trivial()
+        zero = np.zeros((3, X.shape[1]))
+        tried = [b, *(rng.normal(scale=rng.choice([0.1, 0.5, 1.0, 2.0]), size=(1000, 3)))]
+        values = [
+            problem.objective(zero, problem.violations(problem.levels(zero, t))) for t in tried
+        ]
+        assert values[0] == pytest.approx(value)
+        assert min(values) >= value - 1e-9
+
+
+def test_weight_counts_like_repetition():
+    X, labels = data(6)
+    weight = np.arange(len(X)) % 3
+    a, _ = solve_multiclass(stated(X, labels, weight=weight), MulticlassNewton())
+    b, _ = solve_multiclass(
+        stated(np.repeat(X, weight, axis=0), np.repeat(labels, weight)), MulticlassNewton()
+    )
+    np.testing.assert_allclose(a.coef, b.coef, rtol=1e-7, atol=1e-9)
+
+
+def test_sparse_equals_dense_and_a_scaled_regulariser_scales():
+    X, labels = data(7)
+    X[np.abs(X) < 0.5] = 0.0
+    dense, _ = solve_multiclass(stated(X, labels), MulticlassNewton())
+    csr, _ = solve_multiclass(stated(sp.csr_matrix(X), labels), MulticlassNewton())
+    np.testing.assert_allclose(csr.coef, dense.coef, atol=1e-6)
+    scaled, _ = solve_multiclass(stated(X, labels, C=2.0, R=2.0 * np.eye(X.shape[1])), PRECISE)
+    plain, _ = solve_multiclass(stated(X, labels), PRECISE)
+    assert scaled.objective == pytest.approx(2.0 * plain.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("spectrum", [3, 1500])
+def test_conjugate_gradients_with_either_preconditioner(monkeypatch, spectrum):
+    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_SPECTRUM_FEATURES", spectrum)
+    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_DIRECT", 0)
+    X, labels = data(8)
+    _, certificate = solve_multiclass(stated(X, labels, loss=Hinge()), MulticlassNewton(tol=1e-5))
+    assert certificate.certified
+    assert certificate.duality_gap <= 1e-3 * certificate.objective
+
+
+def test_warm_start_needs_fewer_rounds():
+    X, labels = data(9)
+    problem = stated(X, labels)
+    cold = MulticlassNewton().solve(problem)
+    warm = MulticlassNewton().solve(problem, start=(cold.coef, cold.intercept, cold.multipliers))
+    assert warm.n_iter < cold.n_iter
+    assert warm.objective <= cold.objective * (1.0 + 1e-3)
+
+
+def test_certificate_rejects_what_is_not_stationary():
+    from htsvm.optimality.multiclass import certify_multiclass
+
+    X, labels = data(10)
+    problem = stated(X, labels)
+    result, good = solve_multiclass(problem, MulticlassNewton())
+    given = {"C": 1.0, "loss": problem.loss}
+    moved = certify_multiclass(
+        X, labels, 1.1 * result.coef, result.intercept, result.multipliers, **given
+    )
+    shifted = result.intercept + np.array([0.3, 0.0, -0.3])
+    tilted = certify_multiclass(X, labels, result.coef, shifted, result.multipliers, **given)
+    none = certify_multiclass(
+        X, labels, result.coef, result.intercept, 0 * result.multipliers, **given
+    )
+    assert good.certified
+    assert not moved.certified
+    assert moved.stationarity > 1e-2
+    assert tilted.complementarity > 1e-2
+    assert not none.certified
+    with pytest.raises(ValueError, match="pulls must have shape"):
+        certify_multiclass(
+            X, labels, result.coef, result.intercept, result.multipliers[:5], **given
+        )
+
+
+def test_kernels_agree_with_their_twins():
+    compiled = pytest.importorskip("htsvm.linalg._compiled_multiclass")
+    from htsvm.linalg import _numpy_multiclass as twin
+
+    rng = np.random.default_rng(0)
+    for m, k in ((1, 2), (50, 3), (3000, 12)):
+        alpha, U, D = rng.random((m, k)), 3.0 * rng.normal(size=(m, k)), rng.normal(size=(m, k))
+        sigma, c = rng.random(m), rng.random(m) * (rng.random(m) > 0.2)
+        labels = rng.integers(k, size=m).astype(np.intp)
+        outs = []
+        for kernels in (compiled, twin):
+            out, counts, q = np.empty((m, k)), np.empty(m, dtype=np.intc), np.empty(m)
+            total = kernels.simplex_step(alpha, U, D, 0.3, sigma, c, out, counts)
+            kernels.top_rivals(U, labels, q)
+            S, several = U.copy(), np.maximum(counts, 1).astype(np.intc)
+            kernels.spread_products(S, (out > 0.0).view(np.uint8), several, sigma)
+            outs.append((out, counts, q, S, total))
+        for ours, theirs in zip(*outs, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(outs[0][0].sum(axis=1), c, atol=1e-12)
+
+
+def test_projection_is_the_nearest_point_of_the_simplex():
+    rng = np.random.default_rng(1)
+    V, c = rng.normal(size=(40, 5)), rng.random(40)
+    out, counts = np.empty_like(V), np.empty(40, dtype=np.intc)
+    multiclass_kernels.active.simplex_step(
+        V, np.zeros_like(V), np.zeros_like(V), 0.0, np.ones(40), c, out, counts
+    )
+    for _ in range(200):
+        other = rng.dirichlet(np.full(5, 0.5), size=40) * c[:, None]
+        nearer = np.square(other - V).sum(axis=1) < np.square(out - V).sum(axis=1) - 1e-12
+        assert not nearer.any()
+
+
+@pytest.mark.parametrize("k", [3, 5, 8])
+def test_projection_ends_where_all_but_one_are_tied(k):
+    for c in (0.1, 0.03 * 5.5 * 1.2):
+        for tied in (0.9 * 0.198, 0.9 * 1.32, 0.3 * 0.198):
+            U = np.full((1, k), tied)
+            U[0, -1] += c
+            out, counts = np.empty((1, k)), np.empty(1, dtype=np.intc)
+            multiclass_kernels.active.simplex_step(
+                np.zeros((1, k)), U, U, 0.0, np.ones(1), np.array([c]), out, counts
+            )
+            np.testing.assert_allclose(out[0], np.r_[np.zeros(k - 1), c], atol=1e-15)
+
+
+def test_every_round_is_reported_and_restarts_never_hurt():
+    X, labels = data(11, noise=0.4)
+    rows = []
+    problem = stated(X, labels)
+    one = MulticlassNewton(callback=rows.append).solve(problem)
+    assert [row["iteration"] for row in rows] == list(range(1, one.n_iter + 1))
+    many = replace(MulticlassNewton(), n_restarts=5).solve(problem)
+    assert many.objective <= one.objective
+
+
+def test_large_penalties_are_left_to_newton(sweeps, monkeypatch):
+    monkeypatch.setattr(multiclass_sweeps, "MOST_STRENGTH", 20.0)
+    X, labels = data(3, k=4)
+    centred = X - X.mean(axis=0)
+    size = np.square(centred).sum(axis=1).mean()
+    for C, expected in ((19.9 / size, True), (20.1 / size, False)):
+        for moved in (centred, centred + 100.0):
+            assert multiclass_sweeps.prefers_sweeps(stated(moved, labels, C=C)) == expected
+    # Without an intercept the shared part is part of the strength.
+    fixed = stated(centred + 100.0, labels, C=0.1 / size, fit_intercept=False)
+    assert not multiclass_sweeps.prefers_sweeps(fixed)
