@@ -1,9 +1,12 @@
 """Single-view estimators."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import HTPath, ht_path
+
+if TYPE_CHECKING:
+    from htsvm.svm.cv import HTSVCCV
 
 __all__ = ["HTSVC", "HTSVCCV", "HTPath", "ht_path"]
 

@@ -7,18 +7,18 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from htsvm._typing import Array
+from htsvm._typing import Array, validated_fit
 from htsvm.distributed import is_dask
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.losses import Loss
@@ -82,8 +82,8 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
     def _solver(self) -> Solver:
         """Return the solver that the parameters describe."""
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    @validated_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters

@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import _fit_context
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 
-from htsvm._typing import Array
+from htsvm._typing import Array, validated_fit
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.solvers import Newton, Solver
 from htsvm.svm._multiclass import AnyFitted, AnyProblem
@@ -119,7 +118,7 @@ class HTSVCCV(BaseLinearSVC):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @validated_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HTSVCCV:
         """Choose C and cap by cross-validation, then fit all the data.
 
