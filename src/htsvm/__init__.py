@@ -17,6 +17,7 @@ __all__ = [
     "HTSVC",
     "HTSVCCV",
     "IgnoredClassWarning",
+    "KernelHTSVC",
     "MultiViewHTSVC",
     "SampleStatus",
     "__version__",
@@ -33,6 +34,10 @@ def __getattr__(name: str) -> Any:
         from htsvm.svm import HTSVCCV
 
         return HTSVCCV
+    if name == "KernelHTSVC":
+        from htsvm.svm import KernelHTSVC
+
+        return KernelHTSVC
     if name == "baselines":
         from importlib import import_module
 

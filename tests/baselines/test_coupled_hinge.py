@@ -249,8 +249,9 @@ def test_wide_sparse_views_stay_sparse():
 def test_support_vectors_are_those_that_matter():
     views, y = two_views(100)
     clf = SVM2K(0.5).fit(views, y)
-    assert 0 < len(clf.support_) < 100
-    again = SVM2K(0.5).fit([X[clf.support_] for X in views], y[clf.support_])
+    rows = np.union1d(*clf.support_)
+    assert 0 < len(rows) < 100
+    again = SVM2K(0.5).fit([X[rows] for X in views], y[rows])
     np.testing.assert_allclose(again.coef_, clf.coef_, atol=1e-4)
 
 

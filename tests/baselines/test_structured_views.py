@@ -203,4 +203,4 @@ def test_progress_is_printed(capsys):
     MvSL01SVM(verbose=1).fit(views, y)
     assert "[MvSL01SVM] round   1" in capsys.readouterr().out
     MvLSSVC2C(verbose=1).fit(views, y)
-    assert "[MvLSSVC2C] iteration    1" in capsys.readouterr().out
+    assert "[MvLSSVC2C] round   1" in capsys.readouterr().out

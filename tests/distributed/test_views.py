@@ -186,15 +186,15 @@ def test_blocks_may_forget(monkeypatch):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_valley_is_not_left(monkeypatch, classes):
     """Where a warm start goes up, both go down by convex problems that touch the loss."""
-    from htsvm.multiview.descent import BlockDescent
+    from htsvm.multiview.view_classifiers import ViewClassifiers
 
-    lower, calls = BlockDescent._is_lower, []
+    lower, calls = ViewClassifiers._is_lower, []
 
     def refuse_first(self, v, weights, after, before, slack=0.0):
         calls.append(v)
         return slack > 0.0 and lower(self, v, weights, after, before, slack)
 
-    monkeypatch.setattr(BlockDescent, "_is_lower", refuse_first)
+    monkeypatch.setattr(ViewClassifiers, "_is_lower", refuse_first)
     X, y = noisy(400, 8, classes=classes, seed=10)
     assert_same_views(*fit_both(X, y, (150,)))
     assert calls

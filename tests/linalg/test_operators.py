@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from htsvm.linalg import CSROperator, DenseOperator, Quadratic, _numpy, as_operator, kernels
+from htsvm.linalg import (
+    CSROperator,
+    DenseOperator,
+    Operator,
+    Quadratic,
+    _numpy,
+    as_operator,
+    kernels,
+)
+from htsvm.linalg.operators import dense
 
 
 @pytest.fixture(params=["active", "numpy"])
@@ -16,7 +25,37 @@ def backend(request, monkeypatch):
     return request.param
 
 
-@pytest.fixture(params=["dense", "csr", "dense32", "csr64"])
+class Plain(Operator):
+    """The least that an operator can be: all else follows from these four."""
+
+    block_rows = 17
+
+    def __init__(self, X):
+        super().__init__()
+        self.values, self.shape = X, X.shape
+
+    @property
+    def stored(self):
+        return self.values.size
+
+    def block(self, rows):
+        return self.values[rows]
+
+    def _taken(self, rows):
+        return Plain(self.values[rows])
+
+
+class PlainSparse(Plain):
+    """The same with blocks that are sparse."""
+
+    def block(self, rows):
+        return sp.csr_matrix(self.values[rows])
+
+    def _taken(self, rows):
+        return PlainSparse(self.values[rows])
+
+
+@pytest.fixture(params=["dense", "csr", "dense32", "csr64", "plain", "plain_sparse"])
 def pair(request):
     """Return an operator and the dense float64 matrix it stands for."""
     rng = np.random.default_rng(0)
@@ -24,6 +63,8 @@ def pair(request):
     if request.param == "dense32":
         X = X.astype(np.float32)
     plain = X.astype(np.float64)
+    if request.param.startswith("plain"):
+        return (Plain if request.param == "plain" else PlainSparse)(X), plain
     if request.param.startswith("csr"):
         matrix = sp.csr_matrix(X)
         if request.param == "csr64":
@@ -92,7 +133,7 @@ def test_gram_leaves_the_data_alone(pair, backend):
     rows = np.arange(60, dtype=np.intp)
     weights = np.full(60, 4.0)
     operator.add_gram(rows, -1.0, np.zeros((8, 8)), weights)
-    matrix = operator.X.toarray() if sp.issparse(operator.X) else operator.X
+    matrix = dense(operator.block(slice(None)))
     np.testing.assert_array_equal(matrix, X)
     np.testing.assert_array_equal(weights, 4.0)
 
@@ -118,6 +159,41 @@ def test_take_and_kernel(pair, backend):
     out = np.empty(4)
     part.signed_dot(signs(4), np.ones(7), 0.0, out)
     np.testing.assert_allclose(out, signs(4) * X[rows].sum(axis=1), atol=1e-12)
+
+
+def test_products_with_several_columns(pair, backend):
+    operator, X = pair
+    rng = np.random.default_rng(4)
+    W, b, B = rng.normal(size=(3, 7)), rng.normal(size=3), rng.normal(size=(60, 2))
+    np.testing.assert_allclose(operator.scores(W, b), X @ W.T + b, atol=1e-12)
+    np.testing.assert_allclose(operator.pull(B), B.T @ X, atol=1e-12)
+    np.testing.assert_allclose(operator.squared_pull(B), B.T @ X**2, atol=1e-12)
+    assert operator.passes == 3.0 + 2.0 + 2.0
+
+
+def test_row_squares(pair, backend):
+    operator, X = pair
+    np.testing.assert_allclose(operator.row_squares(), np.square(X).sum(axis=1), atol=1e-12)
+
+
+def test_work_on_copies_of_rows_counts_for_their_share(pair, backend):
+    operator, _ = pair
+    part = operator.take(np.arange(20))
+    share = part.stored / operator.stored
+    assert 0.0 < share < 1.0
+    part.signed_tdot(signs(20), np.ones(20), share=0.5)
+    part.take(np.arange(10)).scores(np.ones((3, 7)), np.zeros(3))
+    smaller = part.take(np.arange(10)).stored / operator.stored
+    assert operator.passes == pytest.approx(1.5 * share + 5.0 * smaller)
+    assert part.passes == operator.passes
+
+
+def test_a_separate_operator_counts_for_itself(pair):
+    operator, _ = pair
+    other = operator.separate()
+    other.take(np.arange(30)).row_squares()
+    assert operator.passes == 0.0
+    assert other.passes > 0.0
 
 
 def test_as_operator_picks_the_kind():

@@ -11,10 +11,11 @@ import pytest
 from htsvm import HTSVC, certify
 from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
 from htsvm.linalg import Quadratic, as_operator
+from htsvm.linalg.simplex import project_to_simplex
 from htsvm.losses import HybridTruncated
 from htsvm.multiview import MultiViewHTSVC
 from htsvm.multiview.structure import find_structure
-from htsvm.multiview.weights import best_weights, project_to_simplex
+from htsvm.multiview.weights import best_weights
 from htsvm.solvers import ADMM, Newton, Problem
 from tests.multiview.data import golden, three_classes, two_views
 
@@ -252,11 +253,16 @@ def test_classes_too_small_for_the_l_method_are_one_cluster(per_class):
 # -------------------------------------------------------------------------------- algorithms
 
 
-def test_admm_is_the_printed_algorithm():
+def test_admm_without_safeguards_is_the_printed_algorithm():
     views, y = golden()
     eta, alpha, rounds = 0.5, 10.0, 3
     model = MultiViewHTSVC(
-        C=1.0, structure=eta, weight_smoothness=alpha, solver="admm", max_rounds=rounds, max_iter=40
+        C=1.0,
+        structure=eta,
+        weight_smoothness=alpha,
+        solver=ADMM(safeguards=()),
+        max_rounds=rounds,
+        max_iter=40,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -284,12 +290,16 @@ def test_admm_is_the_printed_algorithm():
     np.testing.assert_allclose(model.view_coef_[1], points[1], atol=1e-9)
 
 
-def test_admm_with_safeguards_goes_down():
+def test_admm_means_the_safeguarded_algorithm_and_goes_down():
     views, y = two_views()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = MultiViewHTSVC(solver=ADMM(), weight_smoothness=20.0).fit(views, y)
+        named, model = (
+            MultiViewHTSVC(solver=solver, weight_smoothness=20.0).fit(views, y)
+            for solver in ("admm", ADMM())
+        )
     assert np.all(np.diff(model.history_["objective"]) <= 0.0)
+    np.testing.assert_array_equal(named.coef_, model.coef_)
 
 
 def test_threads_change_nothing():

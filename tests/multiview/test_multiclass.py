@@ -14,11 +14,12 @@ from sklearn.model_selection import GridSearchCV
 from htsvm import HTSVC, SampleStatus, certify
 from htsvm.exceptions import DroppedViewWarning
 from htsvm.linalg import Quadratic, as_operator
+from htsvm.linalg.simplex import project_to_simplex
 from htsvm.losses import HybridTruncated
 from htsvm.multiview import MultiViewHTSVC, stack_views
-from htsvm.multiview.descent import BlockDescent
+from htsvm.multiview.alternation import Alternation
 from htsvm.multiview.structure import find_structure
-from htsvm.multiview.weights import project_to_simplex
+from htsvm.multiview.view_classifiers import ViewClassifiers
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import ADMM
 from htsvm.solvers.multiclass.solver import MulticlassNewton
@@ -141,7 +142,7 @@ def test_the_weights_are_the_best_for_the_classifiers():
 
 
 def multiclass_descent(views, y, *, C, alpha, eta, loss, tol=1e-6):
-    """Fit classes 0, 1, ... (also only two of them) by the joint descent."""
+    """Fit classes 0, 1, ... (also only two of them) as one problem."""
     problems = [
         MulticlassProblem(
             as_operator(X), y.astype(np.intp), int(y.max()) + 1, np.full(len(y), C), loss,
@@ -149,11 +150,9 @@ def multiclass_descent(views, y, *, C, alpha, eta, loss, tol=1e-6):
         )
         for X in views
     ]  # fmt: skip
-    return BlockDescent(
-        problems, MulticlassNewton(tol=tol, max_iter=1000), np.full(len(views), eta),
-        sigmas(views, y), smoothness=alpha, weights=np.full(len(views), 1.0 / len(views)),
-        learn=True, view_names=list(range(len(views))), tol=tol, max_rounds=50,
-    ).run()  # fmt: skip
+    solver = MulticlassNewton(tol=tol, max_iter=1000)
+    classifiers = ViewClassifiers(problems, solver, np.full(len(views), eta), sigmas(views, y))
+    return Alternation(classifiers, alpha, None, list(range(len(views))), tol, 50, True).run()
 
 
 @pytest.mark.parametrize("eta", [0.0, 0.2])
@@ -167,7 +166,7 @@ def test_two_classes_are_half_the_binary_problem_with_twice_C_and_alpha(eta):
     ).fit(views, y)  # fmt: skip
     assert joint.objective == pytest.approx(0.5 * binary.objective_[0], rel=1e-6)
     np.testing.assert_allclose(joint.weights, binary.view_weights_, atol=1e-5)
-    for v, point in enumerate(joint.points):
+    for v, point in enumerate(joint.point.views):
         W, b = point.result.coef, point.result.intercept
         np.testing.assert_allclose(W[1] - W[0], binary.view_coef_[v], atol=1e-3)
         np.testing.assert_allclose(W[1] + W[0], 0.0, atol=1e-6)
@@ -182,7 +181,7 @@ def test_a_truncated_fit_of_two_classes_is_stationary_in_the_binary_problem():
     total = 0.5 * 30.0 * joint.weights @ joint.weights
     cost = np.zeros(2)
     covariances = sigmas(views, y)
-    for v, point in enumerate(joint.points):
+    for v, point in enumerate(joint.point.views):
         W, b = point.result.coef, point.result.intercept
         w = W[1] - W[0]
         certificate = certify(

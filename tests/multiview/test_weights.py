@@ -1,39 +1,12 @@
-"""The weights of the views: projection onto the simplex."""
+"""The weights of the views."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from htsvm.multiview.weights import (
-    balanced_smoothness,
-    best_weights,
-    project_to_simplex,
-)
-
-POINTS = arrays(np.float64, st.integers(1, 6), elements=st.floats(-1e3, 1e3))
-
-
-@given(POINTS)
-def test_the_projection_is_on_the_simplex_and_nothing_on_it_is_nearer(point):
-    theta = project_to_simplex(point)
-    assert np.all(theta >= 0.0)
-    assert theta.sum() == pytest.approx(1.0, abs=1e-9)
-    # The simplex is the hull of its corners, so it is enough to look at them.
-    slopes = theta - point
-    assert np.all(slopes - slopes @ theta >= -1e-6 * (1.0 + np.abs(point).max()))
-
-
-def test_the_projection_of_a_point_on_the_simplex_is_the_point():
-    np.testing.assert_allclose(project_to_simplex([0.2, 0.5, 0.3]), [0.2, 0.5, 0.3], atol=1e-15)
-
-
-def test_huge_coordinates_lose_no_precision():
-    np.testing.assert_array_equal(project_to_simplex([1e12, 1e12 + 0.5]), [0.25, 0.75])
+from htsvm.multiview.weights import balanced_smoothness, best_weights
 
 
 @pytest.mark.parametrize("seed", range(20))

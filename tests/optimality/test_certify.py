@@ -177,22 +177,12 @@ class Opaque(Operator):
         self.inner, self.shape = inner, inner.shape
 
     stored = property(lambda self: self.inner.stored)
-    square_sum = property(lambda self: self.inner.square_sum)
 
-    def signed_dot(self, y, w, b, out):
-        return self.inner.signed_dot(y, w, b, out)
+    def block(self, rows):
+        return self.inner.block(rows)
 
-    def signed_tdot(self, y, v, share=1.0):
-        return self.inner.signed_tdot(y, v, share)
-
-    def add_gram(self, rows, sign, out, weights=None):
-        self.inner.add_gram(rows, sign, out, weights)
-
-    def take(self, rows):
+    def _taken(self, rows):
         return Opaque(self.inner.take(rows))
-
-    def kernel(self, scale):
-        return self.inner.kernel(scale)
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from htsvm.linalg import Quadratic, as_operator
+from htsvm.linalg.row_system import RowSystem
 from htsvm.losses import Hinge, HybridTruncated, Loss
 from htsvm.problems.binary import Problem
 from htsvm.solvers.admm import system as admm_system
@@ -219,18 +220,32 @@ def test_all_three_linear_systems_agree(monkeypatch, fit_intercept, R):
     system = admm_system.RidgeSystem(problem)
     target, guess = rng.normal(size=20), (np.zeros(35), 0.0)
     for rows, offset in product((None, np.array([1, 4, 5, 17])), (None, rng.normal(size=35))):
-        by_rows = system._by_rows(rows, 0.7, target, fit_intercept, offset)
-        by_features = system._by_features(rows, 0.7, target, fit_intercept, offset)
-        by_cg = system._by_conjugate_gradients(rows, 0.7, target, fit_intercept, guess, offset)
-        np.testing.assert_allclose(by_rows[0], by_features[0], atol=1e-9)
-        assert by_rows[1] == pytest.approx(by_features[1], abs=1e-9)
-        np.testing.assert_allclose(by_cg[0], by_features[0], atol=1e-4)
+        found = {}
+        for form in ("primal", "dual", "cg"):
+            monkeypatch.setattr(RowSystem, "cheapest_form", lambda self, count, form=form: form)
+            found[form] = system.solve(rows, 0.7, target, fit_intercept, guess, offset)
+            again = system.solve(rows, 0.7, target, fit_intercept, guess, offset)
+            np.testing.assert_array_equal(again[0], found[form][0])
+        # The normal equations, written out.
+        some = np.arange(20) if rows is None else rows
+        N = np.column_stack([X, np.ones(20)])[some] * y[some, None]
+        N = N if fit_intercept else N[:, :-1]
+        H = 0.7 * (N.T * weight[some]) @ N
+        H[:35, :35] += np.diag(problem.regularizer.diagonal())
+        rhs = 0.7 * (N.T * weight[some]) @ target[some]
+        rhs[:35] -= 0.0 if offset is None else offset
+        exact = np.linalg.solve(H, rhs)
+        for form, accuracy in (("primal", 1e-8), ("dual", 1e-8), ("cg", 1e-4)):
+            w, b = found[form]
+            np.testing.assert_allclose(w, exact[:35], atol=accuracy)
+            if fit_intercept:
+                assert b == pytest.approx(exact[35], abs=accuracy)
 
 
 def test_large_systems_use_conjugate_gradients(monkeypatch):
     X, y = noisy_data(60, 12, seed=8)
     reference = ADMM().solve(make_problem(X, y))
-    monkeypatch.setattr(admm_system, "FACTOR_LIMIT", 5)
+    monkeypatch.setattr(RowSystem, "cheapest_form", lambda self, count: "cg")
     result = ADMM().solve(make_problem(X, y))
     assert result.converged
     assert result.objective == pytest.approx(reference.objective, rel=1e-2)

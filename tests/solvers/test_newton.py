@@ -13,12 +13,12 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_info
 
 from htsvm.linalg import Quadratic, _numpy, as_operator, kernels
+from htsvm.linalg.row_system import RowSystem
 from htsvm.losses import Hinge, HybridTruncated, Loss
 from htsvm.optimality import certify
 from htsvm.solvers import Newton, Problem, solve_certified
 from htsvm.solvers.newton import inner as newton_inner
 from htsvm.solvers.newton import solver as newton
-from htsvm.solvers.newton.system import NewtonSystem
 from tests import oracles
 from tests.optimality.points import KNOWN
 from tests.oracles import golden
@@ -300,7 +300,7 @@ def test_the_three_forms_give_the_same_solution(shape, R, fit_intercept, sparse,
             used.append(form)
             return form
 
-        monkeypatch.setattr(NewtonSystem, "_cheapest_form", forced)
+        monkeypatch.setattr(RowSystem, "cheapest_form", forced)
         problem = make_problem(
             X, y, 0.5, loss=Hinge(), weight=weight, R=R, fit_intercept=fit_intercept
         )
@@ -320,21 +320,21 @@ def test_conjugate_gradients_with_a_singular_R(monkeypatch):
     X, y = noisy(60, 5)
     options = {"loss": Hinge(), "R": np.array([1.0, 0.0, 2.0, 0.0, 1.0])}
     exact = Newton(tol=1e-5).solve(make_problem(X, y, **options))
-    monkeypatch.setattr(NewtonSystem, "_cheapest_form", lambda self, count: "cg")
+    monkeypatch.setattr(RowSystem, "cheapest_form", lambda self, count: "cg")
     other = Newton(tol=1e-5).solve(make_problem(X, y, **options))
     assert other.objective == pytest.approx(exact.objective, rel=1e-3)
 
 
 def forms_used(problem, monkeypatch):
     seen = set()
-    original = NewtonSystem._cheapest_form
+    original = RowSystem.cheapest_form
 
     def spy(self, count):
         form = original(self, count)
         seen.add(form)
         return form
 
-    monkeypatch.setattr(NewtonSystem, "_cheapest_form", spy)
+    monkeypatch.setattr(RowSystem, "cheapest_form", spy)
     result, certificate = solve_certified(problem, Newton())
     assert certificate.certified
     return seen, result

@@ -13,6 +13,8 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, kernels
+from htsvm.linalg.positive import Gram
+from htsvm.linalg.row_system import ActiveRows
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
 from htsvm.optimality._inputs import Point
@@ -21,7 +23,6 @@ from htsvm.optimality.second_order import CriticalSamples
 from htsvm.solvers import Problem
 from htsvm.solvers.newton.rows import LocalRows, set_ramp
 from htsvm.solvers.newton.state import violated
-from htsvm.solvers.newton.system import ActiveRows, Gram
 
 # A violation of at most this size counts as zero in a certificate.
 ON_MARGIN = 1e-9
@@ -161,7 +162,7 @@ class Block(HeldRows, LocalRows):
     def rows_at(self, rows: Array) -> tuple[Any, Array, Array]:
         """Return copies of some rows, their labels and penalties."""
         part = self.problem.take(rows)
-        return part.operator.X, part.y, part.penalty  # type: ignore[attr-defined]
+        return part.operator.block(slice(None)), part.y, part.penalty
 
     # ----------------------------------------------------------------------------- a round
 
@@ -223,7 +224,7 @@ class Block(HeldRows, LocalRows):
         """Return copies of the rows whose multiplier is inside its bounds, y and penalties."""
         part = self._part()
         some = part.problem.take(np.flatnonzero(part.active))
-        return some.operator.X, some.y, some.penalty  # type: ignore[attr-defined]
+        return some.operator.block(slice(None)), some.y, some.penalty
 
     def active_product(self, xi: float, v: Array) -> Array:
         """Return the part of the Hessian times v that comes from these rows."""
@@ -295,7 +296,7 @@ class Block(HeldRows, LocalRows):
         """Return the samples that decide the second order, with copies of their rows."""
         _, samples, _ = summarise(self.point(w, b, psi), None, ON_MARGIN)
         found = samples.critical()
-        return self.given.operator.take(found.rows).X, found  # type: ignore[attr-defined]
+        return self.given.operator.block(found.rows), found
 
     def status(self, w: Array, b: float, psi: tuple[Array, Array]) -> Array:
         """Return what became of each sample."""

@@ -85,7 +85,7 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         """Certify the point (W, b, B): two passes."""
         each = B.by_block(self.blocks)
         summary = self.blocks.ask("summary", W, b, how="merge_multiclass", each=each)
-        self.operator.passes += 4.0 * self.n_classes
+        self.operator.count(4.0 * self.n_classes)
 
         def dual_sums(keep: Array) -> tuple[Array, float]:
             sums = self.blocks.ask("dual_sums", W, b, keep, each=each)

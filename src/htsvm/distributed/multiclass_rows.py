@@ -79,7 +79,7 @@ class MulticlassBlockRows(RowsOnBlocks):
         """Start from (W, b), without multipliers."""
         self.W, self.b = W, b
         self.blocks.tell_and_log("start_at", W, b)
-        self.problem.operator.passes += self.problem.n_classes
+        self.problem.operator.count(self.problem.n_classes)
 
     def set_multipliers(self, pulls: Pulls | None) -> None:
         """Take the multipliers from pulls, or guess that they sit at the highest levels."""
@@ -140,7 +140,7 @@ class MulticlassBlockRows(RowsOnBlocks):
         report = MulticlassReport(rows=m if whole else int(count))
         steps.minimise(report, tol, max_steps)
         loss = blocks.tell("end_steps", steps.W, steps.b)
-        problem.operator.passes += 0.0 if whole else problem.n_classes
+        problem.operator.count(0.0 if whole else problem.n_classes)
         blocks.tail[:] = [*blocks.tail[:1], ("place", (steps.W, steps.b)),
                           ("end_steps", (steps.W, steps.b))]  # fmt: skip
         up = problem.energy(steps.W) + float(loss) > before
@@ -162,7 +162,7 @@ class MulticlassBlockRows(RowsOnBlocks):
         sums = blocks.tell("enter_least_squares", self.system.direct)
         blocks.tail[:] = [("enter_least_squares", (False,))]
         rows = UndecidedBlocks(self.problem, sums[k * n + k :])
-        self.problem.operator.passes += k
+        self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
         point = solve_least_squares(self.system, rows, pull, totals)
         blocks.tell("leave")
@@ -171,7 +171,7 @@ class MulticlassBlockRows(RowsOnBlocks):
 
     def losses_at_scales(self, W: Array, b: Array) -> Array:
         """Return the total losses at multiples of (W, b): with a cap of one, and as they are."""
-        self.problem.operator.passes += len(W)
+        self.problem.operator.count(len(W))
         losses: Array = self.blocks.ask("losses_at_scales", W, b)
         return losses
 
@@ -208,7 +208,7 @@ class UndecidedBlocks:
 
     def product(self, V: Array) -> Array:
         """Return the Hessian times V: a pass."""
-        self.problem.operator.passes += 2.0 * len(V)
+        self.problem.operator.count(2.0 * len(V))
         product: Array = self.blocks.ask("product", V)
         return product
 
@@ -246,7 +246,7 @@ class MulticlassBlockSteps(MulticlassSteps):
         else:
             sums = self.blocks.tell("move_and_sum", self.pending, direct)
             self.blocks.tail[1:] = [("place", (self.W, self.b))]
-        self.problem.operator.passes += k
+        self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
         mass, support, active = sums[k * n + k : k * n + k + 3]
         self.undecided = UndecidedBlocks(self.problem, sums[k * n + k + 3 :])
@@ -261,7 +261,7 @@ class MulticlassBlockSteps(MulticlassSteps):
     def _set_out(self, dW: Array, db: Array) -> float:
         fixed, self.first_term = self.blocks.tell("set_out", dW, db)
         self.blocks.tail.append(("set_out", (dW, db)))
-        self.problem.operator.passes += len(self.W)
+        self.problem.operator.count(len(self.W))
         return float(fixed)
 
     def _trial(self, t: float) -> float:

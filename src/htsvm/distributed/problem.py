@@ -11,7 +11,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BlockRows
-from htsvm.linalg import Operator, Quadratic, as_operator
+from htsvm.linalg import Extent, Quadratic, as_operator
 from htsvm.losses import Hinge
 from htsvm.optimality import Certificate
 from htsvm.optimality._inputs import Point
@@ -52,8 +52,8 @@ class Multipliers:
         return table
 
 
-class BlockOperator(Operator):
-    """The rows of all blocks: what can be known of them, and copies of a few."""
+class BlockOperator(Extent):
+    """The rows of all blocks: what can be known of them in this process."""
 
     def __init__(self, blocks: Blocks) -> None:
         super().__init__()
@@ -69,26 +69,6 @@ class BlockOperator(Operator):
     def square_sum(self) -> float:
         """The sum of the squares of all entries."""
         return self.blocks.source.square_sum
-
-    def take(self, rows: Array) -> Operator:
-        """Return an operator on a copy of some rows, in this process."""
-        return as_operator(self.blocks.take(rows)[0])
-
-    def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
-        """Not to be had: vectors over all rows stay on the workers."""
-        raise NotImplementedError("per-row results of a block operator stay on the workers")
-
-    def signed_tdot(self, y: Array, v: Array, share: float = 1.0) -> tuple[Array, float]:
-        """Not to be had: vectors over all rows stay on the workers."""
-        raise NotImplementedError("per-row results of a block operator stay on the workers")
-
-    def add_gram(self, rows: Array, sign: float, out: Array, weights: Array | None = None) -> None:
-        """Not to be had: vectors over all rows stay on the workers."""
-        raise NotImplementedError("per-row results of a block operator stay on the workers")
-
-    def kernel(self, scale: Array) -> Array:
-        """Not to be had: that matrix has as many rows as all blocks."""
-        raise NotImplementedError("a block operator has no kernel matrix")
 
 
 def known_of(blocks: Blocks) -> dict[str, Any]:
@@ -115,7 +95,7 @@ class OnBlocks:
     def majorised(self: Any, w: Array, b: Any) -> tuple[Any, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
         objective = self.energy(w) + float(self.blocks.ask("loss_at", w, b))
-        self.operator.passes += float(len(np.atleast_2d(w)))
+        self.operator.count(float(len(np.atleast_2d(w))))
         blocks = self.blocks.majorised(w, b)
         convex = replace(self, operator=BlockOperator(blocks), loss=Hinge(), blocks=blocks)
         return convex, objective
@@ -153,7 +133,8 @@ class BlockProblem(OnBlocks, Problem):
         """Return the problem on a copy of some rows, in this process."""
         X, y, penalty = self.blocks.take(rows)
         known = {f.name: getattr(self, f.name) for f in fields(Problem)}
-        return Problem(**(known | {"operator": as_operator(X), "y": y, "penalty": penalty}))
+        operator = self.operator.adopted(as_operator(X))
+        return Problem(**(known | {"operator": operator, "y": y, "penalty": penalty}))
 
     def scaled(self, C: float) -> BlockProblem:
         """Return the problem with all penalties times `C`."""
@@ -184,7 +165,7 @@ class BlockProblem(OnBlocks, Problem):
         """Return steps along (dw, db), and the objective after each of them."""
         steps = moves / (self.blocks.ask("largest_change", dw, db, how="max") or 1.0)
         losses = self.blocks.ask("losses_along", w, b, dw, db, steps)
-        self.operator.passes += 3.0
+        self.operator.count(3.0)
         energies = [self.regularizer.energy(w + t * dw) for t in steps]
         return steps, np.array(energies) + losses
 
@@ -195,7 +176,7 @@ class BlockProblem(OnBlocks, Problem):
         each = psi.by_block(self.blocks)
         summary = self.blocks.ask("summary", w, b, how="merge", each=each)
         summary = replace(summary, support=np.sort(summary.support))
-        self.operator.passes += 2.0
+        self.operator.count(2.0)
         point = Point(
             self.operator, self.y, w, b, self.penalty, self.penalty, self.C, self.loss,
             self.regularizer, self.fit_intercept,
@@ -211,7 +192,7 @@ class BlockProblem(OnBlocks, Problem):
                 "undecided", note=f"second order needs more than {MOST_CRITICAL:.0e} values of X"
             )
         parts = self.blocks.ask("critical", w, b, how="list", each=each)
-        self.operator.passes += 2.0
+        self.operator.count(2.0)
         samples = [found for _, found in parts]
         joined = {
             f.name: np.concatenate([getattr(found, f.name) for found in samples])

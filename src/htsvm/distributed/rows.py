@@ -14,17 +14,17 @@ from htsvm.distributed.block import SCALARS
 from htsvm.distributed.blocks import Blocks, stacked
 from htsvm.distributed.on_blocks import RowsOnBlocks
 from htsvm.linalg import as_operator
+from htsvm.linalg.row_system import (
+    LARGEST_MATRIX,
+    RowSystem,
+    conjugate_direction,
+    solve_primal,
+)
 from htsvm.losses import Loss
 from htsvm.solvers.newton.inner import Steps
 from htsvm.solvers.newton.round import SUBSET_FROM, SUBSET_SHARE
 from htsvm.solvers.newton.rows import QUANTILE_ROWS, ramp_width
 from htsvm.solvers.newton.state import Clock, Closing, RoundReport, Updates
-from htsvm.solvers.newton.system import (
-    LARGEST_MATRIX,
-    NewtonSystem,
-    conjugate_direction,
-    solve_primal,
-)
 
 if TYPE_CHECKING:
     from htsvm.distributed.problem import BlockProblem, Multipliers
@@ -63,13 +63,13 @@ class BlockRows(RowsOnBlocks):
         none: list[Any] = [None] * len(self.blocks.source.data)
         each = none if psi is None else psi.by_block(self.blocks)
         self.blocks.tell_and_log("start_at_multipliers", self.w, self.b, each=each)
-        self.problem.operator.passes += 1.0
+        self.problem.operator.count(1.0)
 
     def move(self, w: Array, b: float) -> None:
         """Go to a point; the multipliers stay as they are."""
         self.w, self.b = w, b
         self.blocks.tell_and_log("move", w, b)
-        self.problem.operator.passes += 1.0
+        self.problem.operator.count(1.0)
 
     def guess_multipliers(self, share: float) -> None:
         """Set the multipliers from q alone: a ramp as wide as the given share of all samples."""
@@ -127,7 +127,7 @@ class BlockRows(RowsOnBlocks):
         """Take the multiplier step, weigh the samples for `stage` and look at the result."""
         where = (self.w.copy(), self.b)
         sums = self.blocks.tell("end_round", *where, stage, nu, refresh)
-        self.problem.operator.passes += refresh
+        self.problem.operator.count(refresh)
         self.blocks.tail.clear()
         self.blocks.log.append(("repeat_round", (*self._ended, *where, stage, nu), None))
         violated, gap, size, loss = (float(value) for value in sums)
@@ -173,7 +173,7 @@ class BlockSteps(Steps):
         report.multiplier_change = math.sqrt(change)
         report.violated = int(violated)
         self.gram = sums[n + SCALARS :].reshape(n + 1, n + 1) if self.with_gram else None
-        self.problem.operator.passes += (support + interior) / max(self.problem.n_samples, 1)
+        self.problem.operator.count((support + interior) / max(self.problem.n_samples, 1))
         self.clock.passes += time.perf_counter() - began
         return sums[:n], float(total), float(size)
 
@@ -198,9 +198,8 @@ class BlockSteps(Steps):
         if count * stored > MOST_GATHERED:
             return self._conjugate_direction(xi, grad_w, grad_b)
         X, _, penalty = stacked(self.blocks.ask("active_rows", how="list"))
-        system = NewtonSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
-        everyone = np.ones(len(penalty), dtype=np.uint8)
-        return system.solve(everyone, count, xi, grad_w, grad_b)
+        system = RowSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
+        return system.solve(None, xi, grad_w, grad_b)
 
     def _conjugate_direction(self, xi: float, grad_w: Array, grad_b: float) -> tuple[Array, float]:
         """Return the Newton direction with all products by the workers: a pass for each."""
@@ -209,7 +208,7 @@ class BlockSteps(Steps):
         direction = conjugate_direction(
             rows, problem.regularizer, self._unit_penalty(), grad_w, grad_b, problem.fit_intercept
         )
-        self.problem.operator.passes += 2.0 * rows.products * self.share
+        self.problem.operator.count(2.0 * rows.products * self.share)
         return direction
 
     def _unit_penalty(self) -> float:
@@ -218,7 +217,7 @@ class BlockSteps(Steps):
     def _set_out(self, xi: float, dw: Array, db: float) -> None:
         self.first_terms = self.blocks.tell("set_out", xi, dw, db)
         self.blocks.tail.append(("set_out", (xi, dw, db)))
-        self.problem.operator.passes += self.share
+        self.problem.operator.count(self.share)
 
     def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
         # A step of one is always the first to be tried, and was answered with the direction.

@@ -15,6 +15,7 @@ from dask import array, delayed
 from htsvm._typing import Array
 from htsvm.distributed.blocks import Source, stack_rows, tree
 from htsvm.distributed.data import Data
+from htsvm.linalg.spaces import LARGEST_SIDE, distinct_rows
 from htsvm.multiview.clusters import (
     DIRECT_ROWS,
     SUMMARY_ROWS,
@@ -22,7 +23,6 @@ from htsvm.multiview.clusters import (
     find_clusters,
     sample_rows,
 )
-from htsvm.multiview.row_space import LARGEST_SIDE, distinct_rows
 from htsvm.multiview.structure import cluster_sums, scatter
 
 # The clusters of one view, class after class.

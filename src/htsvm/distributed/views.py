@@ -20,8 +20,8 @@ from htsvm.distributed.estimate import (
 )
 from htsvm.distributed.inputs import Dataset, lazy_rows, open_dataset
 from htsvm.distributed.structure import BlockStructure, find_structure
+from htsvm.linalg.spaces import RowSpace
 from htsvm.multiview.parameters import per_view
-from htsvm.multiview.row_space import RowSpace
 from htsvm.multiview.views import resolve_views, split_views
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
@@ -40,6 +40,11 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
             f"memory={estimator.memory!r} does not work on Dask collections: what it would keep "
             "is found by the data, which is elsewhere. Use memory=None."
         )
+    if estimator.kernel != "linear":
+        raise ValueError(
+            f"kernel={estimator.kernel!r} does not work on Dask collections; use kernel='linear' "
+            "on features that approximate it."
+        )
     remember_columns(estimator, X)
     resolved = resolve_views(estimator.views, X._meta if hasattr(X, "columns") else X)
     estimator.view_names_ = [view.name for view in resolved]
@@ -54,14 +59,15 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         estimator.n_features_in_ = int(X.shape[1])
         structure = _structure(estimator, dataset, strength)
         problems = _problems(estimator, dataset, joint)
-        outcomes = estimator._solved(problems, strength, structure)
+        covariances = None if structure is None else structure.covariances
+        outcomes = estimator._solved(problems, strength, covariances)
         estimator.classes_ = dataset.classes
         estimator.n_clusters_ = None if structure is None else structure.n_clusters
         estimator.cluster_labels_ = None if structure is None else structure.labels(dataset.sources)
         estimator._store_fit(outcomes, [RowSpace(None) for _ in resolved])
         estimator._store_certificates(outcomes)
         shares = _store_samples(estimator, outcomes, problems, dataset)
-        counting = [pair for one in outcomes for pair in one.counting]
+        counting = [pair for one in outcomes for pair in one.point.counting]
         estimator._warn_unconverged(counting)
         warn_moving(outcomes, estimator.tol, estimator.max_rounds)
         warn_dropped(outcomes, estimator.view_names_)
@@ -105,7 +111,7 @@ def _store_samples(
     sources = dataset.sources
     tasks = [[of_views[v].blocks.task for of_views in problems] for v in range(len(sources))]
     points = [
-        [(p.coef, p.intercept, p.multipliers) for p in (o.points[v].result for o in outcomes)]
+        [(p.coef, p.intercept, p.multipliers) for p in (o.point.views[v].result for o in outcomes)]
         for v in range(len(sources))
     ]
     used = np.array([one.weights > 0.0 for one in outcomes])

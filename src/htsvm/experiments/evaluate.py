@@ -80,7 +80,7 @@ def measure(method: Method, params: Params, split: Split, seed: int) -> Metrics:
     predicted = predict(model, split.X_test)
     metrics = {
         **scores(split.y_test, predicted),
-        "nsv": float(count_support(model, len(split.y))),
+        "nsv": count_support(model),
         "n_train": float(len(split.y)),
         "seconds": seconds,
         "unconverged": float(any(issubclass(w.category, ConvergenceWarning) for w in caught)),
@@ -108,10 +108,6 @@ def scores(truth: Array, predicted: Array) -> Metrics:
     }
 
 
-def count_support(model: Any, n_samples: int) -> int:
-    """Return the support vectors of a fitted model; all samples where it does not say."""
-    if hasattr(model, "n_support_"):
-        return int(np.sum(model.n_support_))
-    if hasattr(model, "support_"):
-        return len(model.support_)
-    return n_samples
+def count_support(model: Any) -> float:
+    """Return the number of support vectors, of all views together; NaN where it has none."""
+    return float(np.sum(getattr(model, "n_support_", np.nan)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.linalg.simplex import project_to_simplex
 
 
 def simplex_step(
@@ -15,16 +16,8 @@ def simplex_step(
     Sets `out` to the projections and `counts` to the number of their positive entries (0 where
     ``c_i`` is 0), and returns ``sum(out * D)``.
     """
-    V = alpha + sigma[:, None] * (U + t * D)
-    ordered = np.sort(V, axis=1)[:, ::-1]
-    ranks = np.arange(1, V.shape[1] + 1)
-    heights = (np.cumsum(ordered, axis=1) - c[:, None]) / ranks
-    # The largest number of entries that stay above the level at which they sum to c.
-    number = np.maximum(np.count_nonzero(ordered > heights, axis=1), 1)
-    level = heights[np.arange(len(V)), number - 1]
-    np.maximum(V - level[:, None], 0.0, out=out)
-    out[c <= 0.0] = 0.0
-    counts[:] = np.where(c > 0.0, number, 0)
+    out[:] = project_to_simplex(alpha + sigma[:, None] * (U + t * D), c)
+    counts[:] = np.count_nonzero(out, axis=1)
     return float(np.vdot(out, D))
 
 

@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.linalg import kernels
 
-# BLAS multiplies dense arrays with this many columns, and where this share of rows is read.
-BLAS_COLUMNS, BLAS_SHARE = 32, 0.3
+# Rows per block where a temporary of the block's size is unavoidable.
+BLOCK = 4096
 
 
-class Operator(ABC):
-    """The rows of X, with their labels in {-1, +1} folded in where that saves a pass.
+@dataclass
+class Work:
+    """A counter of passes over the data, shared by an operator and all that is taken from it."""
+
+    passes: float = 0.0
+
+
+class Extent(ABC):
+    """What is known of the rows of X without reading them, and the work done on them.
 
     Attributes
     ----------
     shape : tuple of int
         Samples and features.
-    passes : float
-        The work done so far, in units of one product ``X @ w``. A product that reads only some
-        rows counts for the share of stored values it reads.
+    sparse : bool
+        Whether only some entries are stored.
+    representers : bool
+        Whether w is stored by its coefficients as a combination of the samples; see
+        `kernel_operator.py`.
+    work : Work
+        The counter that this operator reports to.
+    share : float
+        Its stored values as a share of those of the operator that it was taken from.
     """
 
     shape: tuple[int, int]
+    sparse: ClassVar[bool] = False
+    representers: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        self.passes = 0.0
+        self.work = Work()
+        self.share = 1.0
+
+    @property
+    def passes(self) -> float:
+        """The work so far in units of one product ``X @ w``, with all that was taken from X.
+
+        What reads only some rows counts for their share of the stored values.
+        """
+        return self.work.passes
+
+    def count(self, products: float) -> None:
+        """Add the work of so many products with all rows of this operator."""
+        self.work.passes += products * self.share
+
+    def adopted(self, part: Operator) -> Operator:
+        """Return a copy of some of these rows, whose work counts from here on as work on these."""
+        part.work, part.share = self.work, self.share * part.stored / max(self.stored, 1)
+        part.count(1.0)
+        return part
 
     @property
     @abstractmethod
@@ -49,92 +85,118 @@ class Operator(ABC):
         """The root mean square length of a row."""
         return math.sqrt(self.square_sum / max(self.shape[0], 1))
 
-    # The rows as the compiled rounds want them; None where they cannot be had.
+
+class Operator(Extent):
+    """The rows of X.
+
+    A new kind of operator brings `shape`, `stored`, `block` and `_taken`. All else follows from
+    these, some rows at a time; override what can be had more cheaply, and count its work.
+    """
+
+    # Whether BLAS multiplies the rows; and the rows as compiled solvers want them, or None.
+    by_blas: bool = False
     compiled_rows: Any = None
+    # Rows per block of the products that follow from `block`.
+    block_rows: int = BLOCK
 
     @abstractmethod
+    def block(self, rows: slice | Array) -> Any:
+        """Return some rows as they are stored: a float array or a CSR matrix."""
+
+    @abstractmethod
+    def _taken(self, rows: Array) -> Operator:
+        """Return an operator on a copy of some rows."""
+
+    # ------------------------------------------------------------------------- parts of X
+
+    def take(self, rows: Array) -> Operator:
+        """Return an operator on a copy of some rows; its work counts as work on this one."""
+        return self.adopted(self._taken(rows))
+
+    def separate(self) -> Self:
+        """Return an operator on the same rows with a counter of its own."""
+        other = copy.copy(self)
+        other.work, other.share = Work(), 1.0
+        return other
+
+    def _blocks(self, size: int | None = None) -> Iterator[tuple[slice, Any]]:
+        """Yield all rows in double precision, some at a time, with their places."""
+        size = size or self.block_rows
+        for low in range(0, self.shape[0], size):
+            rows = slice(low, min(low + size, self.shape[0]))
+            yield rows, double(self.block(rows))
+
+    # -------------------------------------------------------------------- products with X
+
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""
+        self.count(1.0)
+        for rows, part in self._blocks():
+            np.multiply(y[rows], part @ w + b, out=out[rows])
+        return out
 
-    @abstractmethod
     def signed_tdot(self, y: Array, v: Array, share: float = 1.0) -> tuple[Array, float]:
         """Return ``X.T @ (y * v)`` and ``y @ v``; `share` is the share of rows with v != 0."""
+        self.count(share)
+        signed = y * v
+        out = np.zeros(self.shape[1])
+        for rows, part in self._blocks():
+            out += signed[rows] @ part
+        return out, float(signed.sum())
 
-    @abstractmethod
+    def scores(self, W: Array, b: Array) -> Array:
+        """Return ``X @ W.T + b``, of shape (n_samples, n_classes)."""
+        self.count(len(W))
+        out = np.empty((self.shape[0], len(W)))
+        for rows, part in self._blocks():
+            out[rows] = part @ W.T
+        out += b
+        return out
+
+    def pull(self, B: Array) -> Array:
+        """Return ``B.T @ X``, of shape (n_classes, n_features)."""
+        self.count(B.shape[1])
+        out = np.zeros((B.shape[1], self.shape[1]))
+        for rows, part in self._blocks():
+            out += B[rows].T @ part
+        return out
+
+    def squared_pull(self, B: Array) -> Array:
+        """Return ``B.T @ X**2``: the diagonals of Gram matrices, weighted by the columns of B."""
+        self.count(B.shape[1])
+        out = np.zeros((B.shape[1], self.shape[1]))
+        for rows, part in self._blocks(BLOCK):
+            out += B[rows].T @ squared(part)
+        return out
+
+    # ----------------------------------------------------------------- quadratic in the rows
+
+    @property
+    def square_sum(self) -> float:
+        """The sum of the squares of all entries."""
+        return float(self.row_squares().sum())
+
+    def row_squares(self) -> Array:
+        """Return the squared length of each row."""
+        self.count(1.0)
+        out = np.empty(self.shape[0])
+        for rows, part in self._blocks(BLOCK):
+            out[rows] = np.asarray(squared(part).sum(axis=1)).ravel()
+        return out
+
     def add_gram(self, rows: Array, sign: float, out: Array, weights: Array | None = None) -> None:
         """Add ``sign * weight * (x, 1)(x, 1)'`` over `rows` to (the lower triangle of) `out`.
 
         `rows` is sorted and without repetitions. `weights` has an entry for each of them, not
         negative; all are one by default.
         """
-
-    @abstractmethod
-    def take(self, rows: Array) -> Operator:
-        """Return an operator on a copy of some rows."""
-
-    @abstractmethod
-    def kernel(self, scale: Array) -> Array:
-        """Return the dense matrix ``X @ diag(scale) @ X.T``; for few rows only."""
-
-
-class DenseOperator(Operator):
-    """A C-contiguous float32 or float64 array.
-
-    Wide float64 arrays are left to BLAS, except for products that read few rows; the kernels serve
-    narrow ones, where BLAS is slow, and float32, which they sum up in double precision.
-    """
-
-    def __init__(self, X: Array) -> None:
-        super().__init__()
-        self.X = np.ascontiguousarray(X)
-        self.shape = self.X.shape
-        self.by_blas = self.X.dtype == np.float64 and self.shape[1] >= BLAS_COLUMNS
-
-    @property
-    def stored(self) -> int:
-        """The number of entries."""
-        return self.X.size
-
-    @property
-    def square_sum(self) -> float:
-        """The sum of the squares of all entries."""
-        return _squares(self.X)
-
-    @cached_property
-    def compiled_rows(self) -> Any:
-        """The rows as the compiled rounds want them."""
-        return kernels.newton and kernels.newton.Rows.dense(self.X)
-
-    def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
-        """Set ``out = y * (X @ w + b)`` and return it."""
-        self.passes += 1.0
-        if self.by_blas:
-            np.dot(self.X, w, out=out)
-            out += b
-            out *= y
-        else:
-            kernels.active.dense_signed_dot(self.X, y, w, b, out)
-        return out
-
-    def signed_tdot(self, y: Array, v: Array, share: float = 1.0) -> tuple[Array, float]:
-        """Return ``X.T @ (y * v)`` and ``y @ v``."""
-        self.passes += share
-        if self.by_blas and share > BLAS_SHARE:
-            signed = y * v
-            return signed @ self.X, float(signed.sum())
-        out = np.empty(self.shape[1])
-        total = kernels.active.dense_signed_tdot(self.X, y, v, out)
-        return out, total
-
-    def add_gram(self, rows: Array, sign: float, out: Array, weights: Array | None = None) -> None:
-        """Add ``sign * weight * (x, 1)(x, 1)'`` over `rows` to `out`, some rows at a time."""
         n = self.shape[1]
-        self.passes += len(rows) / max(self.shape[0], 1)
+        self.count(len(rows) / max(self.shape[0], 1))
         size = max(256, 2_000_000 // max(n, 1))
         for low in range(0, len(rows), size):
             # All rows, in order: a slice spares the copy.
             some = slice(low, low + size) if len(rows) == self.shape[0] else rows[low : low + size]
-            part = self.X[some].astype(np.float64, copy=False)
+            part = dense(double(self.block(some)))
             root = np.ones(len(part)) if weights is None else np.sqrt(weights[low : low + size])
             if weights is not None:
                 part = part * root[:, None]
@@ -142,96 +204,24 @@ class DenseOperator(Operator):
             out[n, :n] += sign * (root @ part)
             out[n, n] += sign * float(root @ root)
 
-    def take(self, rows: Array) -> DenseOperator:
-        """Return an operator on a copy of some rows."""
-        return DenseOperator(self.X[rows])
-
     def kernel(self, scale: Array) -> Array:
-        """Return the dense matrix ``X @ diag(scale) @ X.T``."""
-        X = self.X.astype(np.float64, copy=False)
-        product: Array = (X * scale) @ X.T
-        return product
+        """Return the dense matrix ``X @ diag(scale) @ X.T``; for few rows only."""
+        X = double(self.block(slice(None)))
+        scaled = X.multiply(scale).tocsr() if sp.issparse(X) else X * scale
+        return dense(scaled @ X.T)
 
 
-class CSROperator(Operator):
-    """A CSR matrix with sorted, unique column indices."""
-
-    def __init__(self, X: sp.csr_matrix) -> None:
-        super().__init__()
-        if X.indptr.dtype != X.indices.dtype:
-            wide = np.promote_types(X.indptr.dtype, X.indices.dtype)
-            X = sp.csr_matrix(
-                (X.data, X.indices.astype(wide, copy=False), X.indptr.astype(wide, copy=False)),
-                shape=X.shape,
-            )
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        self.X = X
-        self.shape = X.shape
-
-    @property
-    def stored(self) -> int:
-        """The number of stored entries."""
-        return int(self.X.nnz)
-
-    @property
-    def square_sum(self) -> float:
-        """The sum of the squares of all entries."""
-        return _squares(self.X.data)
-
-    @cached_property
-    def compiled_rows(self) -> Any:
-        """The rows as the compiled rounds want them."""
-        return kernels.newton and kernels.newton.Rows.csr(self.X)
-
-    def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
-        """Set ``out = y * (X @ w + b)`` and return it."""
-        self.passes += 1.0
-        X = self.X
-        kernels.active.csr_signed_dot(X.indptr, X.indices, X.data, y, w, b, out)
-        return out
-
-    def signed_tdot(self, y: Array, v: Array, share: float = 1.0) -> tuple[Array, float]:
-        """Return ``X.T @ (y * v)`` and ``y @ v``."""
-        self.passes += share
-        X = self.X
-        out = np.empty(self.shape[1])
-        total = kernels.active.csr_signed_tdot(X.indptr, X.indices, X.data, y, v, out)
-        return out, total
-
-    def add_gram(self, rows: Array, sign: float, out: Array, weights: Array | None = None) -> None:
-        """Add ``sign * weight * (x, 1)(x, 1)'`` over `rows` to the lower triangle of `out`."""
-        self.passes += len(rows) / max(self.shape[0], 1)
-        X = self.X
-        signed = np.full(len(rows), sign) if weights is None else sign * weights
-        kernels.active.csr_add_gram(X.indptr, X.indices, X.data, rows, signed, out)
-
-    def take(self, rows: Array) -> CSROperator:
-        """Return an operator on a copy of some rows."""
-        return CSROperator(self.X[rows])
-
-    def kernel(self, scale: Array) -> Array:
-        """Return the dense matrix ``X @ diag(scale) @ X.T``."""
-        X = self.X.astype(np.float64, copy=False)
-        product: Array = (X.multiply(scale).tocsr() @ X.T).toarray()
-        return product
+def double(part: Any) -> Any:
+    """Return an array or CSR matrix in double precision, without a copy if it is."""
+    return part.astype(np.float64, copy=False)
 
 
-def _squares(values: Array) -> float:
-    """Return the sum of squares, in double precision whatever the type."""
-    flat = values.reshape(-1)
-    size = 1 << 20
-    parts = (
-        flat[low : low + size].astype(np.float64, copy=False) for low in range(0, len(flat), size)
-    )
-    return float(sum(float(part @ part) for part in parts))
+def squared(part: Any) -> Any:
+    """Return the squares of all entries of an array or CSR matrix."""
+    return part.multiply(part) if sp.issparse(part) else np.square(part)
 
 
-def as_operator(X: Any) -> Operator:
-    """Wrap a dense array or a sparse matrix; operators pass through."""
-    if isinstance(X, Operator):
-        return X
-    if sp.issparse(X):
-        return CSROperator(sp.csr_matrix(X))
-    return DenseOperator(np.asarray(X))
+def dense(part: Any) -> Array:
+    """Return an array or sparse matrix as an array."""
+    array: Array = part.toarray() if sp.issparse(part) else np.asarray(part)
+    return array

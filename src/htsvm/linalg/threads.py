@@ -10,7 +10,7 @@ from typing import Any
 import scipy.linalg  # noqa: F401
 from threadpoolctl import ThreadpoolController
 
-from htsvm.linalg.operators import DenseOperator, Operator
+from htsvm.linalg.operators import Extent
 
 # From this many dense columns, and this many entries, on BLAS keeps its threads.
 WIDE, LARGE = 64, 4_000_000
@@ -25,7 +25,7 @@ _controller = ThreadpoolController()
 
 
 @contextmanager
-def single_threaded_blas(operator: Operator, *, always: bool = False) -> Iterator[None]:
+def single_threaded_blas(operator: Extent, *, always: bool = False) -> Iterator[None]:
     """Keep BLAS to one thread while our own kernels use several.
 
     BLAS mostly factorises small matrices here, where a second thread gains nothing and its waiting
@@ -36,7 +36,7 @@ def single_threaded_blas(operator: Operator, *, always: bool = False) -> Iterato
     thread they run in.
     """
     global _inside, _limit
-    wide = isinstance(operator, DenseOperator) and operator.shape[1] >= WIDE
+    wide = not operator.sparse and operator.shape[1] >= WIDE
     if not always and wide and operator.stored >= LARGE:
         yield
         return

@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 
 from htsvm._typing import Array
 from htsvm.distributed import is_dask
+from htsvm.linalg.spaces import Space
 from htsvm.multiview.views import (
     check_same_rows,
     is_view_collection,
@@ -28,6 +29,10 @@ from htsvm.multiview.views import (
 from htsvm.svm.base import BaseLinearSVC
 
 FLOATS = [np.float64, np.float32]
+KERNEL_RULES: dict[str, list[Any]] = {
+    "kernel": [str, list, tuple, dict, callable],
+    "gamma": ["array-like", dict, str, float, int],
+}
 
 
 class BaseMultiViewSVC(BaseLinearSVC):
@@ -96,27 +101,62 @@ class BaseMultiViewSVC(BaseLinearSVC):
             input_name=f"view {name!r}",
         )  # fmt: skip
 
-    def _store_decision(self, coefs: list[Array], intercepts: Array, weights: Array) -> None:
-        """Store the functions of the views and their sum.
+    def _store_decision(
+        self, spaces: list[Space], coefs: list[Array], intercepts: Array, weights: Array
+    ) -> None:
+        """Store the functions of the views and their sum, which is linear if all of them are.
 
         Parameters
         ----------
+        spaces : list of Space
+            The coordinates of the views.
         coefs : list of ndarrays of shape (n_scores, n_columns)
-            For each view, its coefficients in each score: one, or one per class.
+            For each view, its coefficients in each score, of coordinates: one, or one per class.
         intercepts : ndarray of shape (n_scores, n_views)
             Intercepts.
         weights : ndarray of shape (n_scores or 1, n_views)
             View weights: those of each score, or the same for all. A view of weight zero takes no
             part in the decision.
         """
-        self.coef_ = np.zeros((len(intercepts), self.n_features_in_))
-        for v, columns in enumerate(self.view_columns_):
-            self.coef_[:, columns] += weights[:, [v]] * coefs[v]
+        coefs = [space.lift(coef) for space, coef in zip(spaces, coefs, strict=True)]
+        self._kernel_spaces = [None if space.linear else space for space in spaces]
+        if all(space.linear for space in spaces):
+            self.coef_ = np.zeros((len(intercepts), self.n_features_in_))
+            for v, columns in enumerate(self.view_columns_):
+                self.coef_[:, columns] += weights[:, [v]] * coefs[v]
+        elif hasattr(self, "coef_"):
+            del self.coef_
         self.intercept_ = np.sum(weights * intercepts, axis=1)
         binary = len(intercepts) == 1
         self.view_coef_ = [coef[0] if binary else coef for coef in coefs]
         self.view_intercept_ = intercepts[0] if binary else intercepts
         self.view_weights_ = weights[0] if len(weights) == 1 else weights
+
+    # The support vectors of the views; None where every sample has a part in them.
+    support_: Any
+    dual_coef_: Any
+
+    def _store_view_support(self, pulls: list[Array] | None, codes: Array) -> None:
+        """Store the support vectors of each view.
+
+        Parameters
+        ----------
+        pulls : list of ndarrays of shape (n_scores, n_samples), or None
+            What each sample adds to the classifier of each view, in each score: R_v w_v = X_v' g.
+            None for methods in which every sample has a part.
+        codes : ndarray of shape (n_samples,)
+            The classes of the samples.
+        """
+        count = len(self.classes_)
+        if pulls is None:
+            self.support_ = self.dual_coef_ = None
+            self.n_support_ = np.full((len(self.view_names_), count), np.nan)
+            return
+        self.support_ = [np.flatnonzero(np.any(table != 0.0, axis=0)) for table in pulls]
+        self.dual_coef_ = [table[:, rows] for table, rows in zip(pulls, self.support_, strict=True)]
+        self.n_support_ = np.array(
+            [np.bincount(codes[rows], minlength=count) for rows in self.support_]
+        )
 
     # ------------------------------------------------------------------------------- deciding
 
@@ -134,7 +174,7 @@ class BaseMultiViewSVC(BaseLinearSVC):
             For two classes, positive scores mean ``classes_[1]``.
         """
         check_is_fitted(self)
-        # Subclasses with functions that are not linear have no coef_.
+        # Functions that are not linear have no coef_.
         if hasattr(self, "coef_") and not is_view_collection(X):
             scores: Array = super().decision_function(X)
             return scores
@@ -176,9 +216,10 @@ class BaseMultiViewSVC(BaseLinearSVC):
         scores = np.full((rows, len(views), problems), np.nan)
         intercepts = self.view_intercept_.reshape(problems, -1)
         weights = np.atleast_2d(self.view_weights_)
-        for v, view in enumerate(views):
+        for v, (view, space) in enumerate(zip(views, self._kernel_spaces, strict=True)):
             if view is None:
                 continue
+            view = view if space is None else space.features(view)
             coef = self.view_coef_[v].reshape(problems, -1)
             scores[:, v] = safe_sparse_dot(view, coef.T, dense_output=True) + intercepts[:, v]
             if weighted:

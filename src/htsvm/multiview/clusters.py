@@ -13,7 +13,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics.pairwise import euclidean_distances
 
 from htsvm._typing import Array
-from htsvm.multiview.row_space import distinct_rows
+from htsvm.linalg.spaces import distinct_rows
 
 # The L-method needs two points of the graph on either side of the knee.
 FEWEST_POINTS = 5

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
-from joblib import Parallel, delayed
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_memory
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
-from htsvm.multiview.base import BaseMultiViewSVC
-from htsvm.multiview.descent import BlockDescent, Outcome
-from htsvm.multiview.parameters import fixed_weights, per_view
-from htsvm.multiview.row_space import RowSpace
-from htsvm.multiview.structure import prepare_views
-from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
-from htsvm.optimality import SampleStatus
+from htsvm.multiview.parameters import per_view
+from htsvm.multiview.structured import StructuredMultiViewSVC
+from htsvm.multiview.view_classifiers import ViewClassifiers
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import ADMM, Newton, Solver
 from htsvm.svm._multiclass import AnyProblem, multiclass_solver
-from htsvm.svm.base import _joined_history, seed_of
 
 
-class MultiViewHTSVC(BaseMultiViewSVC):
+class MultiViewHTSVC(StructuredMultiViewSVC):
     r"""Classifier of samples with several views, which learns how much to trust each view.
 
     Minimises (the paper's MvL_ht-SVM) over the classifiers :math:`w_v, b_v` of the views and
@@ -64,8 +55,9 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     C : float, array-like or dict, default=1.0
         Penalty of the loss, the paper's C. One number, or one per view, in their order or by name.
     cap : float, array-like or dict, default=1.0
-        The margin violation from which on a view ignores a sample. As for `HTSVC`; may differ
-        from view to view.
+        The margin violation from which on a view ignores a sample: its loss is constant there.
+        One number, or one per view, in their order or by name. ``inf`` is the hinge loss with
+        6C/5 in the place of C.
     knee : float, default=2/3
         Where the straight part of the loss ends, as a share of the cap.
     structure : float, array-like or dict, default=0.0
@@ -82,6 +74,12 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         `weight_smoothness_`.
     view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
         Whether to learn the view weights, or which ones to keep; these must add up to 1.
+    kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
+        The kernel, for all views or one for each. A callable gets two matrices of samples and
+        returns the matrix of their kernel. A kernel needs a matrix with a row and column per
+        distinct sample; the structure is then that in the space of the kernel.
+    gamma : "scale", float, or list or dict of these, default="scale"
+        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
     views : None, list or dict, default=None
         The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
         callables that return one of these (`make_column_selector`, `columns_starting_with`), or
@@ -89,9 +87,10 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         a list or dict of matrices. A column may be in several views, or in none: then it is
         not used.
     solver : {"newton", "admm"} or solver object, default="newton"
-        "newton" starts each round from the last one. "admm" is the paper's Algorithm 2 to the
-        letter, which starts each round anew and rarely converges; give
-        `htsvm.solvers.ADMM(...)` for other settings.
+        What solves the problem of a view in a round. "newton" is the default solver, and "admm"
+        the paper's algorithm with safeguards, both of which start from the last round. The
+        paper's Algorithm 2 to the letter, which starts each round anew and rarely converges, is
+        ``htsvm.solvers.ADMM(safeguards=())``.
     tol : float, default=1e-3
         The largest residual of the P-stationarity conditions in each view, and the largest change
         of a view weight in the last round.
@@ -104,8 +103,9 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     class_weight : dict, "balanced" or None, default=None
         Factors of C per class.
     multi_class : {"auto", "joint", "ovr"}, default="auto"
-        How to fit more than two classes: as one problem, or each class against the rest, balanced,
-        and with its own view weights. As for `HTSVC`; "auto" is "joint", but "ovr" with "admm".
+        How to fit more than two classes: as one problem ("joint"), or each class against the rest
+        ("ovr"), balanced, and with its own view weights. "auto" is "joint", but "ovr" with "admm",
+        which only knows two classes.
     memory : None, str or joblib.Memory, default=None
         Where to keep clusters and covariances, so that other fits on the same samples (other
         parameters in a grid, for instance) find them there.
@@ -126,11 +126,21 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     view_weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with "ovr"
         The weights of the views. A view of weight zero takes no part in the decision.
     view_coef_ : list of ndarrays of shape (n_columns,) or (n_classes, n_columns)
-        The weights of the columns of each view.
+        The weights of the columns of each view; with a kernel, of the distinct training samples.
     view_intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
         The intercepts of the views.
     coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        The decision as one linear function of all columns.
+        The decision as one linear function of all columns; `coef_` only with linear kernels.
+    support_ : list of ndarrays
+        The support vectors of each view: indices of the samples with a multiplier there (with
+        several problems, in any of them), the paper's S_v.
+    dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
+        What the support vectors of each view add to its classifier:
+        :math:`(\theta_v I + \eta \Sigma_v) w_v = \sum_{i \in S_v} d_{vi} x_{iv}`. For two
+        classes :math:`d_{vi} = y_i \lambda_{vi}`, with multipliers
+        :math:`0 \le \lambda_{vi} \le \ell'(0) C`.
+    n_support_ : ndarray of shape (n_views, n_classes)
+        The number of support vectors of each view, by class.
     weight_smoothness_ : ndarray of shape (n_problems,)
         The alpha of each problem: one, or with "ovr" one per class; so for all that follows.
     weight_residual_ : ndarray of shape (n_problems,)
@@ -156,8 +166,14 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         and more. With "newton" the objective never increases.
     n_iter_ : int
         Rounds (the most over the problems).
-    classes_, n_features_in_, feature_names_in_
-        As for `HTSVC`.
+    view_columns_ : list of ndarrays
+        The columns of each view in X, or in the stacked views.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    n_features_in_ : int
+        The number of columns of X, or of all views together.
+    feature_names_in_ : ndarray
+        The names of the columns, if X had any.
 
     See Also
     --------
@@ -187,7 +203,7 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     a view than its cost, and a view of noise may get as much weight as a good one; compare with
     the views one by one. A view whose classifier is constant would be trusted most of all: with
     learned weights it is left out, with a warning, and the others are fitted without it.
-    (``solver="admm"``, as printed, does not do so.)
+    (The algorithm as printed, ``solver=ADMM(safeguards=())``, does not do so.)
 
     A view of weight zero still has a classifier, for which its weight is taken as 1e-6: without any
     regularisation it might not exist.
@@ -208,20 +224,11 @@ class MultiViewHTSVC(BaseMultiViewSVC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseMultiViewSVC._parameter_constraints,
-        "C": [Real, "array-like", dict],
+        **StructuredMultiViewSVC._parameter_constraints,
         "cap": [Real, "array-like", dict],
         "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "structure": [Real, "array-like", dict],
-        "weight_smoothness": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
-        "view_weights": [StrOptions({"learned", "uniform"}), "array-like", dict],
         "solver": [StrOptions({"newton", "admm"}), Newton, ADMM],
-        "max_rounds": [Interval(Integral, 1, None, closed="left")],
-        "memory": [None, str, HasMethods(["cache"])],
     }
-
-    # How classifiers and weights are found by turns.
-    _block_descent: ClassVar[type[BlockDescent]] = BlockDescent
 
     def __init__(
         self,
@@ -232,6 +239,8 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         structure: Any = 0.0,
         weight_smoothness: Any = "auto",
         view_weights: Any = "learned",
+        kernel: Any = "linear",
+        gamma: Any = "scale",
         views: Any = None,
         solver: Any = "newton",
         tol: float = 1e-3,
@@ -252,6 +261,8 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self.structure = structure
         self.weight_smoothness = weight_smoothness
         self.view_weights = view_weights
+        self.kernel = kernel
+        self.gamma = gamma
         self.views = views
         self.solver = solver
         self.tol = tol
@@ -266,135 +277,29 @@ class MultiViewHTSVC(BaseMultiViewSVC):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _losses(self) -> list[Loss]:
+        caps = per_view("cap", self.cap, self.view_names_, infinite=True)
+        return [HybridTruncated(knee=self.knee, cap=float(cap)) for cap in caps]
+
     def _solver(self) -> Solver:
-        # The name stands for the paper's algorithm as printed, without HTSVC's safeguards.
-        solver = self._named_solver(ADMM(safeguards=()) if self.solver == "admm" else self.solver)
+        solver = self._named_solver(self.solver)
         return solver if self.verbose > 1 else replace(solver, callback=None)
 
-    def _fit_checked(
-        self, views: list[Any], classes: Array, codes: Array, weights: Array | None
-    ) -> None:
-        """Fit views that have been validated."""
-        strength = per_view("structure", self.structure, self.view_names_, zero=True)
-        spaces, structure = prepare_views(
-            views, codes, weights, strength, check_memory(self.memory), seed_of(self.random_state)
-        )
-        problems = self._view_problems(spaces, classes, codes, weights)
-        outcomes = self._solved(problems, strength, structure)
-        self.classes_ = classes
-        self.cluster_labels_ = None if structure is None else structure.labels
-        self.n_clusters_ = None if structure is None else structure.n_clusters
-        self._store_fit(outcomes, spaces)
-        self._store_samples(outcomes, codes)
-        counting = [pair for one in outcomes for pair in one.counting]
-        self._warn_unconverged(counting)
-        warn_moving(outcomes, self.tol, self.max_rounds)
-        warn_dropped(outcomes, self.view_names_)
-        warn_constant(outcomes, self.view_names_, self._cap_name)
-        self._warn_ignored(counting[: len(outcomes)], codes, weights)
+    def _classifiers(
+        self,
+        problems: list[AnyProblem],
+        strength: Array,
+        covariances: list[list[Array]] | None,
+        n_jobs: int | None,
+    ) -> ViewClassifiers:
+        solver = self._solver()
+        if isinstance(problems[0], MulticlassProblem):
+            solver = multiclass_solver(solver)
+        # The paper's algorithm as printed starts anew in each round.
+        literal = getattr(solver, "safeguards", None) == ()
+        return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
 
     def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
         from htsvm.distributed import views
 
         return views.fit
-
-    def _solved(
-        self, problems: list[list[AnyProblem]], strength: Array, structure: Any
-    ) -> list[Outcome]:
-        """Solve the problems of the fit, each of which has a problem per view."""
-        several = len(problems) > 1
-        descents = [
-            self._descent(of_views, strength, structure, None if several else self.n_jobs)
-            for of_views in problems
-        ]
-        jobs = Parallel(n_jobs=self.n_jobs if several else None, prefer="threads")
-        outcomes: list[Outcome] = jobs(delayed(descent.run)() for descent in descents)
-        return outcomes
-
-    # ------------------------------------------------------------------------- before the fit
-
-    def _view_problems(
-        self, spaces: list[RowSpace], classes: Array, codes: Array, weights: Array | None
-    ) -> list[list[AnyProblem]]:
-        """Return, for each problem of the fit, the problems of the views."""
-        penalties = per_view("C", self.C, self.view_names_)
-        per_space = [
-            self._problems(space.coordinates, classes, codes, weights, C=float(C), loss=loss)
-            for space, C, loss in zip(spaces, penalties, self._losses(), strict=True)
-        ]
-        return [list(of_views) for of_views in zip(*per_space, strict=True)]
-
-    def _losses(self) -> list[Loss]:
-        """Return the loss of each view."""
-        caps = per_view("cap", self.cap, self.view_names_, infinite=True)
-        return [HybridTruncated(knee=self.knee, cap=float(cap)) for cap in caps]
-
-    def _descent(
-        self,
-        problems: list[AnyProblem],
-        strength: Array,
-        structure: Any,
-        n_jobs: int | None,
-    ) -> BlockDescent:
-        fixed = fixed_weights(self.view_weights, self.view_names_)
-        uniform = np.full(len(problems), 1.0 / len(problems))
-        smoothness = self.weight_smoothness
-        joint = isinstance(problems[0], MulticlassProblem)
-        return self._block_descent(
-            problems,
-            multiclass_solver(self._solver()) if joint else self._solver(),
-            strength,
-            None if structure is None else structure.covariances,
-            smoothness=None if smoothness == "auto" else float(smoothness),
-            weights=uniform if fixed is None else fixed,
-            learn=fixed is None,
-            view_names=self.view_names_,
-            tol=self.tol,
-            max_rounds=self.max_rounds,
-            n_jobs=n_jobs,
-            callback=partial(_print_round, type(self).__name__) if self.verbose else None,
-        )
-
-    # -------------------------------------------------------------------------- after the fit
-
-    def _store_fit(self, outcomes: list[Any], spaces: list[RowSpace]) -> None:
-        coefs = [
-            np.vstack([space.lift(outcome.points[v].result.coef) for outcome in outcomes])
-            for v, space in enumerate(spaces)
-        ]
-        intercepts = np.vstack(
-            [np.column_stack([p.result.intercept for p in one.points]) for one in outcomes]
-        )
-        self._store_decision(coefs, intercepts, np.array([one.weights for one in outcomes]))
-        self.weight_smoothness_ = np.array([one.smoothness for one in outcomes])
-        self.weight_residual_ = np.array([one.change for one in outcomes])
-        self.objective_ = np.array([one.objective for one in outcomes])
-        self.history_ = _joined_history(outcomes)
-        self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)
-
-    def _store_samples(self, outcomes: list[Any], codes: Array) -> None:
-        """Store certificates and what became of each sample."""
-        status = np.stack(
-            [np.column_stack([c.sample_status for c in one.certificates]) for one in outcomes],
-            axis=2,
-        )
-        self._store_certificates(outcomes)
-        binary = len(outcomes) == 1
-        self.sample_status_ = status[:, :, 0] if binary else status
-        own = np.zeros(len(codes), dtype=np.intp) if binary else codes
-        used = np.array([one.weights > 0.0 for one in outcomes])[own]
-        ignored = status[np.arange(len(codes)), :, own] == SampleStatus.IGNORED
-        self.ignored_ = np.flatnonzero(np.all(ignored | ~used, axis=1))
-
-    def _store_certificates(self, outcomes: list[Any]) -> None:
-        certificates = [[replace(c, sample_status=None) for c in o.certificates] for o in outcomes]
-        self.certificate_: Any = certificates[0] if len(outcomes) == 1 else certificates
-
-
-def _print_round(name: str, row: dict[str, Any]) -> None:
-    weights = " ".join(f"{row[key]:.3f}" for key in row if key.startswith("weight_"))
-    print(
-        f"[{name}] round {row['iteration']:3d}  objective {row['objective']:.6g}  "
-        f"view weights {weights}  change {row['change']:.1e}  {row['seconds']:.2f} s",
-        flush=True,
-    )

@@ -26,15 +26,10 @@ def per_view(
     zero, infinite : bool
         Whether zero and infinity are allowed; negative numbers and NaN never are.
     """
-    if isinstance(value, Mapping):
-        wrong = set(value).symmetric_difference(view_names)
-        if wrong:
-            raise ValueError(
-                f"{name} must have one entry for each of the views {view_names!r}, got the keys "
-                f"{list(value)!r}."
-            )
-        value = [value[view] for view in view_names]
-    values = np.asarray(value, dtype=np.float64)
+    values = np.asarray(
+        _by_name(name, value, view_names) if isinstance(value, Mapping) else value,
+        dtype=np.float64,
+    )
     if values.ndim == 0:
         values = np.full(len(view_names), float(values))
     if values.shape != (len(view_names),):
@@ -52,6 +47,39 @@ def per_view(
             f"got {value!r}."
         )
     return values
+
+
+def each_view(name: str, value: Any, view_names: list[Hashable]) -> list[Any]:
+    """Return one value of any kind per view.
+
+    Parameters
+    ----------
+    name : str
+        What the parameter is called.
+    value : object
+        One for all views, a list or array with one per view, or a dict by name.
+    view_names : list
+        The views.
+    """
+    if isinstance(value, Mapping):
+        return _by_name(name, value, view_names)
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return [value] * len(view_names)
+    if len(value) != len(view_names):
+        raise ValueError(
+            f"{name} must be one for all views or one per view, of which there are "
+            f"{len(view_names)}, got {value!r}."
+        )
+    return list(value)
+
+
+def _by_name(name: str, value: Mapping[Hashable, Any], view_names: list[Hashable]) -> list[Any]:
+    if set(value) != set(view_names):
+        raise ValueError(
+            f"{name} must have one entry for each of the views {view_names!r}, got the keys "
+            f"{list(value)!r}."
+        )
+    return [value[view] for view in view_names]
 
 
 def fixed_weights(value: Any, view_names: list[Hashable]) -> Array | None:

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from htsvm._typing import Array
 from htsvm.multiview.clusters import DIRECT_ROWS, SUMMARY_ROWS, cluster_rows
-from htsvm.multiview.row_space import RowSpace, row_space
 
 # Rows are centred some at a time, in blocks of about this many values.
 BLOCK_VALUES = 4_000_000
@@ -62,7 +61,8 @@ def find_structure(
     targets : tuple of int, optional
         The views whose covariances are wanted; all by default.
     direct_rows, summary_rows, seed : int
-        As for `cluster_rows`.
+        From how many rows on a summary is clustered, how many centres it has, and the seed of
+        the sample that it is made from; see `cluster_rows`.
     """
     m = len(codes)
     weights = np.ones(m) if weights is None else weights
@@ -86,33 +86,6 @@ def _labels(X: Any, codes: Array, weights: Array, options: dict[str, int]) -> Ar
             labels[rows] = used + cluster_rows(X[rows], **options)
             used = int(labels.max()) + 1
     return labels
-
-
-def prepare_views(
-    views: list[Any],
-    codes: Array,
-    weights: Array | None,
-    strength: Array,
-    memory: Any,
-    seed: int,
-) -> tuple[list[RowSpace], Structure | None]:
-    """Return the views in coordinates, and their structure if it counts in any of them.
-
-    `strength` is the paper's eta of each view; `memory` keeps what takes long.
-    """
-    in_coordinates = memory.cache(row_space)
-    wide = [view.shape[1] > view.shape[0] for view in views]
-    spaces = [
-        (in_coordinates if is_wide else row_space)(view, weights, bool(eta > 0.0))
-        for view, eta, is_wide in zip(views, strength, wide, strict=True)
-    ]
-    targets = tuple(np.flatnonzero(strength > 0.0).tolist())
-    if not targets:
-        return spaces, None
-    structure: Structure = memory.cache(find_structure)(
-        [space.coordinates for space in spaces], codes, weights, targets=targets, seed=seed
-    )
-    return spaces, structure
 
 
 def within_covariance(X: Any, labels: Array, weights: Array | None = None) -> Array:

@@ -10,13 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from htsvm._typing import Array
 from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
-from htsvm.multiview.descent import LEAST_WEIGHT, Outcome
+from htsvm.multiview.alternation import LEAST_WEIGHT, Outcome
+from htsvm.multiview.view_classifiers import ViewPoints
 
 # From here up to the call of fit: the fit on checked data, fit, and scikit-learn's wrapper of it.
 TO_THE_CALLER = 5
 
 
-def warn_moving(outcomes: list[Outcome], tol: float, max_rounds: int) -> None:
+def warn_moving(outcomes: list[Outcome[ViewPoints]], tol: float, max_rounds: int) -> None:
     """Warn where the weights would still change in another round."""
     change = max(one.change for one in outcomes)
     if change > tol:
@@ -29,7 +30,7 @@ def warn_moving(outcomes: list[Outcome], tol: float, max_rounds: int) -> None:
         )
 
 
-def warn_dropped(outcomes: list[Outcome], view_names: list[Hashable]) -> None:
+def warn_dropped(outcomes: list[Outcome[ViewPoints]], view_names: list[Hashable]) -> None:
     """Warn where learned weights are zero."""
     dropped = [one for one in outcomes if one.smoothness_needed and np.any(one.weights == 0.0)]
     if not dropped:
@@ -49,12 +50,12 @@ def warn_dropped(outcomes: list[Outcome], view_names: list[Hashable]) -> None:
 
 
 def warn_constant(
-    outcomes: list[Outcome], view_names: list[Hashable], cap_name: str | None
+    outcomes: list[Outcome[ViewPoints]], view_names: list[Hashable], cap_name: str | None
 ) -> None:
     """Warn of views that do not tell the classes apart."""
     if len(view_names) == 1:
         return
-    flat = [np.array([point.square == 0.0 for point in one.points]) for one in outcomes]
+    flat = [np.array([view.square == 0.0 for view in one.point.views]) for one in outcomes]
     left_out = _named(view_names, [one.left_out for one in outcomes])
     counting = _named(
         view_names, [marks & (one.weights > 0.0) for marks, one in zip(flat, outcomes, strict=True)]

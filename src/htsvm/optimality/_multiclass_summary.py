@@ -14,7 +14,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator
-from htsvm.linalg.products import pull, scores
+from htsvm.linalg.simplex import project_to_simplex
 from htsvm.losses import Loss
 from htsvm.optimality.partition import SampleStatus, sample_status
 
@@ -101,7 +101,7 @@ class MulticlassPoint:
         self.operator, self.y, self.B = operator, y, B
         self.penalty, self.C, self.loss = penalty, C, loss
         self.places, self.k = np.arange(len(y)), len(W)
-        levels = scores(operator, W, b)
+        levels = operator.scores(W, b)
         levels += 1.0
         levels[self.places, y] -= 1.0
         rivals = levels.copy()
@@ -112,7 +112,7 @@ class MulticlassPoint:
         self.held[self.places, y] = 0.0
         self.held[self.places, y] = self.c - self.held.sum(axis=1)
         steps = (penalty / step_length(loss))[:, None]
-        self.target = _onto_simplex(self.held + steps * levels, self.c)
+        self.target = project_to_simplex(self.held + steps * levels, self.c)
 
     def summarise(self) -> tuple[MulticlassSummary, Array]:
         """Return the sums, and the status of each sample."""
@@ -123,7 +123,7 @@ class MulticlassPoint:
         flow = np.zeros((self.k, self.k))
         np.add.at(flow, self.y, self._feasible())
         summary = MulticlassSummary(
-            pull=pull(self.operator, self.B),
+            pull=self.operator.pull(self.B),
             totals=self.B.sum(axis=0),
             support=int(np.count_nonzero(support)),
             support_penalty=float(self.penalty[support].sum()),
@@ -155,7 +155,7 @@ class MulticlassPoint:
         total = float(a.sum())
         B = -a
         B[self.places, self.y] = a.sum(axis=1)
-        return pull(self.operator, B), total
+        return self.operator.pull(B), total
 
     def _feasible(self) -> Array:
         """Return the multipliers of rivals, scaled back where they exceed their simplex."""
@@ -166,13 +166,3 @@ class MulticlassPoint:
         np.divide(self.c, total, out=factor, where=total > self.c)
         a *= factor[:, None]
         return a
-
-
-def _onto_simplex(V: Array, c: Array) -> Array:
-    """Return the projection of each row of V onto the simplex of size c (zero where c is)."""
-    ordered = -np.sort(-V, axis=1)
-    excess = np.cumsum(ordered, axis=1) - c[:, None]
-    level = np.max(excess / np.arange(1, V.shape[1] + 1), axis=1)
-    projected: Array = np.maximum(V - level[:, None], 0.0)
-    projected[c <= 0.0] = 0.0
-    return projected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +99,7 @@ def binary_problems(
     tasks = binary_tasks(
         mass, factors, C=C, loss=loss, fit_intercept=fit_intercept, balanced=balanced
     )
-    return [binary_problem(copy.copy(operator), codes, weights, task) for task in tasks]
+    return [binary_problem(operator.separate(), codes, weights, task) for task in tasks]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, multiclass_kernels
-from htsvm.linalg.products import pull, scores
 from htsvm.losses import Hinge, Loss
 from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
 
@@ -125,7 +124,7 @@ class MulticlassProblem:
 
         The violation is the largest of a row less the entry of its own class.
         """
-        return self.raised(scores(self.operator, W, b))
+        return self.raised(self.operator.scores(W, b))
 
     def raised(self, U: Array) -> Array:
         """Add one to the scores U of every class but the sample's own, in place."""
@@ -145,7 +144,7 @@ class MulticlassProblem:
 
     def pull(self, B: Array) -> Array:
         """Return ``sum_i B_i x_i'``, the sum of the pulls of all samples."""
-        return pull(self.operator, B)
+        return self.operator.pull(B)
 
     def own(self, alpha: Array) -> Array:
         """Turn multipliers alpha over the rivals into pulls B in place and return them.

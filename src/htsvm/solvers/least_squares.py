@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import CSROperator
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import LeastSquares
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.admm.system import RidgeSystem
 from htsvm.solvers.result import SolverResult
 
-# On sparse data conjugate gradients are quicker than a factorisation from this side on.
-SPARSE_LIMIT = 1000
 # A correction is worth its passes only where it shrinks the residual by this factor.
 WORTHWHILE = 0.5
 # What a factorised system reaches without a correction, if it is not ill-conditioned.
@@ -74,8 +71,7 @@ class _Run:
         self.rows = np.flatnonzero(problem.penalty > 0.0)
         some = len(self.rows) < problem.n_samples
         self.part = problem.take(self.rows) if some else problem
-        sparse = isinstance(problem.operator, CSROperator)
-        self.system = RidgeSystem(self.part, SPARSE_LIMIT if sparse else None)
+        self.system = RidgeSystem(self.part)
         self.began = time.perf_counter()
         self.passes_before = self.part.operator.passes
         self.history: dict[str, list[Any]] = {}
@@ -134,8 +130,7 @@ class _Run:
             self.options.callback(row)
 
     def _passes(self) -> float:
-        done = self.part.operator.passes - self.passes_before + self.system.extra_passes
-        return done * len(self.rows) / max(self.problem.n_samples, 1)
+        return self.part.operator.passes - self.passes_before
 
     def _result(self, w: Array, b: float, q: Array, residual: float) -> SolverResult:
         multipliers = np.zeros(self.problem.n_samples)

@@ -136,6 +136,7 @@ class _Run:
         )
         self.convex_objective = math.nan
         self.began = time.perf_counter()
+        self.passes_before = problem.operator.passes
 
     def go(self, start: Start | None, restart: bool = False) -> SolverResult:
         candidates: list[_Candidate] = []
@@ -151,7 +152,7 @@ class _Run:
             best,
             convex_objective=self.convex_objective,
             n_iter=path.n_iter,
-            passes=path.passes + sum(final.passes for final in finals),
+            passes=self.problem.operator.passes - self.passes_before,
             history=path.history,
             seconds={"total": time.perf_counter() - self.began},
         )
@@ -235,11 +236,9 @@ class _Run:
         weight = problem.penalty / problem.C
         penalty = HARD * max(float((np.abs(full[rows]) / weight[rows]).max()), problem.C)
         newton = replace(self.newton, tol=FINER * self.options.tol, callback=None)
-        passes = 0.0
         for _ in range(MOST_CORRECTIONS):
             start = (result.coef, result.intercept, full[rows])
             result = newton.solve(self._hinge(rows, penalty, weight), start=start)
-            passes += 1.0 + result.passes * len(rows) / problem.n_samples
             full = np.zeros(problem.n_samples)
             full[rows] = result.multipliers
             q = problem.violations(result.coef, result.intercept)
@@ -250,7 +249,9 @@ class _Run:
                 break
             rows = np.union1d(rows, np.flatnonzero(missing))
             penalty *= 1.0 if hard else HARDER
-        done = replace(result, multipliers=full, passes=passes)
+        done = replace(
+            result, multipliers=full, passes=problem.operator.passes - self.passes_before
+        )
         return self._scaled(done, q, satisfied)
 
     def _nearest(self, result: SolverResult, satisfied: Array) -> Array:

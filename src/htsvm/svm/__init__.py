@@ -7,14 +7,19 @@ from htsvm.svm.path import HTPath, ht_path
 
 if TYPE_CHECKING:
     from htsvm.svm.cv import HTSVCCV
+    from htsvm.svm.kernel import KernelHTSVC
 
-__all__ = ["HTSVC", "HTSVCCV", "HTPath", "ht_path"]
+__all__ = ["HTSVC", "HTSVCCV", "HTPath", "KernelHTSVC", "ht_path"]
 
 
 def __getattr__(name: str) -> Any:
-    # Cross-validation pulls in much of scikit-learn; `import htsvm` should not wait for it.
+    # These pull in much of scikit-learn; `import htsvm` should not wait for it.
     if name == "HTSVCCV":
         from htsvm.svm.cv import HTSVCCV
 
         return HTSVCCV
+    if name == "KernelHTSVC":
+        from htsvm.svm.kernel import KernelHTSVC
+
+        return KernelHTSVC
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -62,7 +62,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "multi_class": [StrOptions({"auto", "joint", "ovr"})],
+        "multi_class": [StrOptions({"auto", "joint", "crammer_singer", "ovr"})],
         "warm_start": ["boolean"],
         "n_restarts": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],

@@ -342,13 +342,12 @@ class Run:
             )
             if "reject-trivial" in self.guards:
                 objective, w, b, psi = trivial, np.zeros_like(w), constant, np.zeros_like(psi)
-        operator = self.problem.operator
         residuals = self.history["residual"]
         self.seconds["total"] = time.perf_counter() - self.began
         return SolverResult(
             coef=w, intercept=b, multipliers=psi * self.weight, objective=objective,
             convex_objective=self.convex_objective, converged=converged,
             residual=residuals[-1] if residuals else float("inf"), n_iter=self.n_iter,
-            passes=operator.passes - self.passes_before + self.system.extra_passes,
+            passes=self.problem.operator.passes - self.passes_before,
             history=self.history, seconds=self.seconds, notes=self.notes,
         )  # fmt: skip

@@ -89,7 +89,6 @@ class ADMM:
         if start is not None and start[2] is not None:
             start = (start[0], start[1], start[2][rows])
         result = Run(self, part).solve(start)
-        result.passes *= len(rows) / max(problem.n_samples, 1)
         multipliers = np.zeros(problem.n_samples)
         multipliers[rows] = result.multipliers
         result.multipliers = multipliers

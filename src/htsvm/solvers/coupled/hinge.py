@@ -25,6 +25,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.system import CoupledSystem
+from htsvm.solvers.line_search import slope_root
 
 # The first xi, as a multiple of the smallest scale: multipliers go from one bound to the other over
 # a violation of its inverse, and decision values of a view move the more the smaller its scale is.
@@ -37,10 +38,8 @@ GROWTH, LARGEST_STEP = 5.0, 1e7
 INNER_TOLERANCE = 1e-10
 # The most Newton steps in a round.
 MOST_STEPS = 50
-# A line search ends when the slope has shrunk by this factor.
-SLOPE_REDUCTION = 0.05
-# The longest step, in units of the Newton step, and the most trials.
-LONGEST, MOST_TRIALS = 1e12, 60
+# A line search ends when the slope has shrunk by this factor, or after so many trials.
+SLOPE_REDUCTION, MOST_TRIALS = 0.05, 60
 
 
 @dataclass
@@ -215,11 +214,11 @@ class _Run:
         linear = sum(s * float(w @ d) for s, w, d in pairs)
         square = sum(s * float(d @ d) for s, _, d in pairs)
 
-        def derivative(t: float) -> float:
+        def slopes(t: float) -> tuple[float, float]:
             g = p.pulls(*self._multipliers(self.values + t * moved, xi))
-            return float(linear + t * square - np.sum(g * moved))
+            return float(linear + t * square - np.sum(g * moved)), 0.0
 
-        return _root(derivative, falling)
+        return slope_root(slopes, falling, reduction=SLOPE_REDUCTION, most_trials=MOST_TRIALS)
 
     # ------------------------------------------------------------------------------ reporting
 
@@ -247,29 +246,3 @@ class _Run:
             self.history.setdefault(name, []).append(value)
         if self.options.callback is not None:
             self.options.callback(row)
-
-
-def _root(derivative: Callable[[float], float], at_zero: float) -> float:
-    """Return a step at which a rising derivative, negative at zero, has all but vanished.
-
-    False position inside a bracket; halving the value at an end that stays keeps it from creeping
-    up on one side.
-    """
-    goal = SLOPE_REDUCTION * abs(at_zero)
-    low, at_low, high = 0.0, at_zero, 1.0
-    at_high = derivative(high)
-    while at_high < -goal and high < LONGEST:
-        low, at_low, high = high, at_high, 10.0 * high
-        at_high = derivative(high)
-    if at_high <= goal:
-        return high
-    for _ in range(MOST_TRIALS):
-        t = low - at_low * (high - low) / (at_high - at_low)
-        value = derivative(t)
-        if abs(value) <= goal:
-            return t
-        if value < 0.0:
-            low, at_low, at_high = t, value, 0.5 * at_high
-        else:
-            high, at_high, at_low = t, value, 0.5 * at_low
-    return low

@@ -17,8 +17,11 @@ import scipy.linalg
 from scipy.optimize import minimize
 
 from htsvm._typing import Array
+from htsvm.linalg.operators import squared
+from htsvm.linalg.positive import cholesky_factor, solve_positive
 from htsvm.solvers.coupled.smooth_problem import SmoothProblem
 from htsvm.solvers.coupled.system import CoupledSystem
+from htsvm.solvers.line_search import backtracked
 
 # Points with objectives this close, relatively, count as the same.
 SAME = 1e-8
@@ -28,8 +31,6 @@ NEWTON_SIDE = 3000
 EIGENVALUE_SIDE = 500
 # The most Newton steps, and where they aim: at rounding errors.
 NEWTON_STEPS, NEWTON_GOAL = 50, 1e-13
-# The most halvings of a Newton step.
-MOST_HALVINGS = 30
 # Pairs of vectors that L-BFGS keeps.
 MEMORY = 20
 # L-BFGS ends where a step gains less than this share of the objective: where Newton's method does
@@ -178,7 +179,7 @@ class SmoothDescent:
             if np.linalg.norm(gradient) <= NEWTON_GOAL * (1.0 + float(problem.penalties.sum())):
                 break
             direction = _newton_direction(problem.hessian(z, system), gradient)
-            moved = _moved(problem, z, direction)
+            moved = backtracked(problem.value_and_gradient, z, direction)
             if moved is None:
                 break
             z = moved
@@ -247,34 +248,11 @@ def _newton_direction(H: Array, gradient: Array) -> Array:
     for shift in (0.0, *(size * 10.0 ** np.arange(-8.0, 2.0))):
         shifted = H.copy()
         shifted[places, places] += shift
-        try:
-            factor = scipy.linalg.cho_factor(shifted, lower=True, overwrite_a=True)
-        except scipy.linalg.LinAlgError:
-            continue
-        direction: Array = -scipy.linalg.cho_solve(factor, gradient)
-        return direction
+        if cholesky_factor(shifted) is not None:
+            return -solve_positive(shifted, gradient)
     return -gradient / size
-
-
-def _moved(problem: SmoothProblem, z: Array, direction: Array) -> Array | None:
-    """Return a better point along a direction; None where rounding errors are all there is."""
-    value, gradient = problem.value_and_gradient(z)
-    falling, size = float(gradient @ direction), np.linalg.norm(gradient)
-    t = 1.0
-    for _ in range(MOST_HALVINGS):
-        new_value, new_gradient = problem.value_and_gradient(z + t * direction)
-        if new_value <= value + 1e-4 * t * falling:
-            return z + t * direction
-        # Close to the minimum values differ by rounding errors only, gradients still do more.
-        if new_value <= value + 1e-12 * abs(value) and np.linalg.norm(new_gradient) < 0.5 * size:
-            return z + t * direction
-        t *= 0.5
-    return None
 
 
 def _squares(X: Any) -> Array:
     """Return the squared lengths of the rows."""
-    if hasattr(X, "multiply"):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    squares: Array = np.einsum("ij,ij->i", X, X)
-    return squares
+    return np.asarray(squared(X).sum(axis=1)).ravel()

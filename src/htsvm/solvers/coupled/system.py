@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.solvers.newton.system import _preconditioned_cg, _solve_positive
+from htsvm.linalg.operators import dense
+from htsvm.linalg.positive import conjugate_gradients, solve_positive
 
 # The largest side of an explicitly formed matrix.
 LARGEST_SIDE = 4000
@@ -18,8 +19,8 @@ KERNEL_SAMPLES = 4000
 WOODBURY_SHARE = 0.7
 # What keeps a direction in which nothing curves from being infinitely long.
 RIDGE = 1e-9
-# How well conjugate gradients solve a system.
-CG_TOLERANCE = 1e-2
+# How well conjugate gradients solve a system, and the most steps they take.
+CG_TOLERANCE, MOST_CG_STEPS = 1e-2, 250
 
 
 class CoupledSystem:
@@ -106,7 +107,7 @@ class CoupledSystem:
         if self.fit_intercept:
             last = np.arange(side, len(H))
             H[last, last] += self._ridge(H[last, last])
-        solution = _solve_positive(H, rhs)
+        solution = solve_positive(H, rhs)
         return self._parts(solution)
 
     def _parts(self, stacked: Array) -> tuple[list[Array], Array]:
@@ -126,7 +127,7 @@ class CoupledSystem:
     ) -> tuple[list[Array], Array]:
         """Use one row of a matrix per curved term: (1/omega + A A'/theta) z = r + A_b db."""
         if self.kernels is None:
-            self.kernels = [_dense(X @ X.T) for X in self.views]
+            self.kernels = [dense(X @ X.T) for X in self.views]
         V = len(self.views)
         rows, signs, curvature = _terms(own, shared)
         if not len(rows):
@@ -144,7 +145,7 @@ class CoupledSystem:
             r[at] -= sign * (self.views[v][rows[at]] @ gradients[v]) / self.scales[v]
         places = np.arange(len(rows))
         M[places, places] += 1.0 / curvature
-        solved = _solve_positive(M, np.column_stack([r, signs.T]))
+        solved = solve_positive(M, np.column_stack([r, signs.T]))
         z, db = solved[:, 0], np.zeros(V)
         if self.fit_intercept:
             S = signs @ solved[:, 1:]
@@ -182,8 +183,12 @@ class CoupledSystem:
             return np.concatenate(images + last)
 
         rhs = -np.concatenate([*gradients, slope] if self.fit_intercept else gradients)
-        scale = [np.repeat(self.scales, self.widths)] + [mass + ridge] * self.fit_intercept
-        return self._parts(_preconditioned_cg(apply, rhs, np.concatenate(scale), CG_TOLERANCE))
+        scales = [np.repeat(self.scales, self.widths)] + [mass + ridge] * self.fit_intercept
+        scale = np.concatenate(scales)
+        solution, _ = conjugate_gradients(
+            apply, rhs, lambda v: v / scale, tolerance=CG_TOLERANCE, most_steps=MOST_CG_STEPS
+        )
+        return self._parts(solution)
 
 
 def _terms(own: Array, shared: list[tuple[int, int, Array]]) -> tuple[Array, Array, Array]:
@@ -207,10 +212,5 @@ def _terms(own: Array, shared: list[tuple[int, int, Array]]) -> tuple[Array, Arr
 def _weighted_product(left: Any, right: Any, weights: Array) -> Array:
     """Return left' diag(weights) right as an array."""
     if sp.issparse(right):
-        return _dense(left.T @ right.multiply(weights[:, None]).tocsr())
-    return _dense(left.T @ (weights[:, None] * right))
-
-
-def _dense(product: Any) -> Array:
-    dense: Array = product.toarray() if sp.issparse(product) else np.asarray(product)
-    return dense
+        return dense(left.T @ right.multiply(weights[:, None]).tocsr())
+    return dense(left.T @ (weights[:, None] * right))

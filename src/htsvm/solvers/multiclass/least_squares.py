@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg.products import scores
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
 
@@ -93,7 +92,7 @@ def losses_at_scales(problem: MulticlassProblem, W: Array, b: Array) -> Array:
 
     A stretched cap below one, or a loss that cannot be stretched, stays as it is.
     """
-    F = scores(problem.operator, W, b)
+    F = problem.operator.scores(W, b)
     unit = problem.loss.stretched(1.0 / max(problem.loss.cap, 1.0)) or problem.loss
     totals = np.empty((2, len(SCALES)))
     for place, scale in enumerate(SCALES):

@@ -9,8 +9,8 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
-from htsvm.linalg.products import scores
 from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers.line_search import slope_root
 from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
 
 # A round works on a copy of the rows that matter if these are at most this share of all.
@@ -101,7 +101,6 @@ class MulticlassRounds:
         if part.whole:
             it.q = problem.violations(it.U)
         else:
-            problem.operator.passes += part.problem.operator.passes * share
             go_to(it, problem, it.W, it.b)
             if self._majoriser(it) > before[2] and math.isfinite(reach):
                 # The rows that were left out say no: again, with all of them.
@@ -216,16 +215,11 @@ class MulticlassSteps:
             return False
         fixed = float(np.vdot(self.problem.smooth(self.W), dW)) - self._set_out(dW, db)
         bend = 2.0 * self.problem.energy(dW)
-        low, high, t = (0.0, slope), (math.inf, 0.0), 1.0
-        for _ in range(MOST_TRIALS):
-            value = fixed + t * bend + self._trial(t)
-            if abs(value) <= SLOPE_SHARE * abs(slope):
-                break
-            if value < 0.0:
-                low = (t, value)
-            else:
-                high = (t, value)
-            t = _next_trial(low, high)
+
+        def slopes(t: float) -> tuple[float, float]:
+            return fixed + t * bend + self._trial(t), 0.0
+
+        t = slope_root(slopes, slope, reduction=SLOPE_SHARE, most_trials=MOST_TRIALS)
         self.W = self.W + t * dW
         self.b = self.b + t * db
         self._move(t)
@@ -275,7 +269,7 @@ class MulticlassPart:
 
     def set_out(self, dW: Array, db: Array) -> float:
         """Choose a direction; return ``sum_i c_i`` times the change of the own score."""
-        self.D = scores(self.problem.operator, dW, db)
+        self.D = self.problem.operator.scores(dW, db)
         return float(self.c @ self.D[self._places, self.problem.labels])
 
     def move(self, t: float) -> None:
@@ -304,9 +298,7 @@ class LocalSteps(MulticlassSteps):
     def _direction(
         self, gradient: tuple[Array, Array], accuracy: float
     ) -> tuple[Array, Array, int]:
-        rows = self.part.undecided()
-        dW, db = self.system.direction(rows, self.xi, gradient, accuracy)
-        self.part.problem.operator.passes += rows.rows.passes * rows.share
+        dW, db = self.system.direction(self.part.undecided(), self.xi, gradient, accuracy)
         return dW, db, self.system.steps
 
     def _set_out(self, dW: Array, db: Array) -> float:
@@ -317,16 +309,6 @@ class LocalSteps(MulticlassSteps):
 
     def _move(self, t: float) -> None:
         self.part.move(t)
-
-
-def _next_trial(low: tuple[float, float], high: tuple[float, float]) -> float:
-    """Return a step between one that falls still and one that rises again."""
-    (t0, s0), (t1, s1) = low, high
-    if math.isinf(t1):
-        return 4.0 * t0
-    secant = t0 - s0 * (t1 - t0) / (s1 - s0)
-    width = t1 - t0
-    return min(max(secant, t0 + 0.1 * width), t1 - 0.1 * width)
 
 
 def resized(alpha: Array, sizes: Array) -> Array:

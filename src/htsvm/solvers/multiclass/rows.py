@@ -163,16 +163,13 @@ class MulticlassRows(MulticlassState):
 
     def least_squares(self) -> tuple[Array, Array]:
         """Return (W, b) of a least squares fit to the labels."""
-        rounds, operator = self.rounds, self.problem.operator
+        rounds = self.rounds
         system = (
             rounds.system
             if isinstance(rounds, MulticlassRounds)
             else MulticlassSystem.of(self.problem)
         )
-        rows = every_row(self.problem)
-        point = solve_least_squares(system, rows, *target_sums(self.problem))
-        operator.passes += rows.rows.passes
-        return point
+        return solve_least_squares(system, every_row(self.problem), *target_sums(self.problem))
 
     def losses_at_scales(self, W: Array, b: Array) -> Array:
         """Return the total losses at multiples of (W, b): with a cap of one, and as they are."""

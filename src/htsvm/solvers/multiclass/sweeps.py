@@ -16,8 +16,7 @@ import math
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import CSROperator, DenseOperator, multiclass_kernels
-from htsvm.linalg.products import pull, scores
+from htsvm.linalg import multiclass_kernels
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.round import MulticlassIterate, MulticlassReport, resized
 from htsvm.solvers.multiclass.system import MOST_SPECTRUM_FEATURES
@@ -42,7 +41,7 @@ def prefers_sweeps(problem: MulticlassProblem) -> bool:
     """
     return (
         hasattr(multiclass_kernels.active, "dense_block_sweep")
-        and isinstance(problem.operator, (DenseOperator, CSROperator))
+        and problem.operator.compiled_rows is not None
         and problem.operator.stored * problem.n_classes >= LARGE
         and problem.regularizer.values.ndim == 0
         and problem.regularizer.positive
@@ -63,7 +62,7 @@ def _mean(problem: MulticlassProblem) -> Array:
         return np.zeros(problem.n_features)
     used = problem.penalty > 0.0
     count = int(np.count_nonzero(used)) or 1
-    mean: Array = pull(problem.operator, used[:, None] / count)[0]
+    mean: Array = problem.operator.pull(used[:, None] / count)[0]
     return mean
 
 
@@ -76,9 +75,9 @@ class MulticlassSweeps:
         self.scale = 1.0 / float(problem.regularizer.values)
         used = problem.penalty > 0.0
         self.mean = _mean(problem)
-        self.projections = scores(problem.operator, self.mean[None, :], np.zeros(1))[:, 0]
+        self.projections = problem.operator.scores(self.mean[None, :], np.zeros(1))[:, 0]
         self.square = float(self.mean @ self.mean)
-        squares = _row_squares(problem) - 2.0 * self.projections + self.square
+        squares = problem.operator.row_squares() - 2.0 * self.projections + self.square
         self.squares = self.scale * np.maximum(squares, 0.0)
         typical = float(self.squares[used].mean()) or 1.0
         self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
@@ -130,16 +129,16 @@ class MulticlassSweeps:
         return kept
 
     def _sweep(self, it: MulticlassIterate, order: Array) -> None:
-        problem, X = self.problem, self.problem.operator.X  # type: ignore[attr-defined]
+        problem, X = self.problem, self.problem.operator.block(slice(None))
         shared = (
             problem.labels, it.weights, self.squares, self.projections, order, self.scale,
             self.stiffness, self.square, it.alpha, self.WT, it.b, self.balance, self.offset,
         )  # fmt: skip
-        if isinstance(problem.operator, CSROperator):
+        if problem.operator.sparse:
             multiclass_kernels.active.csr_block_sweep(X.indptr, X.indices, X.data, *shared)
         else:
             multiclass_kernels.active.dense_block_sweep(X, *shared)
-        problem.operator.passes += 2.0 * problem.n_classes * len(order) / problem.n_samples
+        problem.operator.count(2.0 * problem.n_classes * len(order) / problem.n_samples)
 
     def _report(self, it: MulticlassIterate, rows: Array, sweeps: int) -> MulticlassReport:
         alpha = it.alpha[rows]
@@ -158,13 +157,3 @@ class MulticlassSweeps:
             balance=imbalance / (1.0 + mass) if self.problem.fit_intercept else 0.0,
             finished=True,
         )
-
-
-def _row_squares(problem: MulticlassProblem) -> Array:
-    """Return the squared length of each row, some rows at a time."""
-    squares = np.empty(problem.n_samples)
-    for low in range(0, problem.n_samples, 4096):
-        X = problem.operator.take(np.arange(low, min(low + 4096, problem.n_samples))).X  # type: ignore[attr-defined]
-        values = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else np.square(X).sum(axis=1)
-        squares[low : low + 4096] = np.asarray(values, dtype=np.float64).ravel()
-    return squares

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import eigh
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
-from htsvm.linalg.products import pull, scores, squared_pull
+from htsvm.linalg.positive import conjugate_gradients, solve_positive
 from htsvm.problems.multiclass import MulticlassProblem
 
 # Up to this many features the preconditioner knows the correlations between them.
@@ -44,10 +43,8 @@ class UndecidedRows:
 
     def __init__(self, problem: MulticlassProblem, xi: float, alpha: Array, counts: Array) -> None:
         undecided = np.flatnonzero(counts > 1)
-        self.share = len(undecided) / max(problem.n_samples, 1)
         everywhere = len(undecided) == problem.n_samples
-        self.rows = copy.copy(problem.operator) if everywhere else problem.operator.take(undecided)
-        self.rows.passes = 0.0
+        self.rows = problem.operator if everywhere else problem.operator.take(undecided)
         self.mask = np.ascontiguousarray(alpha[undecided] > 0.0).view(np.uint8)
         self.counts = np.ascontiguousarray(counts[undecided])
         self.sigma = xi * problem.penalty[undecided]
@@ -72,9 +69,9 @@ class UndecidedRows:
 
     def product(self, V: Array) -> Array:
         """Return H V for V of shape (n_classes, n_features + 1)."""
-        S = scores(self.rows, np.ascontiguousarray(V[:, :-1]), V[:, -1])
+        S = self.rows.scores(np.ascontiguousarray(V[:, :-1]), V[:, -1])
         multiclass_kernels.active.spread_products(S, self.mask, self.counts, self.sigma)
-        return np.column_stack([pull(self.rows, S), S.sum(axis=0)])
+        return np.column_stack([self.rows.pull(S), S.sum(axis=0)])
 
     def strength(self) -> Array:
         """Return the sums of the weights with which rows count for each class."""
@@ -83,7 +80,7 @@ class UndecidedRows:
 
     def diagonal(self) -> Array:
         """Return the diagonal of H in the same shape as V."""
-        return np.column_stack([squared_pull(self.rows, self.weights), self.strength()])
+        return np.column_stack([self.rows.squared_pull(self.weights), self.strength()])
 
 
 class MulticlassSystem:
@@ -131,7 +128,10 @@ class MulticlassSystem:
                 self.diagonal = self._diagonal()
             else:
                 self.strength = rows.strength()
-            solution = self._conjugate_gradients(np.column_stack(gradient), accuracy)
+            solution, self.steps = conjugate_gradients(
+                self._apply, -np.column_stack(gradient), self._precondition,
+                tolerance=accuracy, most_steps=MOST_STEPS,
+            )  # fmt: skip
         # The solution has this property; conjugate gradients with blocks that differ lose it.
         solution -= solution.mean(axis=0)
         return np.ascontiguousarray(solution[:, :-1]), solution[:, -1].copy()
@@ -150,9 +150,7 @@ class MulticlassSystem:
             H[j, n, j, n] += self.ridge
         H = H.reshape(k * (n + 1), k * (n + 1))
         H[np.diag_indices_from(H)] += 1e-14 * np.trace(H) / len(H)
-        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-        solution: Array = cho_solve(factor, -gradient.ravel(), check_finite=False)
-        return solution.reshape(k, n + 1)
+        return solve_positive(H, -gradient.ravel()).reshape(k, n + 1)
 
     def _apply(self, V: Array) -> Array:
         """Return H V for V of shape (n_classes, n_features + 1)."""
@@ -162,29 +160,6 @@ class MulticlassSystem:
             out[:, -1] = 0.0
         out[:, -1] += self.ridge * V[:, -1]
         return out
-
-    def _conjugate_gradients(self, gradient: Array, accuracy: float) -> Array:
-        """Return an approximate solution of H x = -gradient."""
-        x = np.zeros_like(gradient)
-        residual = -gradient
-        goal = accuracy * float(np.linalg.norm(gradient))
-        z = self._precondition(residual)
-        p = z.copy()
-        product = float(np.vdot(residual, z))
-        self.steps = 0
-        while self.steps < MOST_STEPS:
-            self.steps += 1
-            Hp = self._apply(p)
-            step = product / float(np.vdot(p, Hp))
-            x += step * p
-            residual -= step * Hp
-            if float(np.linalg.norm(residual)) <= goal:
-                break
-            z = self._precondition(residual)
-            product, before = float(np.vdot(residual, z)), product
-            p *= product / before
-            p += z
-        return x
 
     def _precondition(self, V: Array) -> Array:
         """Solve with the approximation of H that `spectrum` or the diagonal gives."""

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import CSROperator, kernels
+from htsvm.linalg import kernels
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton.state import Clock, Iterate, RoundReport
 
@@ -31,7 +30,7 @@ def prefers_sweeps(problem: Problem) -> bool:
     """Return whether dual coordinate descent suits the problem: sparse, wide, R a number."""
     return (
         kernels.COMPILED
-        and isinstance(problem.operator, CSROperator)
+        and problem.operator.sparse
         and problem.n_features >= MANY_FEATURES
         and problem.regularizer.values.ndim == 0
         and problem.regularizer.positive
@@ -45,9 +44,9 @@ class DualSweeps:
         self.problem = problem
         self.rng = rng
         self.clock = Clock()
-        self.X = problem.operator.X  # type: ignore[attr-defined]
+        self.X = problem.operator.block(slice(None))
         self.scale = 1.0 / float(problem.regularizer.values)
-        self.squares = self.scale * _row_squares(self.X)
+        self.squares = self.scale * problem.operator.row_squares()
         used = self.squares[problem.penalty > 0.0]
         self.stiffness = (float(used.mean()) or 1.0) if problem.fit_intercept else 0.0
 
@@ -65,7 +64,7 @@ class DualSweeps:
         for number in range(SWEEPS):
             order = rows if number == 0 else self._undecided(it, rows)
             balance = self._sweep(it, self.rng.permutation(order), balance)
-            problem.operator.passes += 2.0 * len(order) / problem.n_samples
+            problem.operator.count(2.0 * len(order) / problem.n_samples)
         problem.violations(it.w, it.b, out=it.q)
         self._centre(it)
         self.clock.passes += time.perf_counter() - began
@@ -119,12 +118,3 @@ class DualSweeps:
         report.balance = abs(balance) / unit if self.problem.fit_intercept else 0.0
         change = kernels.active.scaled_distance(it.alpha, before, penalty)
         report.multiplier_change = math.sqrt(change)
-
-
-def _row_squares(X: Any) -> Array:
-    """Return the squared length of each row, some rows at a time."""
-    squares = np.empty(X.shape[0])
-    for low in range(0, X.shape[0], 4096):
-        part = X[low : low + 4096].astype(np.float64)
-        squares[low : low + 4096] = np.asarray(part.multiply(part).sum(axis=1)).ravel()
-    return squares

@@ -22,10 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import DenseOperator, kernels
+from htsvm.linalg import kernels
+from htsvm.linalg.positive import Gram
+from htsvm.linalg.row_system import RowSystem
 from htsvm.problems.binary import Problem
+from htsvm.solvers.line_search import slope_root
 from htsvm.solvers.newton.state import Clock, RoundReport
-from htsvm.solvers.newton.system import Gram, NewtonSystem
 
 # Up to so many features, and for dense data wide enough for BLAS up to so many entries, all
 # Newton steps of a round are taken in one compiled call.
@@ -34,8 +36,8 @@ COMPILED_FEATURES, COMPILED_DENSE = 512, 1_000_000
 FINISHED, SINGULAR = 0, 3
 # What one rounding costs.
 EPS = float(np.finfo(np.float64).eps)
-# A line search ends when the slope has shrunk by this factor.
-SLOPE_REDUCTION = 0.1
+# A line search ends when the slope has shrunk by this factor, or after so many trials.
+SLOPE_REDUCTION, MOST_TRIALS = 0.1, 40
 
 
 @dataclass
@@ -122,42 +124,17 @@ class Steps:
         return True
 
     def _line_search(self, xi: float, dw: Array, db: float, slope: float) -> float:
-        """Find a step where the derivative along the direction has all but vanished.
-
-        The derivative is non-decreasing and piecewise linear in the step, so a Newton iteration
-        on it, kept inside a bracket, needs a pass or two over the vectors and none over X.
-        """
+        """Find a step where the slope has all but vanished: a pass or two over vectors, not X."""
         linear = float(dw @ self.problem.regularizer.dot(self.w))
         if self.problem.linear is not None:
             linear += float(dw @ self.problem.linear[:-1]) + db * float(self.problem.linear[-1])
         square = 2.0 * self.problem.regularizer.energy(dw)
-        low, high, slope_low, slope_high = 0.0, math.inf, slope, math.nan
-        t = 1.0
-        for _ in range(40):
+
+        def slopes(t: float) -> tuple[float, float]:
             first, second = self._line_terms(xi, t)
-            derivative = linear + t * square - first
-            if abs(derivative) <= SLOPE_REDUCTION * abs(slope):
-                break
-            # Halving the other end's slope keeps false position from creeping up on one side.
-            if derivative < 0.0:
-                slope_high *= 0.5 if low > 0.0 else 1.0
-                low, slope_low = t, derivative
-            else:
-                slope_low *= 1.0 if math.isinf(high) else 0.5
-                high, slope_high = t, derivative
-            curvature = square + xi * second
-            trial = t - derivative / curvature if curvature > 0.0 else math.inf
-            if math.isinf(high):
-                t = min(trial, 10.0 * t)
-            elif low < trial < high:
-                margin = 0.01 * (high - low)
-                t = min(max(trial, low + margin), high - margin)
-            else:
-                t = low - slope_low * (high - low) / (slope_high - slope_low)
-            if not low < t < high:
-                t = low if low > 0.0 else 0.5 * (low + min(high, 1.0))
-                break
-        return t
+            return linear + t * square - first, square + xi * second
+
+        return slope_root(slopes, slope, reduction=SLOPE_REDUCTION, most_trials=MOST_TRIALS)
 
 
 @dataclass
@@ -167,7 +144,7 @@ class Inner(Steps):
     q: Array
     alpha: Array
     c: Array
-    system: NewtonSystem
+    system: RowSystem
 
     def minimise(self, xi: float, tol: float, max_steps: int) -> RoundReport:
         """Take Newton steps until both gradient residuals are below `tol`."""
@@ -189,11 +166,7 @@ class Inner(Steps):
         n = operator.shape[1]
         if operator.compiled_rows is None or n > COMPILED_FEATURES or len(self.q) == 0:
             return False
-        return not (
-            isinstance(operator, DenseOperator)
-            and operator.by_blas
-            and operator.stored > COMPILED_DENSE
-        )
+        return not (operator.by_blas and operator.stored > COMPILED_DENSE)
 
     def _minimise_compiled(
         self, gram: Gram, xi: float, tol: float, max_steps: int, report: RoundReport
@@ -208,7 +181,7 @@ class Inner(Steps):
             problem.penalty, self.w, self.b, np.ascontiguousarray(R.diagonal()),
             R.values if R.is_matrix else None, tilt, gram.matrix, marks,
             xi=xi, C=problem.C, row_length=problem.operator.row_length,
-            unit_penalty=self.system._unit_penalty(), fit_intercept=problem.fit_intercept,
+            unit_penalty=self.system.unit_weight, fit_intercept=problem.fit_intercept,
         )  # fmt: skip
         status: int = steps.run(tol, max_steps)
         gram.take_back(rows, marks)
@@ -218,7 +191,7 @@ class Inner(Steps):
         report.active, report.support = steps.interior, steps.support
         report.support_penalty = steps.support_penalty
         report.finished = status == FINISHED
-        problem.operator.passes += steps.passes
+        problem.operator.count(steps.passes)
         self.clock.passes += steps.seconds_in_passes
         self.clock.systems += steps.seconds_in_systems
         self.clock.searches += steps.seconds_in_searches
@@ -246,7 +219,8 @@ class Inner(Steps):
     def _direction(
         self, xi: float, grad_w: Array, grad_b: float, count: int
     ) -> tuple[Array, float]:
-        return self.system.solve(self.active, count, xi, grad_w, grad_b)
+        rows = np.flatnonzero(self.active.view(np.bool_))
+        return self.system.solve(rows, xi, grad_w, grad_b)
 
     def _set_out(self, xi: float, dw: Array, db: float) -> None:
         self.problem.operator.signed_dot(self.problem.y, dw, db, self.delta)

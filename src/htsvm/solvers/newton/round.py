@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from htsvm._typing import Array
 from htsvm.linalg import kernels
+from htsvm.linalg.positive import Gram
+from htsvm.linalg.row_system import LARGEST_MATRIX, RowSystem
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton.inner import Inner
 from htsvm.solvers.newton.state import Clock, Iterate, RoundReport, Updates, violated
-from htsvm.solvers.newton.system import LARGEST_MATRIX, Gram, NewtonSystem
 
 # Work on a copy of the relevant rows only where it is at most this share of all of them.
 SUBSET_SHARE = 0.5
@@ -26,7 +27,7 @@ class Rounds:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        self._whole: NewtonSystem | None = None
+        self._whole: RowSystem | None = None
         self._gram: Gram | None = None
         self._updates = Updates()
 
@@ -50,7 +51,6 @@ class Rounds:
         else:
             inner = self._on_some_rows(it, rows)
             report = inner.minimise(xi, tol, max_steps)
-            problem.operator.passes += inner.problem.operator.passes * len(rows) / problem.n_samples
             it.alpha.fill(0.0)
             it.alpha[rows] = inner.s
             report.stale = True
@@ -62,7 +62,7 @@ class Rounds:
     def _on_all_rows(self, it: Iterate) -> Inner:
         problem = self.problem
         if self._whole is None:
-            self._whole = NewtonSystem(
+            self._whole = RowSystem(
                 problem.operator, problem.penalty, problem.regularizer, problem.fit_intercept,
                 gram=self._shared_gram(),
             )  # fmt: skip
@@ -78,9 +78,8 @@ class Rounds:
         began = time.perf_counter()
         part = self.problem.take(rows)
         part.operator.row_length = self.problem.operator.row_length
-        self.problem.operator.passes += len(rows) / self.problem.n_samples
         self.clock.passes += time.perf_counter() - began
-        system = NewtonSystem(
+        system = RowSystem(
             part.operator, part.penalty, part.regularizer, part.fit_intercept,
             gram=self._shared_gram(), rows=rows,
         )  # fmt: skip

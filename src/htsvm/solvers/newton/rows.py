@@ -15,6 +15,7 @@ from htsvm.linalg import kernels
 from htsvm.losses import Loss
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton.dual_sweeps import DualSweeps, prefers_sweeps
+from htsvm.solvers.newton.kernel_rounds import KernelRounds
 from htsvm.solvers.newton.round import Rounds
 from htsvm.solvers.newton.state import Clock, Closing, Iterate, RoundReport, close_round
 
@@ -28,9 +29,13 @@ class LocalRows:
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem = problem
         self.rng = rng
-        self.rounds: Rounds | DualSweeps = (
-            DualSweeps(problem, rng) if prefers_sweeps(problem) else Rounds(problem)
-        )
+        self.rounds: Rounds | DualSweeps | KernelRounds
+        if problem.operator.representers:
+            self.rounds = KernelRounds(problem)
+        elif prefers_sweeps(problem):
+            self.rounds = DualSweeps(problem, rng)
+        else:
+            self.rounds = Rounds(problem)
 
     @property
     def w(self) -> Array:

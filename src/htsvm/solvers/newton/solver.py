@@ -201,7 +201,6 @@ class _Run(Descent):
             self.best = (self.convex_objective, run.rows.w.copy(), run.rows.b)
             caps = SAMPLED_CAPS
             run._lead(CAP_FACTORS[:caps])
-        problem.operator.passes += (part.operator.passes + 1.0) * size / m
         self.rows.move(run.rows.w, run.rows.b)
         self.xi = run.xi
         self.rows.guess_multipliers(max(run.last.active / size, 2.0 * n / m))

@@ -115,7 +115,7 @@ def close_round(
     top = float(problem.loss.profile_slope(0.0))
     line = (top, top, 0.0) if stage is None else stage.slope_line
     if problem.operator.compiled_rows is not None and own is not None and line is not None:
-        problem.operator.passes += refresh
+        problem.operator.count(float(refresh))
         closing = Closing(
             *kernels.newton.close_round(
                 problem.operator.compiled_rows, problem.y, it.w, it.b, refresh,

@@ -13,12 +13,12 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
 from htsvm._typing import Array
-from htsvm.baselines._alternation import LEAST_WEIGHT, Alternation, Classifiers
 from htsvm.baselines._certificates import GradientCertificate
-from htsvm.baselines._multiview import BinaryFit, MultiViewBaseline, Prepared
+from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
+from htsvm.linalg.spaces import LARGEST_SIDE
+from htsvm.multiview.alternation import LEAST_WEIGHT, Classifiers
 from htsvm.multiview.parameters import per_view
-from htsvm.multiview.row_space import LARGEST_SIDE, row_space
-from htsvm.multiview.structure import find_structure
+from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.svm.base import seed_of
 
 
@@ -164,37 +164,29 @@ class MvLSSVC2C(MultiViewBaseline):
 
     def _prepared(self, views: list[Any], codes: Array, weights: Array | None) -> Prepared:
         """Return the views in coordinates, and their structure if it counts."""
-        strength = per_view("structure", self.structure, self.view_names_, zero=True)
-        spaces: list[Any] = [
-            row_space(view.astype(np.float64, copy=False), weights, bool(eta > 0.0))
-            for view, eta in zip(views, strength, strict=True)
-        ]
-        for name, space in zip(self.view_names_, spaces, strict=True):
-            if space.coordinates.shape[1] > LARGEST_SIDE:
+        prepared = prepare_views(
+            views, self.view_names_, codes, weights, strength=self._strength(),
+            memory=check_memory(self.memory), seed=seed_of(self.random_state),
+        )  # fmt: skip
+        for name, X in zip(self.view_names_, prepared.coordinates, strict=True):
+            if X.shape[1] > LARGEST_SIDE:
                 raise ValueError(
                     f"MvLSSVC2C solves a linear system with one unknown per column: view {name!r} "
-                    f"has {space.coordinates.shape[1]}, more than {LARGEST_SIDE}. Reduce its "
-                    "columns first, for example with TruncatedSVD."
+                    f"has {X.shape[1]}, more than {LARGEST_SIDE}. Reduce its columns first, for "
+                    "example with TruncatedSVD."
                 )
-        if not np.any(strength > 0.0):
-            return Prepared(spaces)
-        structure = check_memory(self.memory).cache(find_structure)(
-            [space.coordinates for space in spaces], codes, weights,
-            targets=tuple(np.flatnonzero(strength > 0.0).tolist()), seed=seed_of(self.random_state),
-        )  # fmt: skip
-        return Prepared(spaces, structure)
+        return prepared
+
+    def _strength(self) -> Array:
+        """Return the eta of each view."""
+        return per_view("structure", self.structure, self.view_names_, zero=True)
 
     def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
-        structure = prepared.structure
         problem = LeastSquaresViews(
             prepared.coordinates, y, factors, per_view("C", self.C, self.view_names_),
-            float(self.D), per_view("structure", self.structure, self.view_names_, zero=True),
-            None if structure is None else structure.covariances, bool(self.fit_intercept),
+            float(self.D), self._strength(), prepared.covariances, bool(self.fit_intercept),
         )  # fmt: skip
-        ended = Alternation(
-            problem, self.weight_smoothness, self.view_weights, self.view_names_, self.tol,
-            self.max_rounds, self._progress(),
-        ).run()  # fmt: skip
+        ended = self._alternated(problem)
         coefs, intercepts = ended.point
         certificate = GradientCertificate(
             *problem.residuals(coefs, intercepts, ended.weights), ended.objective, self.tol,
@@ -265,8 +257,8 @@ class LeastSquaresViews(Classifiers[Functions]):
         total: Array = product - self.factors.sum() * np.outer(self.means[u], self.means[v])
         return total
 
-    def solve(self, weights: Array, before: Functions | None) -> Functions:
-        """Solve the linear systems; `before` is of no use here."""
+    def solve(self, weights: Array, before: Functions | None, gain: float) -> Functions:
+        """Solve the linear systems; what was before is of no use here."""
         others = (len(self.views) - 1) * self.coupling
         blocks = []
         for v, C in enumerate(self.penalties):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from htsvm.baselines._base import ConvexSVC
+from htsvm.baselines.single._base import ConvexSVC
 from htsvm.losses import Loss, Pinball
 
 

@@ -11,8 +11,10 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
 from htsvm.baselines._certificates import GradientCertificate
-from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
+from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
+from htsvm.multiview.base import KERNEL_RULES
 from htsvm.multiview.parameters import per_view
+from htsvm.multiview.preparation import Prepared
 from htsvm.solvers.coupled.smooth import SmoothDescent
 from htsvm.solvers.coupled.smooth_problem import SmoothLoss, SmoothProblem
 from htsvm.svm.base import seed_of

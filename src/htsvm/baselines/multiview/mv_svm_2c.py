@@ -10,10 +10,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from htsvm._typing import Array
-from htsvm.baselines._alternation import Alternation, Classifiers
 from htsvm.baselines._certificates import GapCertificate
-from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
+from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
+from htsvm.multiview.alternation import Classifiers
+from htsvm.multiview.base import KERNEL_RULES
 from htsvm.multiview.parameters import per_view
+from htsvm.multiview.preparation import Prepared
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.hinge import CoupledNewton, CoupledResult
 
@@ -164,19 +166,16 @@ class MvSVM2C(MultiViewBaseline):
             float(self.epsilon), np.ones(len(C)), bool(self.fit_intercept),
         )  # fmt: skip
         solver = CoupledNewton(FINER * self.tol, self.max_iter)
-        ended = Alternation(
-            _Hinges(problem, solver), self.weight_smoothness, self.view_weights, self.view_names_,
-            self.tol, self.max_rounds, self._progress(),
-        ).run()  # fmt: skip
+        ended = self._alternated(_Hinges(problem, solver))
         result = ended.point
         constant = ended.objective - result.objective
         certificate = GapCertificate(
             ended.objective, result.bound + constant, self.tol, ended.change
         )
-        support = np.any(problem.pulls(result.alpha, result.beta) != 0.0, axis=0)
         return BinaryFit(
             result.coefs, result.intercepts, ended.weights, certificate,
-            len(ended.history["iteration"]), ended.history, support,
+            len(ended.history["iteration"]), ended.history,
+            problem.pulls(result.alpha, result.beta),
             {"weight_smoothness_": ended.smoothness},
         )  # fmt: skip
 
@@ -188,9 +187,10 @@ class _Hinges(Classifiers[CoupledResult]):
     problem: CoupledProblem
     solver: CoupledNewton
 
-    def solve(self, weights: Array, before: CoupledResult | None) -> CoupledResult:
+    def solve(self, weights: Array, before: CoupledResult | None, gain: float) -> CoupledResult:
         """Solve the convex problem; keep the earlier classifiers where they are no worse."""
-        problem = replace(self.problem, scales=np.maximum(weights, LEAST_WEIGHT))
+        self.scales = np.maximum(weights, LEAST_WEIGHT)
+        problem = replace(self.problem, scales=self.scales)
         after = self.solver.solve(problem, start=before)
         if before is None:
             return after
@@ -205,5 +205,6 @@ class _Hinges(Classifiers[CoupledResult]):
         return np.array([float(w @ w) for w in point.coefs])
 
     def objective(self, point: CoupledResult, weights: Array) -> float:
-        """Return the objective for the weights that the classifiers were found for."""
-        return point.objective
+        """Return the objective, without the term of the weights alone."""
+        change = np.maximum(weights, LEAST_WEIGHT) - self.scales
+        return point.objective + 0.5 * float(change @ self.costs(point))

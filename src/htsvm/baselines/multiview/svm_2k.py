@@ -10,8 +10,10 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
 from htsvm.baselines._certificates import GapCertificate
-from htsvm.baselines._multiview import KERNEL_RULES, BinaryFit, MultiViewBaseline, Prepared
+from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
+from htsvm.multiview.base import KERNEL_RULES
 from htsvm.multiview.parameters import per_view
+from htsvm.multiview.preparation import Prepared
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.hinge import CoupledNewton
 
@@ -160,8 +162,7 @@ class SVM2K(MultiViewBaseline):
         solver = CoupledNewton(self.tol, self.max_iter, self._progress())
         result = solver.solve(problem)
         certificate = GapCertificate(result.objective, result.bound, self.tol)
-        support = np.any(problem.pulls(result.alpha, result.beta) != 0.0, axis=0)
         return BinaryFit(
             result.coefs, result.intercepts, np.full(2, 0.5), certificate, result.n_iter,
-            result.history, support,
+            result.history, problem.pulls(result.alpha, result.beta),
         )  # fmt: skip

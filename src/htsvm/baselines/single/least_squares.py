@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from htsvm.baselines._base import constraints_without
+from htsvm.baselines.single._base import constraints_without
 from htsvm.losses import LeastSquares, Loss
 from htsvm.solvers import LinearSystem, Solver
 from htsvm.svm.base import BaseLinearSVC

@@ -1,4 +1,4 @@
-"""Solve the problem of a view again, from a solution for other view weights."""
+"""How a view's problem is solved from its solution for other view weights."""
 
 from __future__ import annotations
 

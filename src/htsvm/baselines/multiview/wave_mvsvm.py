@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
-from htsvm.baselines._smooth_pair import POSITIVE, SmoothPair
+from htsvm.baselines.multiview._smooth_pair import POSITIVE, SmoothPair
 from htsvm.losses.wave import Wave
 from htsvm.solvers.coupled.smooth_problem import SmoothLoss
 

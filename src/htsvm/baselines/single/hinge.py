@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htsvm.baselines._base import ConvexSVC
+from htsvm.baselines.single._base import ConvexSVC
 from htsvm.losses import Hinge, Loss
 
 

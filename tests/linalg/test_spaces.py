@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from htsvm import HTSVC
+from htsvm.linalg.spaces import LARGEST_SIDE, row_space
 from htsvm.multiview import MultiViewHTSVC
-from htsvm.multiview.row_space import LARGEST_SIDE, row_space
 from htsvm.multiview.structure import within_covariance
 
 

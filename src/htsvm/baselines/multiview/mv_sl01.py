@@ -6,22 +6,26 @@ from typing import Any, ClassVar
 
 from htsvm._typing import Array
 from htsvm.losses import Loss, ZeroOne
-from htsvm.multiview.descent import BlockDescent, Point
-from htsvm.multiview.htsvc import MultiViewHTSVC
-from htsvm.solvers import Solver, ZeroOneSolver
-from htsvm.svm.base import BaseLinearSVC, seed_of
+from htsvm.multiview.structured import StructuredMultiViewSVC
+from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoint
+from htsvm.solvers import ZeroOneSolver
+from htsvm.svm._multiclass import AnyProblem
+from htsvm.svm.base import seed_of
 
 
-class ZeroOneDescent(BlockDescent):
-    """Block descent that decides in its first round which samples each view satisfies.
+class ZeroOneClassifiers(ViewClassifiers):
+    """Classifiers with the 0/1 loss.
 
-    For new weights the classifiers are the widest margins for the samples satisfied before (and
-    others that happen to be satisfied then), so that the objective never increases.
+    The first round decides which samples each view satisfies. For new weights the classifiers are
+    the widest margins for the samples satisfied before (and others that happen to be satisfied
+    then), so that the objective never increases.
     """
 
     solver: ZeroOneSolver
 
-    def _solve_view(self, v: int, weights: Array, before: Point | None, slack: float) -> Point:
+    def _solve_view(
+        self, v: int, weights: Array, before: ViewPoint | None, slack: float
+    ) -> ViewPoint:
         problem: Any = self._problem(v, weights)
         if before is None:
             return self._point(v, problem, self.solver.solve(problem))
@@ -29,7 +33,7 @@ class ZeroOneDescent(BlockDescent):
         return after if self._is_lower(v, weights, after, before, slack) else before
 
 
-class MvSL01SVM(MultiViewHTSVC):
+class MvSL01SVM(StructuredMultiViewSVC):
     r"""Classifiers with the 0/1 loss in any number of views, with structure (MvSL0/1-SVM).
 
     A reconstruction: see the notes.
@@ -103,15 +107,7 @@ class MvSL01SVM(MultiViewHTSVC):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: rules
-        for name, rules in MultiViewHTSVC._parameter_constraints.items()
-        if name not in ("cap", "knee", "solver")
-    }
     _cap_name: ClassVar[str | None] = None
-    _block_descent: ClassVar[type[BlockDescent]] = ZeroOneDescent
-    # Its solver is for data in memory.
-    _fitter_on_dask = BaseLinearSVC._fitter_on_dask
 
     def __init__(
         self,
@@ -120,6 +116,8 @@ class MvSL01SVM(MultiViewHTSVC):
         structure: Any = 1.0,
         weight_smoothness: Any = "auto",
         view_weights: Any = "learned",
+        kernel: Any = "linear",
+        gamma: Any = "scale",
         views: Any = None,
         tol: float = 1e-3,
         max_iter: int = 200,
@@ -136,6 +134,8 @@ class MvSL01SVM(MultiViewHTSVC):
         self.structure = structure
         self.weight_smoothness = weight_smoothness
         self.view_weights = view_weights
+        self.kernel = kernel
+        self.gamma = gamma
         self.views = views
         self.tol = tol
         self.max_iter = max_iter
@@ -151,11 +151,18 @@ class MvSL01SVM(MultiViewHTSVC):
     def _losses(self) -> list[Loss]:
         return [ZeroOne() for _ in self.view_names_]
 
-    def _solver(self) -> Solver:
-        return ZeroOneSolver(
+    def _classifiers(
+        self,
+        problems: list[AnyProblem],
+        strength: Array,
+        covariances: list[list[Array]] | None,
+        n_jobs: int | None,
+    ) -> ViewClassifiers:
+        solver = ZeroOneSolver(
             tol=self.tol,
             max_iter=self.max_iter,
             n_restarts=self.n_restarts,
             random_state=seed_of(self.random_state),
             callback=self._progress() if self.verbose > 1 else None,
         )
+        return ZeroOneClassifiers(problems, solver, strength, covariances, n_jobs=n_jobs)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from htsvm.baselines._smooth_pair import POSITIVE, SmoothPair
+from htsvm.baselines.multiview._smooth_pair import POSITIVE, SmoothPair
 from htsvm.losses.bounded_linex import BoundedLinex
 from htsvm.solvers.coupled.smooth_problem import SmoothLoss
 

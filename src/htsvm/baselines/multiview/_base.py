@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,15 +13,17 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from htsvm._typing import Array
-from htsvm.baselines._base import constraints_without
 from htsvm.baselines._certificates import GapCertificate, GradientCertificate
-from htsvm.baselines._kernel_space import KernelSpace, Space, coordinate_spaces
+from htsvm.baselines.single._base import constraints_without
 from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
 from htsvm.linalg import as_operator
+from htsvm.linalg.spaces import Space
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Hinge
+from htsvm.multiview.alternation import Alternation, Classifiers, Outcome, Point, print_round
 from htsvm.multiview.base import BaseMultiViewSVC
-from htsvm.multiview.structure import Structure
+from htsvm.multiview.parameters import fixed_weights
+from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.views import is_view_collection
 from htsvm.problems.build import binary_problems, weigh_classes
 from htsvm.svm.base import _joined_history
@@ -29,11 +32,6 @@ from htsvm.svm.base import _joined_history
 TO_THE_CALLER = 5
 # Coefficients up to this size are rounding errors.
 ZERO = 1e-8
-
-KERNEL_RULES: dict[str, list[Any]] = {
-    "kernel": [str, list, tuple, dict, callable],
-    "gamma": ["array-like", dict, str, float, int],
-}
 
 
 @dataclass
@@ -52,8 +50,8 @@ class BinaryFit:
         Iterations.
     history : dict of lists
         One entry per iteration in each column.
-    support : ndarray of bool, optional
-        The samples that hold the classifiers in place; all where it is None.
+    pulls : ndarray of shape (n_views, n_samples), optional
+        What each sample adds to the classifiers; None where every sample has a part.
     extra : dict
         What else the estimator wants to keep.
     """
@@ -64,29 +62,8 @@ class BinaryFit:
     certificate: GapCertificate | GradientCertificate
     n_iter: int
     history: dict[str, list[Any]]
-    support: Array | None = None
+    pulls: Array | None = None
     extra: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What all binary problems of a fit share.
-
-    Attributes
-    ----------
-    spaces : list of Space
-        The views in coordinates.
-    structure : Structure, optional
-        Their clusters.
-    """
-
-    spaces: list[Space]
-    structure: Structure | None = None
-
-    @property
-    def coordinates(self) -> list[Any]:
-        """The views."""
-        return [space.coordinates for space in self.spaces]
 
 
 class MultiViewBaseline(BaseMultiViewSVC):
@@ -134,16 +111,24 @@ class MultiViewBaseline(BaseMultiViewSVC):
 
     def _prepared(self, views: list[Any], codes: Array, weights: Array | None) -> Prepared:
         """Return the views in coordinates."""
-        return Prepared(
-            coordinate_spaces(views, weights, self.kernel, self.gamma, self.view_names_)
+        return prepare_views(
+            views, self.view_names_, codes, weights, kernel=self.kernel, gamma=self.gamma
         )
+
+    def _alternated(self, classifiers: Classifiers[Point]) -> Outcome[Point]:
+        """Find classifiers and view weights by turns."""
+        return Alternation(
+            classifiers, self.weight_smoothness, fixed_weights(self.view_weights, self.view_names_),
+            self.view_names_, self.tol, self.max_rounds,
+            callback=partial(print_round, type(self).__name__) if self.verbose else None,
+        ).run()  # fmt: skip
 
     def _fit_checked(
         self, views: list[Any], classes: Array, codes: Array, weights: Array | None
     ) -> None:
         """Fit views that have been validated."""
         factors = weigh_classes(self.class_weight, classes, codes, weights)
-        kept = np.arange(len(codes))
+        kept, all_codes = np.arange(len(codes)), codes
         if weights is not None or np.any(factors == 0.0):
             total = factors[codes] if weights is None else factors[codes] * weights
             kept = np.flatnonzero(total > 0.0)
@@ -151,6 +136,7 @@ class MultiViewBaseline(BaseMultiViewSVC):
             same = all(view is views[0] for view in views)
             views = [views[0][kept]] * len(views) if same else [view[kept] for view in views]
             codes, weights = codes[kept], None if weights is None else weights[kept]
+        views = [view.astype(np.float64, copy=False) for view in views]
         prepared = self._prepared(views, codes, weights)
         problems = binary_problems(
             views[0], len(classes), codes, weights, factors, C=1.0, loss=Hinge(),
@@ -163,41 +149,33 @@ class MultiViewBaseline(BaseMultiViewSVC):
                 for one in problems
             )
         self.classes_ = classes
-        self._store_fits(fits, prepared.spaces, kept)
+        self._store_fits(fits, prepared.spaces)
+        self._store_support_of(fits, kept, all_codes)
         self._warn_of(fits)
 
     # -------------------------------------------------------------------------- after the fit
 
-    def _store_fits(self, fits: list[Any], spaces: list[Space], kept: Array) -> None:
-        coefs = [
-            np.vstack([space.lift(fit.coefs[v]) for fit in fits]) for v, space in enumerate(spaces)
-        ]
-        self._kernel_spaces = [s if isinstance(s, KernelSpace) else None for s in spaces]
-        self._store_decision(
-            coefs, np.array([f.intercepts for f in fits]), np.array([f.weights for f in fits])
-        )
+    def _store_fits(self, fits: list[Any], spaces: list[Space]) -> None:
+        coefs = [np.vstack([fit.coefs[v] for fit in fits]) for v in range(len(spaces))]
+        intercepts = np.array([fit.intercepts for fit in fits])
+        self._store_decision(spaces, coefs, intercepts, np.array([fit.weights for fit in fits]))
         self.certificate_: Any = [fit.certificate for fit in fits]
         self.objective_ = np.array([fit.certificate.objective for fit in fits])
         self.n_iter_ = max(fit.n_iter for fit in fits)
         self.history_ = _joined_history(fits)
-        supports = [fit.support for fit in fits if fit.support is not None]
-        if supports:
-            self.support_ = kept[np.any(supports, axis=0)]
         for name in fits[0].extra:
             values = [fit.extra[name] for fit in fits]
             setattr(self, name, np.array(values))
 
-    def _store_decision(self, coefs: list[Array], intercepts: Array, weights: Array) -> None:
-        if all(space is None for space in self._kernel_spaces):
-            super()._store_decision(coefs, intercepts, weights)
+    def _store_support_of(self, fits: list[BinaryFit], kept: Array, codes: Array) -> None:
+        """Store the support vectors among all samples, of which only `kept` were fitted."""
+        if fits[0].pulls is None:
+            self._store_view_support(None, codes)
             return
-        if hasattr(self, "coef_"):
-            del self.coef_
-        binary = len(intercepts) == 1
-        self.intercept_ = np.sum(weights * intercepts, axis=1)
-        self.view_coef_ = [coef[0] if binary else coef for coef in coefs]
-        self.view_intercept_ = intercepts[0] if binary else intercepts
-        self.view_weights_ = weights[0] if binary else weights
+        tables = np.zeros((len(fits), len(self.view_names_), len(codes)))
+        for k, fit in enumerate(fits):
+            tables[k][:, kept] = fit.pulls
+        self._store_view_support(list(tables.transpose(1, 0, 2)), codes)
 
     def _warn_of(self, fits: list[BinaryFit]) -> None:
         """Warn of problems that were not solved, and of views without weight."""
@@ -237,13 +215,3 @@ class MultiViewBaseline(BaseMultiViewSVC):
                 DroppedViewWarning,
                 stacklevel=TO_THE_CALLER,
             )
-
-    # ------------------------------------------------------------------------------- deciding
-
-    def _view_scores(self, views: list[Any], *, weighted: bool) -> Array:
-        features = [
-            view if space is None or view is None else space.features(view)
-            for view, space in zip(views, self._kernel_spaces, strict=True)
-        ]
-        scores: Array = super()._view_scores(features, weighted=weighted)
-        return scores

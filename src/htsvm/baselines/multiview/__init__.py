@@ -1,0 +1,1 @@
+"""Baselines for several views: one file each."""

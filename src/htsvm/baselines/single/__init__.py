@@ -1,0 +1,1 @@
+"""Baselines for one view: one file each."""

@@ -1,0 +1,92 @@
+"""The rows of a sparse matrix."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from htsvm._typing import Array
+from htsvm.linalg import kernels
+from htsvm.linalg.dense import sum_of_squares
+from htsvm.linalg.operators import Operator
+
+
+class CSROperator(Operator):
+    """A CSR matrix with sorted, unique column indices."""
+
+    sparse: ClassVar[bool] = True
+
+    def __init__(self, X: sp.csr_matrix) -> None:
+        super().__init__()
+        if X.indptr.dtype != X.indices.dtype:
+            wide = np.promote_types(X.indptr.dtype, X.indices.dtype)
+            X = sp.csr_matrix(
+                (X.data, X.indices.astype(wide, copy=False), X.indptr.astype(wide, copy=False)),
+                shape=X.shape,
+            )
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self.X = X
+        self.shape = X.shape
+
+    @property
+    def stored(self) -> int:
+        """The number of stored entries."""
+        return int(self.X.nnz)
+
+    @property
+    def square_sum(self) -> float:
+        """The sum of the squares of all entries."""
+        return sum_of_squares(self.X.data)
+
+    @cached_property
+    def compiled_rows(self) -> Any:
+        """The rows as compiled solvers want them."""
+        return kernels.newton and kernels.newton.Rows.csr(self.X)
+
+    def block(self, rows: slice | Array) -> Any:
+        """Return some rows as a CSR matrix."""
+        everything = isinstance(rows, slice) and rows == slice(None)
+        return self.X if everything else self.X[rows]
+
+    def _taken(self, rows: Array) -> CSROperator:
+        return CSROperator(self.X[rows])
+
+    def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
+        """Set ``out = y * (X @ w + b)`` and return it."""
+        self.count(1.0)
+        X = self.X
+        kernels.active.csr_signed_dot(X.indptr, X.indices, X.data, y, w, b, out)
+        return out
+
+    def signed_tdot(self, y: Array, v: Array, share: float = 1.0) -> tuple[Array, float]:
+        """Return ``X.T @ (y * v)`` and ``y @ v``."""
+        self.count(share)
+        X = self.X
+        out = np.empty(self.shape[1])
+        total = kernels.active.csr_signed_tdot(X.indptr, X.indices, X.data, y, v, out)
+        return out, total
+
+    def scores(self, W: Array, b: Array) -> Array:
+        """Return ``X @ W.T + b``, of shape (n_samples, n_classes)."""
+        self.count(len(W))
+        out: Array = self.X @ np.ascontiguousarray(W.T)
+        out += b
+        return out
+
+    def pull(self, B: Array) -> Array:
+        """Return ``B.T @ X``, of shape (n_classes, n_features)."""
+        self.count(B.shape[1])
+        product: Array = np.ascontiguousarray((self.X.T @ B).T)
+        return product
+
+    def add_gram(self, rows: Array, sign: float, out: Array, weights: Array | None = None) -> None:
+        """Add ``sign * weight * (x, 1)(x, 1)'`` over `rows` to the lower triangle of `out`."""
+        self.count(len(rows) / max(self.shape[0], 1))
+        X = self.X
+        signed = np.full(len(rows), sign) if weights is None else sign * weights
+        kernels.active.csr_add_gram(X.indptr, X.indices, X.data, rows, signed, out)

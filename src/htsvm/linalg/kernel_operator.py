@@ -1,0 +1,106 @@
+"""Samples in the space that a kernel maps them to, where only inner products are known.
+
+An element of that space is a combination of the training samples, ``w = sum_j a_j phi(x_j)``, and
+is stored as its coefficients a. Products with w take a product with the kernel matrix K; the
+transpose costs nothing, since ``sum_i v_i phi(x_i)`` has the coefficients v.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import kernels
+from htsvm.linalg.operators import Operator
+from htsvm.linalg.quadratic import Quadratic
+
+
+class KernelOperator(Operator):
+    """The rows of a symmetric kernel matrix, as samples of its space.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+        The kernel matrix; not copied.
+    rows : ndarray of intp, optional
+        The samples that are meant, all by default.
+    """
+
+    representers: ClassVar[bool] = True
+
+    def __init__(self, K: Array, rows: Array | None = None) -> None:
+        super().__init__()
+        self.K = np.ascontiguousarray(K, dtype=np.float64)
+        self.rows = np.arange(len(K)) if rows is None else np.asarray(rows, dtype=np.intp)
+        self._whole = rows is None
+        self.shape = (len(self.rows), len(self.K))
+
+    @property
+    def stored(self) -> int:
+        """The number of entries."""
+        return self.shape[0] * self.shape[1]
+
+    def block(self, rows: slice | Array) -> Array:
+        """Return some rows of the kernel matrix."""
+        return self.K[self.rows[rows]]
+
+    def _taken(self, rows: Array) -> KernelOperator:
+        return KernelOperator(self.K, self.rows[rows])
+
+    def part(self, rows: Array) -> KernelOperator:
+        """Return an operator on a copy of the kernel matrix of some samples, for them alone."""
+        some = KernelOperator(self.K[np.ix_(self.rows[rows], rows)])
+        self.adopted(some)
+        return some
+
+    def product(self, a: Array) -> Array:
+        """Return ``K @ a`` for these rows; only samples with a coefficient are read."""
+        share = np.count_nonzero(a) / max(len(a), 1)
+        self.count(share)
+        if not self._whole or share > 0.5:
+            full: Array = (self.K if self._whole else self.K[self.rows]) @ a
+            return full
+        out = np.empty(len(a))
+        kernels.active.dense_signed_tdot(self.K, np.ones(len(a), dtype=np.int8), a, out)
+        return out
+
+    def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
+        """Set ``out = y * (K @ w + b)`` and return it."""
+        np.add(self.product(w), b, out=out)
+        out *= y
+        return out
+
+    def signed_tdot(self, y: Array, v: Array, share: float = 1.0) -> tuple[Array, float]:
+        """Return the coefficients of ``sum_i y_i v_i phi(x_i)``, and ``y @ v``."""
+        signed = y * v
+        if self._whole:
+            return signed, float(signed.sum())
+        out = np.zeros(len(self.K))
+        np.add.at(out, self.rows, signed)
+        return out, float(signed.sum())
+
+    def row_squares(self) -> Array:
+        """Return the squared length of each sample: the diagonal of the kernel matrix."""
+        return np.maximum(np.diagonal(self.K)[self.rows], 0.0)
+
+    def kernel(self, scale: Array) -> Array:
+        """Return the kernel matrix of these samples; `scale` is one throughout."""
+        return self.K[np.ix_(self.rows, self.rows)]
+
+
+class KernelNorm(Quadratic):
+    """The squared norm of the kernel's space, as the regulariser of coefficients.
+
+    Its R is the identity of that space: what it does to an element leaves the coefficients as
+    they are, and only lengths need the kernel matrix.
+    """
+
+    def __init__(self, operator: KernelOperator) -> None:
+        super().__init__(None, operator.shape[1])
+        self.operator = operator
+
+    def energy(self, w: Array) -> float:
+        """Return half of the squared norm."""
+        return 0.5 * max(float(w @ self.operator.product(w)), 0.0)

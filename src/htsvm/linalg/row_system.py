@@ -1,0 +1,271 @@
+"""The system of a quadratic regulariser and weighted rows, solved in whichever form is cheapest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg.operators import Operator
+from htsvm.linalg.positive import Cholesky, Gram, conjugate_gradients
+from htsvm.linalg.quadratic import Quadratic
+
+# Rough speeds of an ordinary core, used only to compare the three forms with each other.
+DENSE_FLOPS = 8e9
+SPARSE_FLOPS = 4e8
+# What conjugate gradients are expected to take per digit, and the most that they may.
+CG_STEPS_PER_DIGIT, MOST_CG_STEPS = 100, 250
+# By how much it reduces the residual.
+CG_TOLERANCE = 1e-1
+# The largest side of an explicitly formed matrix.
+LARGEST_MATRIX = 4000
+# What is added to the curvature in the intercept, as a share of it.
+INTERCEPT_RIDGE = 1e-10
+
+
+@dataclass
+class RowSystem:
+    """Solve ``(diag(R, 0) + xi sum_J p_i x_i x_i') d = -g``.
+
+    The x_i carry a 1 for the intercept, p_i is the weight of a sample, and J are some of the
+    samples. Three forms:
+
+    - *primal*: the (n+1) x (n+1) matrix. The Gram matrix of J is kept from step to step and only
+      corrected by the samples that entered or left, since their weights never change;
+    - *dual*: the |J| x |J| matrix of the Woodbury identity, with the intercept eliminated;
+    - *cg*: conjugate gradients on a copy of the rows, for n and |J| both large.
+
+    The factors of a system over all samples are kept as long as xi is the same.
+
+    Parameters
+    ----------
+    operator, weights : Operator, ndarray
+        The rows and the p_i.
+    regularizer : Quadratic
+        R.
+    fit_intercept : bool
+        Whether there is an intercept.
+    gram, rows : Gram, ndarray, optional
+        A system on some of the samples may share the `gram` of one on all of them; `rows` then
+        says which samples of the whole its own are.
+    tolerance, most_steps : float, int
+        How well conjugate gradients solve, and the most steps they take.
+    intercept_ridge : float
+        What is added to the curvature in the intercept, as a share of it.
+    """
+
+    operator: Operator
+    weights: Array
+    regularizer: Quadratic
+    fit_intercept: bool
+    gram: Gram | None = None
+    rows: Array | None = None
+    tolerance: float = CG_TOLERANCE
+    most_steps: int = MOST_CG_STEPS
+    intercept_ridge: float = INTERCEPT_RIDGE
+    forms: dict[str, int] = field(default_factory=lambda: {"primal": 0, "dual": 0, "cg": 0})
+
+    def __post_init__(self) -> None:
+        m, n = self.operator.shape
+        self.side = n + 1
+        self.row_size = max(self.operator.stored / max(m, 1), 1.0)
+        self.unit_weight = float(self.weights.max(initial=0.0)) or 1.0
+        self._kept: tuple[Any, Cholesky] | None = None
+
+    def solve(
+        self,
+        rows: Array | None,
+        xi: float,
+        grad_w: Array,
+        grad_b: float,
+        start: tuple[Array, float] | None = None,
+    ) -> tuple[Array, float]:
+        """Return the direction (dw, db) for some samples, None for all.
+
+        Conjugate gradients begin at `start`.
+        """
+        count = self.operator.shape[0] if rows is None else len(rows)
+        form = self.cheapest_form(count)
+        self.forms[form] += 1
+        if form == "primal":
+            return self._primal(rows, xi, grad_w, grad_b)
+        part = self.operator if rows is None else self.operator.take(rows)
+        weights = xi * (self.weights if rows is None else self.weights[rows])
+        if form == "dual":
+            return self._dual(rows, part, weights, xi, grad_w, grad_b)
+        return conjugate_direction(
+            ActiveRows(part, weights), self.regularizer, self.unit_weight, grad_w, grad_b,
+            self.fit_intercept, self.tolerance, self.most_steps, start,
+        )  # fmt: skip
+
+    def cheapest_form(self, count: int) -> str:
+        """Return the form in which a system of so many samples is solved."""
+        n, r = self.side, self.row_size
+        flops = SPARSE_FLOPS if self.operator.sparse else DENSE_FLOPS
+        steps = min(-math.log10(self.tolerance) * CG_STEPS_PER_DIGIT, self.most_steps)
+        costs = {"cg": steps * (4.0 * count * r / SPARSE_FLOPS + 2e-9 * n + 2e-5)}
+        if n <= LARGEST_MATRIX or self.regularizer.is_matrix:
+            changed = min(count, 0.3 * count + 50)
+            costs["primal"] = n**3 / 3.0 / DENSE_FLOPS + changed * r**2 / flops
+        if self.regularizer.positive and count <= LARGEST_MATRIX:
+            costs["dual"] = count**2 * r / flops + count**3 / 3.0 / DENSE_FLOPS + 1e-4
+        return min(costs, key=lambda form: costs[form])
+
+    def _primal(
+        self, rows: Array | None, xi: float, grad_w: Array, grad_b: float
+    ) -> tuple[Array, float]:
+        kept = self._kept_factor("primal", rows, xi)
+        if kept is not None:
+            return _primal_solution(kept, grad_w, grad_b, self.fit_intercept)
+        if self.gram is None:
+            self.gram = Gram(self.operator, self.weights)
+        places = np.arange(self.operator.shape[0]) if rows is None else rows
+        gram = self.gram.at(places if self.rows is None else self.rows[places])
+        factor = primal_factor(
+            gram, self.regularizer, self.unit_weight, xi, self.fit_intercept, self.intercept_ridge
+        )
+        self._keep("primal", rows, xi, factor)
+        return _primal_solution(factor, grad_w, grad_b, self.fit_intercept)
+
+    def _kept_factor(self, form: str, rows: Array | None, xi: float) -> Cholesky | None:
+        """Return the factors of a system over all samples, if they are those asked for."""
+        if rows is None and self._kept is not None and self._kept[0] == (form, xi):
+            return self._kept[1]
+        return None
+
+    def _keep(self, form: str, rows: Array | None, xi: float, factor: Cholesky) -> None:
+        self._kept = None if rows is not None else ((form, xi), factor)
+
+    def _dual(
+        self,
+        rows: Array | None,
+        part: Operator,
+        weights: Array,
+        xi: float,
+        grad_w: Array,
+        grad_b: float,
+    ) -> tuple[Array, float]:
+        count = part.shape[0]
+        inverse = 1.0 / self.regularizer.diagonal()
+        if count == 0:
+            return -inverse * grad_w, -grad_b if self.fit_intercept else 0.0
+        ones = np.ones(count, dtype=np.int8)
+        factor = self._kept_factor("dual", rows, xi)
+        if factor is None:
+            M = part.kernel(inverse)
+            M[np.arange(count), np.arange(count)] += 1.0 / weights
+            factor = Cholesky(M)
+            self._keep("dual", rows, xi, factor)
+        rhs = np.empty((count, 2))
+        rhs[:, 0] = part.signed_dot(ones, inverse * grad_w, 0.0, np.empty(count))
+        rhs[:, 1] = 1.0
+        solved = factor.solve(rhs)
+        db = 0.0
+        if self.fit_intercept:
+            db = -(grad_b - solved[:, 0].sum()) / solved[:, 1].sum()
+        mixed = np.ascontiguousarray(solved[:, 0] - db * solved[:, 1])
+        return -inverse * (grad_w - part.signed_tdot(ones, mixed)[0]), float(db)
+
+
+class ActiveRows:
+    """``A = sum_i weights_i (x_i, 1)(x_i, 1)'`` by its products."""
+
+    def __init__(self, operator: Operator, weights: Array) -> None:
+        self.operator, self.weights = operator, weights
+        self._ones = np.ones(len(weights), dtype=np.int8)
+        self._inner = np.empty(len(weights))
+
+    def product(self, v: Array) -> Array:
+        """Return A v."""
+        self.operator.signed_dot(self._ones, v[:-1], float(v[-1]), self._inner)
+        np.multiply(self._inner, self.weights, out=self._inner)
+        image, total = self.operator.signed_tdot(self._ones, self._inner)
+        return np.append(image, total)
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of A; its last entry is the sum of the weights."""
+        squares = self.operator.squared_pull(self.weights[:, None])[0]
+        return np.append(squares, float(self.weights.sum()))
+
+
+def conjugate_direction(
+    rows: Any,
+    regularizer: Quadratic,
+    unit_weight: float,
+    grad_w: Array,
+    grad_b: float,
+    fit_intercept: bool,
+    tolerance: float = CG_TOLERANCE,
+    most_steps: int = MOST_CG_STEPS,
+    start: tuple[Array, float] | None = None,
+) -> tuple[Array, float]:
+    """Return the direction by conjugate gradients; `rows` answers like `ActiveRows`."""
+    n = len(grad_w)
+    diagonal = rows.diagonal()
+    mass = float(diagonal[n])
+    ridge = INTERCEPT_RIDGE * mass if mass > 0.0 else unit_weight
+    scale = diagonal + np.append(regularizer.diagonal(), ridge)
+    scale[scale <= 0.0] = 1.0
+
+    def apply(v: Array) -> Array:
+        image: Array = rows.product(v)
+        image[:n] += regularizer.dot(v[:n])
+        image[n] = image[n] + ridge * v[n] if fit_intercept else 0.0
+        return image
+
+    direction, _ = conjugate_gradients(
+        apply,
+        -np.append(grad_w, grad_b if fit_intercept else 0.0),
+        lambda v: v / scale,
+        tolerance=tolerance,
+        most_steps=most_steps,
+        start=None if start is None else np.append(start[0], start[1] if fit_intercept else 0.0),
+    )
+    return direction[:n], float(direction[n]) if fit_intercept else 0.0
+
+
+def solve_primal(
+    gram: Array,
+    regularizer: Quadratic,
+    unit_weight: float,
+    xi: float,
+    grad_w: Array,
+    grad_b: float,
+    fit_intercept: bool,
+) -> tuple[Array, float]:
+    """Return the direction from the weighted Gram matrix of the samples."""
+    factor = primal_factor(gram, regularizer, unit_weight, xi, fit_intercept)
+    return _primal_solution(factor, grad_w, grad_b, fit_intercept)
+
+
+def primal_factor(
+    gram: Array,
+    regularizer: Quadratic,
+    unit_weight: float,
+    xi: float,
+    fit_intercept: bool,
+    ridge: float = INTERCEPT_RIDGE,
+) -> Cholesky:
+    """Return the factors of the primal form.
+
+    `unit_weight` holds the intercept in place where no sample does.
+    """
+    n = len(gram) - 1
+    H = xi * gram
+    regularizer.add_to(H)
+    if not fit_intercept:
+        return Cholesky(H[:n, :n])
+    mass = H[n, n]
+    H[n, n] += ridge * mass if mass > 0.0 else xi * unit_weight
+    return Cholesky(H)
+
+
+def _primal_solution(
+    factor: Cholesky, grad_w: Array, grad_b: float, fit_intercept: bool
+) -> tuple[Array, float]:
+    n = len(grad_w)
+    solution = factor.solve(-np.append(grad_w, grad_b)[: n + 1 if fit_intercept else n])
+    return solution[:n], float(solution[n]) if fit_intercept else 0.0

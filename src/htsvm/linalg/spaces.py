@@ -1,0 +1,252 @@
+"""Rows in coordinates: of their columns, of the space that they span, or of a kernel.
+
+At a solution w is a combination of rows: a part of w at right angles to all of them changes no
+decision value, adds to the norm, and meets a regulariser built from differences of rows that is
+zero on it. So w may be looked for in the space of the rows, with at most as many coordinates as
+samples. The coordinates belong to an orthonormal basis, hence norms, distances and inner products,
+and with them the problem, its clusters and its certificate, are the same. The same holds of the
+space that a kernel maps the rows to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from htsvm._typing import Array
+
+# The largest side of a matrix with a row and column per coordinate or sample: 800 MB.
+LARGEST_SIDE = 10_000
+KERNELS = ("linear", "rbf")
+
+
+@dataclass(frozen=True, eq=False)
+class RowSpace:
+    """Rows in coordinates of an orthonormal basis.
+
+    Attributes
+    ----------
+    coordinates : {ndarray, CSR matrix} of shape (n_samples, n_coordinates)
+        The rows: ``X @ basis``, where the columns of the basis are orthonormal.
+    basis : tuple of matrices
+        The factors of the basis, the product of which need not be formed; none where the
+        coordinates are the columns themselves.
+    """
+
+    coordinates: Any
+    basis: tuple[Any, ...] = ()
+
+    # Whether decisions are linear in the columns.
+    linear: ClassVar[bool] = True
+
+    def lift(self, coef: Array) -> Array:
+        """Return coefficients of the columns from coefficients of the coordinates.
+
+        Several classifiers are rows of `coef`.
+        """
+        for factor in reversed(self.basis):
+            coef = coef @ factor.T
+        return coef
+
+    def features(self, X: Any) -> Any:
+        """Return what lifted coefficients belong to, of other samples: their columns."""
+        return X
+
+
+def row_space(X: Any, weights: Array | None, with_structure: bool) -> RowSpace:
+    """Return rows in as few coordinates as they need.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_columns)
+        The rows.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights; samples of weight zero need no coordinate of their own.
+    with_structure : bool
+        Whether a matrix with one row and column per coordinate will be formed. Sparse rows are
+        left as they are if not: the solvers take any number of sparse columns.
+    """
+    if sp.issparse(X) and not with_structure:
+        return RowSpace(X)
+    # Repeated samples add nothing: with them or with weights, the coordinates are the same.
+    rows = _spanning_rows(X, weights)
+    side = X.shape[1] if rows is None else len(rows)
+    if with_structure and side > LARGEST_SIDE:
+        raise ValueError(
+            f"structure > 0 needs a matrix of side min(n_samples, n_columns) = {side} for a "
+            f"view of shape {X.shape}, more than {LARGEST_SIDE}; set structure=0 for this view, or "
+            "reduce its columns first, for example with TruncatedSVD."
+        )
+    if rows is None:
+        return RowSpace(X)
+    if sp.issparse(X):
+        return _sparse_row_space(X.astype(np.float64), rows)
+    basis, _ = scipy.linalg.qr(
+        X[rows].astype(np.float64).T, mode="economic", overwrite_a=True, check_finite=False
+    )
+    return RowSpace(X @ basis, (basis,))
+
+
+def distinct_rows(X: Any) -> tuple[Array, Array]:
+    """Return the first of each group of equal rows, and the group of each row.
+
+    The groups are sorted by what is in the rows, so that the order of the rows does not matter.
+    """
+    # Equal sparse rows give equal products, bit for bit; others hardly ever do.
+    probes = np.random.default_rng(0).normal(size=(X.shape[1], 2)) if sp.issparse(X) else None
+    # Negative zeros are equal to positive ones, but not byte by byte.
+    keys = np.ascontiguousarray(X if probes is None else X @ probes) + 0.0
+    rows = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1]))).reshape(-1)
+    _, first, place = np.unique(rows, return_index=True, return_inverse=True)
+    return first, place.reshape(-1)
+
+
+def _spanning_rows(X: Any, weights: Array | None) -> Array | None:
+    """Return the distinct rows of positive weight if they are fewer than the columns, else None."""
+    n = X.shape[1]
+    kept = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0.0)
+    # Mostly a few rows show that there are enough.
+    if len(kept) > 2 * n and len(distinct_rows(X[kept[: 2 * n]])[0]) >= n:
+        return None
+    first, _ = distinct_rows(X[kept])
+    return kept[first] if len(first) < n else None
+
+
+def _sparse_row_space(X: Any, rows: Array) -> RowSpace:
+    """Use the eigenvectors of the kernel of the rows, which has their number as its side."""
+    spanning = X[rows].T.tocsr()
+    values, vectors = scipy.linalg.eigh((spanning.T @ spanning).toarray())
+    kept = values > len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    if not kept.any():
+        # No row differs from zero; a coordinate that is always zero stands for the view.
+        return RowSpace(np.zeros((X.shape[0], 1)), (sp.csr_matrix((X.shape[1], 1)),))
+    factor = vectors[:, kept] / np.sqrt(values[kept])
+    return RowSpace((X @ spanning).toarray() @ factor, (spanning, factor))
+
+
+# ------------------------------------------------------------------------------------ kernels
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSpace:
+    """Rows in coordinates of the space that a kernel maps them to.
+
+    There a classifier is linear, w = sum_i a_i phi(x_i) over the distinct training samples, and
+    the inner products are those of the coordinates.
+
+    Attributes
+    ----------
+    coordinates : ndarray of shape (n_samples, n_coordinates)
+        The samples.
+    rows : {ndarray, CSR matrix} of shape (n_distinct, n_columns)
+        The distinct training samples.
+    factor : ndarray of shape (n_distinct, n_coordinates)
+        Leads from coefficients of the coordinates to the a_i.
+    kernel : callable
+        The kernel, a function of two matrices.
+    """
+
+    coordinates: Array
+    rows: Any
+    factor: Array
+    kernel: Callable[[Any, Any], Array]
+
+    linear: ClassVar[bool] = False
+
+    def lift(self, coef: Array) -> Array:
+        """Return coefficients of the distinct training samples; several are rows of `coef`."""
+        lifted: Array = coef @ self.factor.T
+        return lifted
+
+    def features(self, X: Any) -> Array:
+        """Return what lifted coefficients belong to, of other samples: their kernel."""
+        return _evaluated(self.kernel, X, self.rows)
+
+
+@dataclass(frozen=True)
+class RBF:
+    """The kernel exp(-gamma ||x - z||²)."""
+
+    gamma: float
+
+    def __call__(self, X: Any, Z: Any) -> Array:
+        """Return the matrix of the kernel."""
+        # It pulls in much of scikit-learn, for which `import htsvm` should not wait.
+        from sklearn.metrics.pairwise import rbf_kernel
+
+        K: Array = rbf_kernel(X, Z, gamma=self.gamma)
+        return K
+
+
+Space = RowSpace | KernelSpace
+
+
+def kernel_function(
+    kernel: Any, gamma: Any, X: Any, weights: Array | None, where: str = ""
+) -> Callable[[Any, Any], Array]:
+    """Return a kernel, given by name or as a callable, as a function of two matrices.
+
+    The "scale" of gamma is that of the rows X with the given sample weights; `where` says in
+    errors whose kernel it is.
+    """
+    if callable(kernel):
+        function: Callable[[Any, Any], Array] = kernel
+        return function
+    if kernel != "rbf":
+        raise ValueError(f"kernel{where} must be one of {KERNELS} or a callable, got {kernel!r}.")
+    if isinstance(gamma, str):
+        if gamma != "scale":
+            raise ValueError(f"gamma must be 'scale' or a positive number, got {gamma!r}.")
+        variance = _variance(X, weights)
+        gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+    if not (np.isfinite(gamma) and gamma > 0.0):
+        raise ValueError(f"gamma must be 'scale' or a positive number, got {gamma!r}.")
+    return RBF(float(gamma))
+
+
+def _variance(X: Any, weights: Array | None) -> float:
+    """Return the variance over all entries, where a sample of weight k counts k times."""
+    share = np.full(X.shape[0], 1.0) if weights is None else weights
+    share = share / (share.sum() * X.shape[1])
+    square = X.multiply(X) if sp.issparse(X) else X * X
+    mean = float((X.T @ share).sum())
+    return max(float((square.T @ share).sum()) - mean**2, 0.0)
+
+
+def kernel_space(X: Any, kernel: Callable[[Any, Any], Array]) -> KernelSpace:
+    """Return rows in coordinates of the space of a kernel, a function of two matrices."""
+    first, place = distinct_rows(X)
+    if len(first) > LARGEST_SIDE:
+        raise ValueError(
+            f"a kernel needs a matrix of side {len(first)}, the number of distinct samples, more "
+            f"than {LARGEST_SIDE}; use kernel='linear' on features that approximate it, for "
+            "example from sklearn.kernel_approximation.Nystroem."
+        )
+    rows = X[first]
+    K = _evaluated(kernel, rows, rows)
+    values, vectors = scipy.linalg.eigh(0.5 * (K + K.T))
+    largest = float(np.abs(values).max())
+    if values[0] < -1e-8 * largest:
+        raise ValueError(
+            f"kernel is not positive semidefinite: its matrix on the training samples has the "
+            f"eigenvalue {values[0]:.3g}, the largest is {values[-1]:.3g}."
+        )
+    kept = values > len(values) * np.finfo(np.float64).eps * largest
+    root = np.sqrt(values[kept])
+    return KernelSpace((vectors[:, kept] * root)[place], rows, vectors[:, kept] / root, kernel)
+
+
+def _evaluated(kernel: Callable[[Any, Any], Array], X: Any, Z: Any) -> Array:
+    values: Any = kernel(X, Z)
+    K: Array = np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
+    if K.shape != (X.shape[0], Z.shape[0]):
+        raise ValueError(
+            f"kernel must return a matrix of shape {(X.shape[0], Z.shape[0])} for that many rows, "
+            f"got shape {K.shape}."
+        )
+    return K

@@ -1,0 +1,254 @@
+"""Classifiers for fixed view weights, weights for fixed classifiers, by turns."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.multiview.weights import balanced_smoothness, best_weights
+
+# The least weight that a view has in its own problem. A view of weight zero would otherwise have no
+# regularisation but that of its structure, and its classifier might not exist.
+LEAST_WEIGHT = 1e-6
+# How often an alpha that is chosen here is doubled where a view loses its weight.
+MOST_DOUBLINGS = 4
+
+Point = TypeVar("Point")
+
+
+class Classifiers(ABC, Generic[Point]):
+    """How to find the classifiers of all views for given weights."""
+
+    @abstractmethod
+    def solve(self, weights: Array, before: Point | None, gain: float) -> Point:
+        """Return classifiers for the weights.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_views,)
+            The view weights.
+        before : Point or None
+            The classifiers of the last round. The objective must not be higher than theirs, but
+            by half of `gain`.
+        gain : float
+            How much the last change of the weights has lowered the objective.
+        """
+
+    @abstractmethod
+    def costs(self, point: Point) -> Array:
+        """Return twice the slope of the objective in each weight: the paper's pi + eta rho."""
+
+    @abstractmethod
+    def objective(self, point: Point, weights: Array) -> float:
+        """Return the objective, without the term of the weights alone."""
+
+    def settle(self, point: Point, weights: Array) -> Point:
+        """Return what is to be kept of classifiers that seem to be the last: by default, all."""
+        return point
+
+    def constant(self, point: Point) -> Array:
+        """Return which views have a classifier that is constant: none, if nobody cares."""
+        return np.zeros(len(self.costs(point)), dtype=bool)
+
+    def leave_out(self, point: Point, views: Array) -> None:
+        """Keep the classifiers that some views (a mask) have at a point from now on."""
+
+    def diagnostics(self, point: Point) -> dict[str, float]:
+        """Return further columns of the history."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Point]):
+    """What an alternation ends with.
+
+    Attributes
+    ----------
+    point : Point
+        The classifiers.
+    weights : ndarray of shape (n_views,)
+        The view weights that they were found for.
+    smoothness : float
+        The alpha that was used.
+    objective : float
+        The objective at the end.
+    change : float
+        How far the weights are from those that suit the classifiers best.
+    smoothness_needed : float or None
+        If a view lost its weight, `balanced_smoothness` of the costs when it first did.
+    left_out : ndarray of bool
+        The views that were left out because their classifiers are constant.
+    history : dict of lists
+        One entry per round in each column.
+    """
+
+    point: Point
+    weights: Array
+    smoothness: float
+    objective: float
+    change: float
+    smoothness_needed: float | None
+    left_out: Array
+    history: dict[str, list[Any]]
+
+
+@dataclass
+class Alternation(Generic[Point]):
+    """Minimise over the classifiers and the weights by turns; the objective never increases.
+
+    Parameters
+    ----------
+    classifiers : Classifiers
+        How to find classifiers.
+    smoothness : float or "auto"
+        The alpha of the term alpha/2 ||theta||²; "auto" takes `balanced_smoothness` after the first
+        round.
+    fixed : ndarray of shape (n_views,) or None
+        The view weights; None learns them, beginning with equal ones.
+    view_names : list
+        What the views are called in the history.
+    tol : float
+        Stop when no weight would change by more.
+    max_rounds : int
+        The most rounds.
+    begin_again : bool
+        Whether learned weights begin again without views whose classifiers are constant, and with
+        twice an alpha that was chosen here where a view loses its weight.
+    callback : callable, optional
+        Called after each round with its row of the history.
+    first : ndarray of shape (n_views,), optional
+        Where learned weights begin, if alpha is given: the solution of a similar problem.
+    """
+
+    classifiers: Classifiers[Point]
+    smoothness: Any
+    fixed: Array | None
+    view_names: list[Hashable]
+    tol: float
+    max_rounds: int
+    begin_again: bool = False
+    callback: Callable[[dict[str, Any]], None] | None = None
+    first: Array | None = None
+
+    def run(self) -> Outcome[Point]:
+        """Alternate until the weights stay as they are, and begin anew where that ends badly.
+
+        A view whose classifier ends up constant costs nothing, so that learned weights would trust
+        it most, although it tells nothing but its intercept: such views are left out. Where alpha
+        is to be chosen here and a view loses its weight, alpha is doubled.
+        """
+        self.active = np.ones(len(self.view_names), dtype=bool)
+        self.doublings = 0
+        outcome = self._alternate(self._first_weights())
+        while self.begin_again and self.fixed is None:
+            constant = self.active & self.classifiers.constant(outcome.point)
+            lost = np.any(outcome.weights[self.active] == 0.0)
+            if constant.any() and not np.array_equal(constant, self.active):
+                self.active &= ~constant
+                self.classifiers.leave_out(outcome.point, ~self.active)
+            elif lost and self.smoothness == "auto" and self.doublings < MOST_DOUBLINGS:
+                self.doublings += 1
+            else:
+                break
+            outcome = self._alternate(self.active / self.active.sum())
+        return outcome
+
+    def _first_weights(self) -> Array:
+        if self.fixed is not None:
+            return self.fixed
+        if self.first is not None and self.smoothness != "auto":
+            return self.first
+        equal: Array = self.active / self.active.sum()
+        return equal
+
+    def _alternate(self, weights: Array) -> Outcome[Point]:
+        """Run the rounds."""
+        began = time.perf_counter()
+        history: dict[str, list[Any]] = {}
+        self.alpha = None if self.smoothness == "auto" else float(self.smoothness)
+        point: Point | None = None
+        needed, gain = None, 0.0
+        for number in range(1, self.max_rounds + 1):
+            point = self.classifiers.solve(weights, point, gain)
+            wanted, change = self._wanted(weights, point)
+            last = change <= self.tol or number == self.max_rounds
+            if last:
+                point = self.classifiers.settle(point, weights)
+                wanted, change = self._wanted(weights, point)
+                last = change <= self.tol or number == self.max_rounds
+            self._record(history, began, weights, point, change)
+            if last:
+                break
+            if needed is None and np.any((wanted == 0.0) & (weights > 0.0)):
+                needed = balanced_smoothness(self.classifiers.costs(point)[self.active])
+            gain = self._objective(weights, point) - self._objective(wanted, point)
+            weights = wanted
+        assert point is not None
+        return Outcome(
+            point, weights, self._alpha(point), self._objective(weights, point), change, needed,
+            ~self.active, history,
+        )  # fmt: skip
+
+    # --------------------------------------------------------------------------- the weights
+
+    def _wanted(self, weights: Array, point: Point) -> tuple[Array, float]:
+        """Return the best weights for the classifiers, and the largest change to them."""
+        if self.fixed is not None:
+            return weights, 0.0
+        wanted = np.zeros(len(weights))
+        costs = self.classifiers.costs(point)[self.active]
+        wanted[self.active] = best_weights(costs, self._alpha(point))
+        return wanted, float(np.abs(wanted - weights).max())
+
+    def _alpha(self, point: Point) -> float:
+        if self.alpha is None:
+            costs = self.classifiers.costs(point)[self.active]
+            self.alpha = 2.0**self.doublings * balanced_smoothness(costs)
+        return self.alpha
+
+    def _objective(self, weights: Array, point: Point) -> float:
+        """Return the objective; the term of a single view's weight, a constant, is left out."""
+        total = self.classifiers.objective(point, weights)
+        if len(weights) > 1:
+            total += 0.5 * self._alpha(point) * float(weights @ weights)
+        return float(total)
+
+    def _record(
+        self,
+        history: dict[str, list[Any]],
+        began: float,
+        weights: Array,
+        point: Point,
+        change: float,
+    ) -> None:
+        row = {
+            "iteration": len(history.get("iteration", ())) + 1,
+            "objective": self._objective(weights, point),
+            "change": change,
+            **self.classifiers.diagnostics(point),
+            "seconds": time.perf_counter() - began,
+            **{
+                f"weight_{name}": float(weight)
+                for name, weight in zip(self.view_names, weights, strict=True)
+            },
+        }
+        for name, value in row.items():
+            history.setdefault(name, []).append(value)
+        if self.callback is not None:
+            self.callback(row)
+
+
+def print_round(name: str, row: dict[str, Any]) -> None:
+    """Print a row of the history of the estimator `name`."""
+    weights = " ".join(f"{row[key]:.3f}" for key in row if key.startswith("weight_"))
+    print(
+        f"[{name}] round {row['iteration']:3d}  objective {row['objective']:.6g}  "
+        f"view weights {weights}  change {row['change']:.1e}  {row['seconds']:.2f} s",
+        flush=True,
+    )

@@ -1,0 +1,187 @@
+"""Classifiers of several views with structure and learned weights, whatever the loss."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_memory
+
+from htsvm._typing import Array
+from htsvm.linalg.spaces import Space
+from htsvm.losses import Loss
+from htsvm.multiview.alternation import Alternation, Outcome, print_round
+from htsvm.multiview.base import KERNEL_RULES, BaseMultiViewSVC
+from htsvm.multiview.parameters import fixed_weights, per_view
+from htsvm.multiview.preparation import Prepared, prepare_views
+from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoints
+from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
+from htsvm.optimality import SampleStatus
+from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers import SolverResult
+from htsvm.svm._multiclass import AnyProblem
+from htsvm.svm.base import _joined_history, seed_of
+
+Outcomes = list[Outcome[ViewPoints]]
+
+
+class StructuredMultiViewSVC(BaseMultiViewSVC):
+    """One classifier per view, whose regularisers hang together by the weights of the views.
+
+    Subclasses give the losses, `_losses`, and what solves the problem of a view, `_classifiers`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseMultiViewSVC._parameter_constraints,
+        **KERNEL_RULES,
+        "C": [Real, "array-like", dict],
+        "structure": [Real, "array-like", dict],
+        "weight_smoothness": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
+        "view_weights": [StrOptions({"learned", "uniform"}), "array-like", dict],
+        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "memory": [None, str, HasMethods(["cache"])],
+    }
+
+    @abstractmethod
+    def _losses(self) -> list[Loss]:
+        """Return the loss of each view."""
+
+    @abstractmethod
+    def _classifiers(
+        self,
+        problems: list[AnyProblem],
+        strength: Array,
+        covariances: list[list[Array]] | None,
+        n_jobs: int | None,
+    ) -> ViewClassifiers:
+        """Return what finds the classifiers of the views."""
+
+    def _fit_checked(
+        self, views: list[Any], classes: Array, codes: Array, weights: Array | None
+    ) -> None:
+        """Fit views that have been validated."""
+        prepared = self._prepared(views, codes, weights)
+        problems = self._view_problems(prepared.spaces, classes, codes, weights)
+        outcomes = self._solved(problems, self._strength(), prepared.covariances)
+        self.classes_ = classes
+        self._store_prepared(prepared)
+        self._store_fit(outcomes, prepared.spaces)
+        self._store_samples(outcomes, problems, codes)
+        counting = [pair for one in outcomes for pair in one.point.counting]
+        self._warn_unconverged(counting)
+        warn_moving(outcomes, self.tol, self.max_rounds)
+        warn_dropped(outcomes, self.view_names_)
+        warn_constant(outcomes, self.view_names_, self._cap_name)
+        self._warn_ignored(counting[: len(outcomes)], codes, weights)
+
+    # ------------------------------------------------------------------------- before the fit
+
+    def _strength(self) -> Array:
+        """Return the paper's eta of each view."""
+        return per_view("structure", self.structure, self.view_names_, zero=True)
+
+    def _prepared(self, views: list[Any], codes: Array, weights: Array | None) -> Prepared:
+        """Return the views in coordinates, with their structure."""
+        return prepare_views(
+            views, self.view_names_, codes, weights, strength=self._strength(),
+            kernel=self.kernel, gamma=self.gamma, memory=check_memory(self.memory),
+            seed=seed_of(self.random_state),
+        )  # fmt: skip
+
+    def _view_problems(
+        self, spaces: list[Space], classes: Array, codes: Array, weights: Array | None
+    ) -> list[list[AnyProblem]]:
+        """Return, for each problem of the fit, the problems of the views."""
+        penalties = per_view("C", self.C, self.view_names_)
+        per_space = [
+            self._problems(space.coordinates, classes, codes, weights, C=float(C), loss=loss)
+            for space, C, loss in zip(spaces, penalties, self._losses(), strict=True)
+        ]
+        return [list(of_views) for of_views in zip(*per_space, strict=True)]
+
+    def _solved(
+        self,
+        problems: list[list[AnyProblem]],
+        strength: Array,
+        covariances: list[list[Array]] | None,
+    ) -> Outcomes:
+        """Solve the problems of the fit, each of which has a problem per view."""
+        several = len(problems) > 1
+        runs = [
+            self._alternation(
+                self._classifiers(of_views, strength, covariances, None if several else self.n_jobs)
+            )
+            for of_views in problems
+        ]
+        jobs = Parallel(n_jobs=self.n_jobs if several else None, prefer="threads")
+        outcomes: Outcomes = jobs(delayed(one.run)() for one in runs)
+        return outcomes
+
+    def _alternation(
+        self, classifiers: ViewClassifiers, first: Array | None = None
+    ) -> Alternation[ViewPoints]:
+        return Alternation(
+            classifiers, self.weight_smoothness, fixed_weights(self.view_weights, self.view_names_),
+            self.view_names_, self.tol, self.max_rounds, begin_again=not classifiers.literal,
+            callback=partial(print_round, type(self).__name__) if self.verbose else None,
+            first=first,
+        )  # fmt: skip
+
+    # -------------------------------------------------------------------------- after the fit
+
+    def _store_prepared(self, prepared: Prepared) -> None:
+        structure = prepared.structure
+        self.cluster_labels_ = None if structure is None else structure.labels
+        self.n_clusters_ = None if structure is None else structure.n_clusters
+
+    def _store_fit(self, outcomes: list[Any], spaces: list[Space]) -> None:
+        results = [[view.result for view in one.point.views] for one in outcomes]
+        coefs = [np.vstack([of[v].coef for of in results]) for v in range(len(spaces))]
+        intercepts = np.vstack([np.column_stack([r.intercept for r in of]) for of in results])
+        self._store_decision(spaces, coefs, intercepts, np.array([one.weights for one in outcomes]))
+        self.weight_smoothness_ = np.array([one.smoothness for one in outcomes])
+        self.weight_residual_ = np.array([one.change for one in outcomes])
+        self.objective_ = np.array([one.objective for one in outcomes])
+        self.history_ = _joined_history(outcomes)
+        self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)
+
+    def _store_samples(
+        self, outcomes: list[Any], problems: list[list[AnyProblem]], codes: Array
+    ) -> None:
+        """Store certificates, support vectors and what became of each sample."""
+        status = np.stack(
+            [np.column_stack([c.sample_status for c in o.point.certificates]) for o in outcomes],
+            axis=2,
+        )
+        self._store_certificates(outcomes)
+        tables = [
+            [_pulls(view.result, p) for view, p in zip(one.point.views, of_views, strict=True)]
+            for one, of_views in zip(outcomes, problems, strict=True)
+        ]
+        self._store_view_support([np.vstack(tables) for tables in zip(*tables, strict=True)], codes)
+        binary = len(outcomes) == 1
+        self.sample_status_ = status[:, :, 0] if binary else status
+        own = np.zeros(len(codes), dtype=np.intp) if binary else codes
+        used = np.array([one.weights > 0.0 for one in outcomes])[own]
+        ignored = status[np.arange(len(codes)), :, own] == SampleStatus.IGNORED
+        self.ignored_ = np.flatnonzero(np.all(ignored | ~used, axis=1))
+
+    def _store_certificates(self, outcomes: Outcomes) -> None:
+        certificates = [
+            [replace(c, sample_status=None) for c in one.point.certificates] for one in outcomes
+        ]
+        self.certificate_: Any = certificates[0] if len(outcomes) == 1 else certificates
+
+
+def _pulls(result: SolverResult, problem: AnyProblem) -> Array:
+    """Return what each sample adds to the classifier, with a row per score."""
+    if isinstance(problem, MulticlassProblem):
+        return result.multipliers.T
+    signed: Array = -result.multipliers * problem.y
+    return signed[None, :]

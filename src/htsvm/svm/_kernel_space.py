@@ -1,0 +1,168 @@
+"""The space that a kernel model is fitted in: the kernel matrix itself, or coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import Quadratic, as_operator
+from htsvm.linalg.kernel_operator import KernelOperator
+from htsvm.linalg.landmarks import Landmarks, blocks, independent
+from htsvm.problems.binary import Problem
+from htsvm.solvers import Solver
+from htsvm.svm._kernels import (
+    check_positive,
+    choose_landmarks,
+    kernel_function,
+    kernel_matrix,
+    resolved_gamma,
+)
+
+# Up to so many samples a kernel matrix is used without being asked for: of two classes, where the
+# undecided samples alone make the work, and of several, where all of them do.
+EXACT_ROWS, EXACT_ROWS_MULTICLASS = 10_000, 1_500
+# Landmarks by default: so many times the root of the number of samples, between these limits.
+ROOT_FACTOR, FEWEST_LANDMARKS, MOST_LANDMARKS = 5.0, 200, 1000
+# An exact fit of two classes begins with a fit on so many landmarks.
+FIRST_LANDMARKS = 300
+# Bytes of a value, and of a megabyte.
+VALUE, MEGABYTE = 8, 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSpace:
+    """The samples of a fit, as the solvers want them.
+
+    Attributes
+    ----------
+    method : {"exact", "landmarks"}
+        Whether w may be any combination of the samples.
+    gamma : float
+        The coefficient of the kernel.
+    samples : KernelOperator or ndarray
+        The kernel matrix, or coordinates of the samples.
+    landmarks : Landmarks or None
+        The way from coefficients of coordinates to coefficients of samples; None for a matrix.
+    rows : ndarray of intp
+        The samples that are landmarks; for a kernel matrix, those that may be.
+    """
+
+    method: str
+    gamma: float
+    samples: Any
+    rows: Array
+    landmarks: Landmarks | None = None
+
+    def lift(self, coef: Array) -> tuple[Array, Array]:
+        """Return the samples that hold the classifiers `coef`, and their coefficients."""
+        if self.landmarks is None:
+            used = np.flatnonzero(np.any(coef != 0.0, axis=0))
+            return used, coef[:, used]
+        return self.rows, self.landmarks.lift(coef)
+
+    def start(self, problem: Problem, solver: Solver, rng: np.random.Generator) -> Any:
+        """Return where an exact fit may begin: the solution on a few landmarks."""
+        operator: KernelOperator = self.samples
+        m = problem.n_samples
+        some = self.rows
+        if len(some) > FIRST_LANDMARKS:
+            some = rng.choice(some, FIRST_LANDMARKS, replace=False)
+        found = independent(operator.K[np.ix_(some, some)])
+        some = some[found.rows]
+        coordinates = np.ascontiguousarray(found.coordinates(operator.K[:, some]))
+        rough = Problem(
+            as_operator(coordinates), problem.y, problem.penalty, problem.loss,
+            Quadratic(None, len(some)), problem.C, problem.fit_intercept,
+        )  # fmt: skip
+        result = solver.solve(rough)
+        w = np.zeros(m)
+        w[some] = found.lift(result.coef[None])[0]
+        return w, result.intercept, result.multipliers
+
+
+def kernel_space(
+    model: Any, X: Any, weights: Array | None, one_problem: bool, rng: np.random.Generator
+) -> KernelSpace:
+    """Return the space in which a `KernelHTSVC` is fitted to X.
+
+    Parameters
+    ----------
+    model : KernelHTSVC
+        Kernel, landmarks, limit of memory.
+    X : {ndarray, CSR matrix}
+        The samples; of a precomputed kernel its matrix.
+    weights : ndarray or None
+        Sample weights.
+    one_problem : bool
+        Whether more than two classes are fitted at once, for which coordinates are needed.
+    rng : Generator
+        Chooses landmarks.
+    """
+    precomputed = model.kernel == "precomputed"
+    m = X.shape[0]
+    gamma = 1.0 if precomputed else resolved_gamma(model.gamma, X, weights)
+    count = _landmark_count(model, m, one_problem)
+    _check_memory(model, m, m if count is None else count)
+    function = (
+        None if precomputed else kernel_function(model.kernel, gamma, model.degree, model.coef0)
+    )
+    if count is None and not one_problem:
+        K = X if function is None else kernel_matrix(function, X)
+        check_positive(K, model.kernel)
+        candidates = choose_landmarks(X, weights, m, "uniform", rng)
+        return KernelSpace("exact", gamma, KernelOperator(K), rows=candidates)
+    selection = "uniform" if precomputed else model.landmark_selection
+    rows = choose_landmarks(X, weights, m if count is None else count, selection, rng)
+    K = X[np.ix_(rows, rows)] if function is None else kernel_matrix(function, X[rows])
+    check_positive(K, model.kernel)
+    found = independent(K)
+    rows = rows[found.rows]
+    coordinates = np.empty((m, len(rows)))
+    for part in blocks(m, max(len(rows), 1)):
+        values = X[part][:, rows] if function is None else function(X[part], X[rows])
+        coordinates[part] = found.coordinates(values)
+    method = "exact" if count is None else "landmarks"
+    return KernelSpace(method, gamma, coordinates, rows, found)
+
+
+def _landmark_count(model: Any, m: int, one_problem: bool) -> int | None:
+    """Return the number of landmarks; None for an exact fit."""
+    if model.n_landmarks is None:
+        return None
+    if model.n_landmarks != "auto":
+        if model.n_landmarks > m:
+            raise ValueError(
+                f"n_landmarks={model.n_landmarks} is more than the {m} samples; pass at most {m}, "
+                "or None for an exact fit."
+            )
+        return int(model.n_landmarks)
+    if (
+        m <= (EXACT_ROWS_MULTICLASS if one_problem else EXACT_ROWS)
+        and _megabytes(m, m) <= model.memory_limit
+    ):
+        return None
+    most = min(MOST_LANDMARKS, m, int(model.memory_limit * MEGABYTE / VALUE / m))
+    return int(max(min(max(round(ROOT_FACTOR * m**0.5), FEWEST_LANDMARKS), most), 1))
+
+
+def _megabytes(m: int, n: int) -> float:
+    return m * n * VALUE / MEGABYTE
+
+
+def _check_memory(model: Any, m: int, width: int) -> None:
+    """Complain, before anything is allocated, of matrices larger than the limit."""
+    needed = _megabytes(m, width)
+    if needed <= model.memory_limit:
+        return
+    if model.n_landmarks is None:
+        what, remedy = f"the kernel matrix of {m} samples", "n_landmarks='auto' or a number"
+    else:
+        most = max(int(model.memory_limit * MEGABYTE / VALUE / m), 1)
+        what, remedy = f"{width} landmarks for {m} samples", f"n_landmarks={most}"
+    raise MemoryError(
+        f"{what} would take {needed:,.0f} MB, more than memory_limit={model.memory_limit:g}; "
+        f"choose {remedy}, or raise memory_limit."
+    )

@@ -1,0 +1,142 @@
+"""Kernels by name, the checks of kernel matrices, and the choice of landmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy import linalg
+from sklearn.cluster import kmeans_plusplus
+from sklearn.metrics import pairwise
+
+from htsvm._typing import Array
+from htsvm.linalg.landmarks import blocks
+from htsvm.linalg.spaces import distinct_rows
+
+Kernel = Callable[[Any, Any], Array]
+
+NAMES = ("rbf", "poly", "sigmoid", "laplacian", "cosine", "linear", "precomputed")
+SELECTIONS = ("kmeans++", "uniform")
+# Of larger matrices only a part of this side is checked for negative eigenvalues.
+CHECKED_SIDE = 500
+# By how much, as a share of the largest entry, rounding may spoil symmetry and positivity.
+ROUNDING = 1e-8
+# k-means++ looks at no more rows than this, or twice the landmarks.
+SEEN_BY_KMEANS = 10_000
+
+
+def kernel_function(kernel: Any, gamma: float, degree: float, coef0: float) -> Kernel:
+    """Return a kernel as a function of two sets of rows."""
+    if callable(kernel):
+        return partial(_called, kernel)
+    known: dict[str, Kernel] = {
+        "rbf": partial(pairwise.rbf_kernel, gamma=gamma),
+        "laplacian": partial(pairwise.laplacian_kernel, gamma=gamma),
+        "poly": partial(pairwise.polynomial_kernel, degree=degree, gamma=gamma, coef0=coef0),
+        "sigmoid": partial(pairwise.sigmoid_kernel, gamma=gamma, coef0=coef0),
+        "cosine": pairwise.cosine_similarity,
+        "linear": partial(pairwise.linear_kernel, dense_output=True),
+    }
+    return known[kernel]
+
+
+def _called(kernel: Callable[[Any, Any], Any], X: Any, Z: Any) -> Array:
+    """Evaluate a user's kernel, and say what is wrong with what it returns."""
+    values = kernel(X, Z)
+    K = np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
+    if K.shape != (X.shape[0], Z.shape[0]):
+        raise ValueError(
+            f"kernel must return a matrix of shape {(X.shape[0], Z.shape[0])} for that many rows, "
+            f"got shape {K.shape}."
+        )
+    if not np.all(np.isfinite(K)):
+        raise ValueError(
+            f"kernel returned NaN or infinity for {int(np.sum(~np.isfinite(K)))} of {K.size} pairs "
+            "of rows; check the kernel function and the scale of the columns."
+        )
+    return K
+
+
+def resolved_gamma(gamma: Any, X: Any, weights: Array | None) -> float:
+    """Return gamma as a number: "scale" is 1 / (n_features * variance of X), "auto" 1 / n.
+
+    In the variance a sample of weight k counts k times.
+    """
+    if gamma == "auto":
+        return 1.0 / float(X.shape[1])
+    if gamma != "scale":
+        return float(gamma)
+    share = np.ones(X.shape[0]) if weights is None else weights
+    share = share / (float(share.sum()) * X.shape[1])
+    mean = float((X.T @ share).sum())
+    square = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+    variance = float((square.T @ share).sum()) - mean**2
+    return 1.0 / (float(X.shape[1]) * variance) if variance > 0.0 else 1.0
+
+
+def kernel_matrix(function: Kernel, X: Any) -> Array:
+    """Return the kernel matrix of all rows; the upper triangle is computed, the lower copied."""
+    m = X.shape[0]
+    K = np.empty((m, m))
+    for part in blocks(m, m):
+        K[part, part.start :] = function(X[part], X[part.start :])
+        K[part.start :, part] = K[part, part.start :].T
+    return K
+
+
+def check_precomputed(K: Array) -> None:
+    """Complain of a kernel matrix that is not square, symmetric or positive semidefinite."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            "kernel='precomputed' needs a square matrix of the kernel between all training "
+            f"samples, got shape {K.shape}; to fit rows of features choose another kernel."
+        )
+    size = float(np.abs(K).max(initial=0.0))
+    for part in blocks(len(K), len(K)):
+        apart = np.abs(K[part] - K[:, part].T)
+        if float(apart.max(initial=0.0)) > ROUNDING * size:
+            i, j = np.unravel_index(int(apart.argmax()), apart.shape)
+            i += part.start
+            raise ValueError(
+                f"kernel='precomputed' needs a symmetric matrix, but X[{i}, {j}] = {K[i, j]:.6g} "
+                f"and X[{j}, {i}] = {K[j, i]:.6g}; if the difference is rounding, pass "
+                "(X + X.T) / 2."
+            )
+
+
+def check_positive(K: Array, kernel: Any) -> None:
+    """Complain of negative eigenvalues of (a part of) a kernel matrix."""
+    side = min(len(K), CHECKED_SIDE)
+    some = np.linspace(0, len(K) - 1, side).astype(np.intp)
+    values = linalg.eigvalsh(K[np.ix_(some, some)], check_finite=False)
+    if values[0] < -np.sqrt(ROUNDING) * max(float(values[-1]), 0.0) or values[-1] < 0.0:
+        part = "" if side == len(K) else f" of {side} of its rows and columns"
+        raise ValueError(
+            f"kernel={kernel!r} is not positive semidefinite: its matrix{part} has the eigenvalue "
+            f"{values[0]:.3g}, where the largest is {values[-1]:.3g}. Choose other parameters or "
+            "another kernel; of a precomputed one, clip the negative eigenvalues."
+        )
+
+
+def choose_landmarks(
+    X: Any, weights: Array | None, count: int, selection: str, rng: np.random.Generator
+) -> Array:
+    """Return the rows of X that become landmarks, all of them different.
+
+    The choice depends neither on the order of the rows nor on how often one is repeated. k-means++
+    prefers rows far from those already chosen; it looks at a sample of the rows.
+    """
+    rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0.0)
+    rows = rows[distinct_rows(X[rows])[0]]
+    if count >= len(rows):
+        return rows
+    if selection == "uniform":
+        return rng.choice(rows, count, replace=False)
+    if len(rows) > SEEN_BY_KMEANS:
+        rows = rng.choice(rows, min(max(SEEN_BY_KMEANS, 2 * count), len(rows)), replace=False)
+    _, chosen = kmeans_plusplus(X[rows], count, random_state=int(rng.integers(2**31)))
+    kept: Array = rows[np.unique(chosen)]
+    return kept
