@@ -84,9 +84,26 @@ def test_readme_example_runs(capsys):
     (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     exec(compile(example, "README.md", "exec"), {})
     shown = capsys.readouterr().out
-    share = int(re.match(r"(\d+)% of the wrong labels were ignored", shown).group(1))
+    share = int(re.match(r"(\d+)% of the ignored labels are wrong", shown).group(1))
     assert share >= 90
+    ours, plain = (float(number) for number in re.findall(r"SVC (\d+\.\d)%", shown))
+    assert ours > 95.0
+    assert ours > plain + 3.0
     assert "certified" in shown
+
+
+def test_readme_is_short_and_its_links_lead_somewhere():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 80
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_readme_table_is_that_of_the_stored_figures():
+    from benchmarks.readme import written_into
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert written_into(text) == text
 
 
 def test_readme_opens_with_the_two_commands():

@@ -11,7 +11,7 @@ from htsvm.svm import HTSVC, ht_path
 if TYPE_CHECKING:
     from htsvm import baselines
     from htsvm.multiview import MultiViewHTSVC
-    from htsvm.svm import HTSVCCV
+    from htsvm.svm import HTSVCCV, KernelHTSVC
 
 __all__ = [
     "HTSVC",
@@ -31,7 +31,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Loaded when first asked for, so that `import htsvm` stays quick.
     if name == "HTSVCCV":
-        from htsvm.svm import HTSVCCV
+        from htsvm.svm import HTSVCCV, KernelHTSVC
 
         return HTSVCCV
     if name == "KernelHTSVC":
