@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from htsvm import HTSVCCV
-from htsvm.datasets import flip_labels, load, load_noisy_digits
+from htsvm.datasets import flip_labels, load
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "benchmarks" / "results" / "readme.csv"
@@ -48,10 +48,6 @@ def models(seed: int) -> dict[str, Any]:
 
 def problems(seed: int) -> Iterator[tuple[str, Any, Any, Any, Any]]:
     """Yield the name of a row, training data with wrong labels, and test data with right ones."""
-    if seed == 0:
-        digits = load_noisy_digits()
-        yield "digits 3, 5, 8, as in the package", digits.data, digits.target, *(
-            digits.data_test, digits.target_test)  # fmt: skip
     for name in SETS:
         data = load(name)
         X, X_test, y, y_test = (
