@@ -153,7 +153,7 @@ def test_without_penalties_nothing_moves(kernels):
     np.testing.assert_array_equal(out, 0.0)
     np.testing.assert_array_equal(marks, 0)
     assert kernels.line_terms(q, zero, zero, zero, np.ones(3), 5.0, 0.3) == (0.0, 0.0)
-    assert kernels.natural_residual(q, zero, zero, zero, 0.1) == (0.0, 0.0)
+    assert kernels.natural_residual(q, zero, zero, zero, 0.1) == (0.0, 0.0, 0.0)
     assert kernels.hybrid_total(q, zero, 0.5, 1.0) == 0.0
     assert len(kernels.relevant_rows(q, zero, zero, 10.0)) == 0
 
@@ -213,18 +213,21 @@ def test_add_scaled_and_natural_residual(m):
     kept = penalty > 0
     step = 0.2 / penalty[kept]
     r = step * (np.clip(alpha[kept] + q[kept] / step, 0.0, c[kept]) - alpha[kept])
-    np.testing.assert_allclose(
-        ours, (penalty[kept] @ r**2, penalty @ q**2), rtol=1e-10, atol=1e-300
-    )
+    slack = np.abs(c * (q > 0) - alpha)[kept] @ np.abs(q[kept])
+    expected = (penalty[kept] @ r**2, penalty @ (1.0 + q**2), slack)
+    np.testing.assert_allclose(ours, expected, rtol=1e-10, atol=1e-300)
 
 
 @pytest.mark.parametrize("kernels", [_compiled, _numpy])
 def test_natural_residual_vanishes_at_a_fit(kernels):
     """alpha = 0 below the margin, anything on it, c above it."""
     q, c = np.array([-2.0, 0.0, 0.0, 0.7]), np.array([1.0, 1.0, 2.0, 3.0])
-    gap, size = kernels.natural_residual(q, np.array([0.0, 0.4, 2.0, 3.0]), c, 2.0 * c, 0.3)
+    gap, size, slack = kernels.natural_residual(q, np.array([0.0, 0.4, 2.0, 3.0]), c, 2.0 * c, 0.3)
     assert gap == pytest.approx(0.0, abs=1e-28)
-    assert size == pytest.approx(2.0 * (4.0 + 3.0 * 0.49))
+    assert size == pytest.approx(2.0 * (c.sum() + 4.0 + 3.0 * 0.49))
+    assert slack == 0.0
+    off = kernels.natural_residual(q, np.array([0.5, 0.4, 2.0, 4.0]), c, 2.0 * c, 0.3)[2]
+    assert off == pytest.approx(0.5 * 2.0 + 1.0 * 0.7)
 
 
 @pytest.mark.parametrize("m", LENGTHS)

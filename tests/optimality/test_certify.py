@@ -37,15 +37,14 @@ def test_residuals_are_their_formulas():
     # A sample of weight k is k samples with a k-th of the multiplier each.
     prox = LOSS.prox(q - 0.1 * psi / weight, 0.1 * 0.7)
     norm = np.linalg.norm
-    root = np.sqrt(weight)
-    pulling = weight[psi != 0.0].sum()
-    assert c.stationarity == pytest.approx(norm(R @ w + N.T @ psi) / (1 + norm(w)), rel=1e-12)
-    assert c.balance == pytest.approx(abs(y @ psi) / (1 + pulling), rel=1e-12)
-    assert c.prox_residual == pytest.approx(
-        norm(root * (q - prox)) / (1 + norm(root * q)), rel=1e-12
-    )
-    assert c.feasibility == 0.0
-    assert c.residual == max(c.stationarity, c.balance, c.prox_residual)
+    own, pull = R @ w, N.T @ psi
+    parts = norm(own) + norm(pull)
+    assert c.stationarity == pytest.approx(norm(own + pull) / parts, rel=1e-12)
+    assert c.balance == pytest.approx(abs(y @ psi) / np.abs(psi).sum(), rel=1e-12)
+    size = weight @ (1.0 + q**2)
+    assert c.prox_residual == pytest.approx(np.sqrt(weight @ (q - prox) ** 2 / size), rel=1e-12)
+    everything = (c.stationarity, c.balance, c.prox_residual, c.relative_duality_gap)
+    assert c.residual == max(everything)
     assert c.objective == pytest.approx(0.5 * w @ R @ w + penalty @ LOSS.value(q), rel=1e-12)
     assert c.trivial_objective == pytest.approx(min(penalty[y > 0].sum(), penalty[y < 0].sum()))
     assert c.n_support == np.count_nonzero(psi)
@@ -193,11 +192,11 @@ def test_an_operator_without_a_matrix_is_enough(name):
     assert_same(plain, certify(**point))
 
 
-def test_at_most_two_passes():
+def test_at_most_three_passes():
     X, y, w, b, psi = some_point(m=500)
     operator = as_operator(X)
     certify(operator, y, w, b, psi, C=0.7, loss=LOSS, tol=1e9)
-    assert operator.passes <= 2.0
+    assert operator.passes <= 3.0
 
 
 def test_a_large_sparse_matrix_is_never_made_dense():
@@ -326,7 +325,7 @@ def test_rounding_floor_has_two_sources():
     assert 0.0 < from_products < 1e-14
     assert 0.0 < from_multipliers < 1e-12
     scaled = certify(X * 1e9, y, np.zeros(4), 0.0, psi, **given).rounding_floor
-    assert scaled == pytest.approx(1e9 * from_multipliers)
+    assert scaled == pytest.approx(from_multipliers)
 
 
 def test_it_prints_well():

@@ -145,10 +145,9 @@ class Block(HeldRows, LocalRows):
         return self.problem.loss.total(self.it.q, self.problem.penalty)
 
     def penalties(self) -> Array:
-        """Return the sums of the penalties, and of penalties times labels."""
+        """Return the sums of the penalties of the labels -1 and +1."""
         problem = self.problem
-        total = float(problem.penalty.sum())
-        return np.array([total, float(np.dot(problem.penalty, problem.y))])
+        return np.array([problem.penalty[problem.y == side].sum() for side in (-1, 1)])
 
     def largest_penalty(self) -> float:
         """Return the largest penalty."""

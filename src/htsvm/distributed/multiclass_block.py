@@ -14,7 +14,7 @@ from htsvm.optimality import SampleStatus
 from htsvm.optimality._multiclass_summary import MulticlassPoint, MulticlassSummary
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.least_squares import every_row, losses_at_scales, target_sums
-from htsvm.solvers.multiclass.round import MulticlassPart, go_to, relevant, residual_sums
+from htsvm.solvers.multiclass.round import MulticlassPart, go_to, multiplier_sums, relevant
 from htsvm.solvers.multiclass.rows import MulticlassState
 from htsvm.solvers.multiclass.system import UndecidedRows, row_moments
 
@@ -117,7 +117,7 @@ class MulticlassBlock(HeldRows, MulticlassState):
 
     def residual(self, curvature: float) -> Array:
         """Return the squared lengths of the natural residual and of the violations."""
-        return np.array(residual_sums(self.it, self.problem, curvature))
+        return np.array(multiplier_sums(self.it, self.problem, curvature))
 
     # ----------------------------------------------------------------------------- a round
 
@@ -150,7 +150,7 @@ class MulticlassBlock(HeldRows, MulticlassState):
 
     def _sums(self, with_pairs: bool) -> Array:
         sums = self._part().sums()
-        scalars = [sums.mass, sums.support, sums.active]
+        scalars = [sums.gross, sums.support, sums.active]
         pairs = self._pairs(with_pairs)
         return np.concatenate([sums.pull.ravel(), sums.totals, scalars, pairs])
 

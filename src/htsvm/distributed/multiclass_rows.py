@@ -20,7 +20,7 @@ from htsvm.solvers.multiclass.round import (
     MulticlassReport,
     MulticlassSteps,
     MulticlassSums,
-    relative_residual,
+    MultiplierSums,
 )
 from htsvm.solvers.multiclass.rows import MulticlassClosing
 from htsvm.solvers.multiclass.system import MulticlassSystem, moment_step
@@ -114,10 +114,9 @@ class MulticlassBlockRows(RowsOnBlocks):
         parts = self.blocks.ask("support", how="list")
         return Pulls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def residual(self, curvature: float) -> float:
+    def residual(self, curvature: float) -> MultiplierSums:
         """Return how far the multipliers are from the levels they belong to."""
-        gap, size = self.blocks.ask("residual", curvature)
-        return relative_residual(float(gap), float(size), self.problem.C)
+        return MultiplierSums(*self.blocks.ask("residual", curvature).tolist())
 
     # -------------------------------------------------------------------------- what to do
 
@@ -178,13 +177,10 @@ class MulticlassBlockRows(RowsOnBlocks):
     def close(self, loss: Loss | None, curvature: float) -> MulticlassClosing:
         """Weigh the samples for `loss` (None: as they are) and look at the result."""
         sums = self.blocks.tell("close", loss, curvature)
-        gap, size, new_gap, new_size, total = (float(value) for value in sums)
+        before, after = MultiplierSums(*sums[:3].tolist()), MultiplierSums(*sums[3:6].tolist())
         self.blocks.tail.clear()
         self.blocks.log.append(("repeat_round", (*self._ended, self.W, self.b, loss), None))
-        C = self.problem.C
-        return MulticlassClosing(
-            relative_residual(gap, size, C), relative_residual(new_gap, new_size, C), total
-        )
+        return MulticlassClosing(before, after, float(sums[6]))
 
 
 class UndecidedBlocks:
@@ -248,9 +244,9 @@ class MulticlassBlockSteps(MulticlassSteps):
             self.blocks.tail[1:] = [("place", (self.W, self.b))]
         self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
-        mass, support, active = sums[k * n + k : k * n + k + 3]
+        gross, support, active = sums[k * n + k : k * n + k + 3]
         self.undecided = UndecidedBlocks(self.problem, sums[k * n + k + 3 :])
-        return MulticlassSums(pull, totals, float(mass), int(support), int(active))
+        return MulticlassSums(pull, totals, float(gross), int(support), int(active))
 
     def _direction(
         self, gradient: tuple[Array, Array], accuracy: float

@@ -13,9 +13,9 @@ from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BlockRows
 from htsvm.linalg import Extent, Quadratic, as_operator
 from htsvm.losses import Hinge
-from htsvm.optimality import Certificate
+from htsvm.optimality import BinaryCertificate
 from htsvm.optimality._inputs import Point
-from htsvm.optimality.certificate import conclude
+from htsvm.optimality.binary import conclude
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
 from htsvm.solvers import Problem
 
@@ -146,8 +146,7 @@ class BlockProblem(OnBlocks, Problem):
 
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0."""
-        total, signed = self.blocks.ask("penalties")
-        sides = np.array([0.5 * (total - signed), 0.5 * (total + signed)])
+        sides = self.blocks.ask("penalties")
         stand_in = replace(
             self.on_no_rows(), penalty=sides, y=np.array([-1, 1], dtype=np.int8),
             operator=as_operator(np.zeros((2, 1))),
@@ -171,7 +170,7 @@ class BlockProblem(OnBlocks, Problem):
 
     # --------------------------------------------------------------------------- certificate
 
-    def certify(self, w: Array, b: float, psi: Any, tol: float) -> Certificate:
+    def certify(self, w: Array, b: float, psi: Any, tol: float) -> BinaryCertificate:
         """Certify the point (w, b, psi): the residuals by a pass, the second order by another."""
         each = psi.by_block(self.blocks)
         summary = self.blocks.ask("summary", w, b, how="merge", each=each)

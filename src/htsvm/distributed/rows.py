@@ -130,8 +130,7 @@ class BlockRows(RowsOnBlocks):
         self.problem.operator.count(refresh)
         self.blocks.tail.clear()
         self.blocks.log.append(("repeat_round", (*self._ended, *where, stage, nu), None))
-        violated, gap, size, loss = (float(value) for value in sums)
-        return Closing(int(violated), gap, size, loss)
+        return Closing(int(sums[0]), *(float(value) for value in sums[1:]))
 
 
 @dataclass

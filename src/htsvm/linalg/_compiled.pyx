@@ -381,34 +381,38 @@ cdef void _natural_residual_block(const double* q, const double* alpha, const do
                                   const double* penalty, double nu, double* sums,
                                   Py_ssize_t low, Py_ssize_t high) noexcept nogil:
     cdef Py_ssize_t i
-    cdef double gap, divisor, squares = 0.0, size = 0.0
+    cdef double gap, divisor, squares = 0.0, size = 0.0, slack = 0.0
     for i in range(low, high):
         divisor = penalty[i] if penalty[i] > 0.0 else 1.0
         gap = nu * (_clip(alpha[i] + penalty[i] * q[i] / nu, c[i]) - alpha[i])
         gap = gap if penalty[i] > 0.0 else 0.0
         squares += gap * gap / divisor
-        size += penalty[i] * q[i] * q[i]
+        size += penalty[i] * (1.0 + q[i] * q[i])
+        gap = ((c[i] if q[i] > 0.0 else 0.0) - alpha[i]) * q[i]
+        slack += (gap if gap > 0.0 else -gap) if penalty[i] > 0.0 else 0.0
     sums[0] = squares
     sums[1] = size
+    sums[2] = slack
 
 
 def natural_residual(const double[::1] q, const double[::1] alpha, const double[::1] c,
                      const double[::1] penalty, double nu):
-    """Return ``sum(penalty * r ** 2)`` and ``sum(penalty * q ** 2)``.
+    """Return ``sum(penalty * r ** 2)``, ``sum(penalty * (1 + q ** 2))`` and the slack.
 
     r = step * (clip(alpha + q / step, 0, c) - alpha) with the step nu / penalty vanishes exactly
-    where alpha is a subgradient of ``c * max(q, 0)``. Samples without penalty do not count.
+    where alpha is a subgradient of ``c * max(q, 0)``, and so does ``|c [q > 0] - alpha| |q|``,
+    whose sum is the slack. Samples without penalty do not count.
     """
     cdef Py_ssize_t m = q.shape[0]
     cdef int blocks = _blocks(4.0 * m), k
     cdef double[:, ::1] sums = np.zeros((blocks, 8))
     if m == 0:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
         _natural_residual_block(&q[0], &alpha[0], &c[0], &penalty[0], nu, &sums[k, 0],
                                 m * k // blocks, m * (k + 1) // blocks)
     total = np.asarray(sums).sum(axis=0)
-    return float(total[0]), float(total[1])
+    return float(total[0]), float(total[1]), float(total[2])
 
 
 cdef void _distance_block(const double* a, const double* b, const double* penalty, double* total,

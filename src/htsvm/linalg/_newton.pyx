@@ -29,7 +29,9 @@ from htsvm.linalg._compiled cimport (
 DEF CHUNK = 2048
 DEF MAX_THREADS = 64
 DEF SUMS = 8
-DEF EPS = 2.220446049250313e-16
+# The units of residuals: see optimality/residuals.py.
+DEF SUM_ROUNDING = 8.881784197001252e-16
+DEF GROSS_SHARE = 1e-6
 # A line search ends when the slope has shrunk by this factor, or after so many trials.
 DEF SLOPE_REDUCTION = 0.1
 DEF MOST_TRIALS = 40
@@ -196,7 +198,7 @@ cdef class NewtonSteps:
     cdef const double[:, ::1] matrix
     cdef unsigned char[::1] active, inside
     cdef double[:, ::1] gram, factor, partial
-    cdef double xi, C, row_length, unit_penalty
+    cdef double xi, row_length, unit_penalty
     cdef bint fit_intercept, full
     cdef Py_ssize_t m, n
     cdef int blocks
@@ -206,7 +208,7 @@ cdef class NewtonSteps:
     cdef readonly double passes, seconds_in_passes, seconds_in_systems, seconds_in_searches
 
     def __init__(self, Rows rows, y, q, alpha, c, penalty, w, double b, diagonal, matrix, tilt,
-                 gram, inside, *, double xi, double C, double row_length, double unit_penalty,
+                 gram, inside, *, double xi, double row_length, double unit_penalty,
                  bint fit_intercept):
         self.rows = rows
         self.y, self.q, self.alpha, self.c, self.penalty = y, q, alpha, c, penalty
@@ -217,7 +219,7 @@ cdef class NewtonSteps:
         self.matrix = matrix if self.full else np.zeros((0, 0))
         self.tilt = tilt
         self.gram, self.inside = gram, inside
-        self.xi, self.C, self.row_length = xi, C, row_length
+        self.xi, self.row_length = xi, row_length
         self.unit_penalty = unit_penalty
         self.fit_intercept = fit_intercept
         self.s = np.empty(self.m)
@@ -276,7 +278,7 @@ cdef class NewtonSteps:
     cdef void _move_and_differentiate(self, double t) noexcept nogil:
         """Move by `t` along the direction; compute multipliers, gradient and residuals there."""
         cdef Py_ssize_t j, n = self.n
-        cdef double norm = 0.0, length = 0.0, own = 0.0, pull, pulled = 0.0, rounding, unit, value
+        cdef double norm = 0.0, own = 0.0, pull, pulled = 0.0, gross, unit, value
         cdef double* total = &self.partial[0, 0]
         cdef int k
         if t != 0.0:
@@ -296,27 +298,22 @@ cdef class NewtonSteps:
         self.interior = <Py_ssize_t>total[n + 1]
         self.support = <Py_ssize_t>total[n + 2]
         self.support_penalty = total[n + 3]
-        rounding = 4.0 * EPS * total[n + 4]
         self._regularize(&self.w[0], &self.own[0])
         for j in range(n):
             pull = total[j] - self.tilt[j]
             value = self.own[j] - pull
             self.gradient[j] = value
             norm += value * value
-            length += self.w[j] * self.w[j]
             own += self.own[j] * self.own[j]
             pulled += pull * pull
         self.gradient[n] = self.tilt[n] - total[n] if self.fit_intercept else 0.0
-        norm = fmax(sqrt(norm) - rounding * self.row_length, 0.0)
-        length = sqrt(length)
-        unit = length
-        if length > 1.0:
-            unit += 1.0
-        else:
-            unit += fmin(1.0, fmax(sqrt(own) + sqrt(pulled), 1e-3 * self.C * self.row_length))
+        # The units of optimality/residuals.py.
+        gross = total[n + 4]
+        norm = fmax(sqrt(norm) - SUM_ROUNDING * gross * self.row_length, 0.0)
+        unit = fmax(sqrt(own) + sqrt(pulled), GROSS_SHARE * gross * self.row_length)
         self.stationarity = norm / unit if unit > 0.0 else 0.0
-        unit = fmin(1.0, self.C) * (1.0 + self.support_penalty / self.C)
-        self.balance = fmax(fabs(self.gradient[n]) - rounding, 0.0) / unit
+        norm = fmax(fabs(self.gradient[n]) - SUM_ROUNDING * gross, 0.0)
+        self.balance = norm / gross if gross > 0.0 else 0.0
 
     cdef void _gradient_block(self, double t, int k, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
         cdef Py_ssize_t start = low, stop, n = self.n
@@ -503,11 +500,12 @@ cdef void _close_block(Py_ssize_t low, Py_ssize_t high, bint refresh, double* q,
                        Line own, double nu, double* sums) noexcept nogil:
     cdef Py_ssize_t i, violated = 0
     cdef double h, past, slope, gap, divisor, value
-    cdef double squares = 0.0, size = 0.0, total = 0.0
+    cdef double squares = 0.0, size = 0.0, total = 0.0, slack = 0.0, lag = 0.0
     for i in range(low, high):
         if refresh:
             q[i] = 1.0 - q[i]
         violated += (q[i] > 0.0) & (weights[i] > 0.0)
+        lag += fabs(((weights[i] if q[i] > 0.0 else 0.0) - alpha[i]) * q[i])
         slope = stage.start - stage.fall * q[i]
         slope = 0.0 if slope < 0.0 else slope
         slope = stage.top if slope > stage.top else slope
@@ -519,7 +517,8 @@ cdef void _close_block(Py_ssize_t low, Py_ssize_t high, bint refresh, double* q,
         divisor = penalty[i] if penalty[i] > 0.0 else 1.0
         gap = gap if penalty[i] > 0.0 else 0.0
         squares += gap * gap / divisor
-        size += penalty[i] * q[i] * q[i]
+        size += penalty[i] * (1.0 + q[i] * q[i])
+        slack += fabs(((weights[i] if q[i] > 0.0 else 0.0) - alpha[i]) * q[i])
         h = 0.0 if q[i] < 0.0 else q[i]
         h = own.cap if h > own.cap else h
         past = h - own.knee
@@ -528,7 +527,9 @@ cdef void _close_block(Py_ssize_t low, Py_ssize_t high, bint refresh, double* q,
     sums[0] += violated
     sums[1] += squares
     sums[2] += size
-    sums[3] += total
+    sums[3] += slack
+    sums[4] += total
+    sums[5] += lag
 
 
 cdef void _close_range(Rows rows, const signed char* y, const double* w, double b, bint refresh,
@@ -551,17 +552,18 @@ def close_round(Rows rows, const signed char[::1] y, const double[::1] w, double
 
     With `refresh`, set ``q = 1 - y * (X w + b)``. Then set the weights to the slopes of the
     `stage` times the penalty. Both it and `own`, the loss itself, are given by three numbers (see
-    `Loss.slope_line`). Returns how many samples with an old weight are violated, the two sums of
-    `natural_residual` at the new weights, and the total of the loss itself.
+    `Loss.slope_line`). Returns how many samples with an old weight are violated, the three sums of
+    `natural_residual` at the new weights, the total of the loss itself, and the last of the three
+    sums at the old weights.
     """
     cdef Py_ssize_t m = q.shape[0]
     cdef int blocks = _blocks((rows.stored if refresh else 0) + 8.0 * m), k
     cdef Line first = _line(stage), second = _line(own)
     cdef double[:, ::1] sums = np.zeros((blocks, 8))
     if m == 0:
-        return 0, 0.0, 0.0, 0.0
+        return 0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
         _close_range(rows, &y[0], &w[0], b, refresh, &q[0], &alpha[0], &weights[0], &penalty[0],
                      first, second, nu, &sums[k, 0], m * k // blocks, m * (k + 1) // blocks)
     total = np.asarray(sums).sum(axis=0)
-    return int(total[0]), float(total[1]), float(total[2]), float(total[3])
+    return (int(total[0]), *(float(value) for value in total[1:6]))

@@ -106,12 +106,13 @@ def add_scaled(x: Array, d: Array, t: float) -> None:
 
 def natural_residual(
     q: Array, alpha: Array, c: Array, penalty: Array, nu: float
-) -> tuple[float, float]:
-    """Return ``sum(penalty * r ** 2)`` and ``sum(penalty * q ** 2)``; see the compiled twin."""
+) -> tuple[float, float, float]:
+    """Return the squares of errors and of violations, and the slack; see the compiled twin."""
     kept = penalty > 0.0
     q, alpha, c, penalty = q[kept], alpha[kept], c[kept], penalty[kept]
     gap = nu * (np.clip(alpha + penalty * q / nu, 0.0, c) - alpha)
-    return float((gap / penalty) @ gap), float((penalty * q) @ q)
+    slack = np.abs(np.where(q > 0.0, c, 0.0) - alpha) @ np.abs(q)
+    return float((gap / penalty) @ gap), float(penalty @ (1.0 + q * q)), float(slack)
 
 
 def scaled_distance(a: Array, b: Array, penalty: Array) -> float:

@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from htsvm._typing import Array
-from htsvm.optimality import Certificate
-from htsvm.optimality.multiclass import MulticlassCertificate
+from htsvm.optimality import PointCertificate
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem, Solver, SolverResult
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 
 # A view's problem: of two classes, or of all classes at once.
 ViewProblem = Problem | MulticlassProblem
-ViewCertificate = Certificate | MulticlassCertificate
+ViewCertificate = PointCertificate
 
 # The share of the tolerance for warm starts, which are nearly solutions already.
 WARM_SHARE = 0.1

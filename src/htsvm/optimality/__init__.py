@@ -1,6 +1,26 @@
 """How good a point is, computed from first principles: nothing here knows of any solver."""
 
-from htsvm.optimality.certificate import Certificate, certify
+from htsvm.optimality.binary import BinaryCertificate, certify
+from htsvm.optimality.certificate import (
+    Certificate,
+    GapCertificate,
+    GradientCertificate,
+    PointCertificate,
+)
+from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
 from htsvm.optimality.partition import Partition, SampleStatus, partition, sample_status
 
-__all__ = ["Certificate", "Partition", "SampleStatus", "certify", "partition", "sample_status"]
+__all__ = [
+    "BinaryCertificate",
+    "Certificate",
+    "GapCertificate",
+    "GradientCertificate",
+    "MulticlassCertificate",
+    "Partition",
+    "PointCertificate",
+    "SampleStatus",
+    "certify",
+    "certify_multiclass",
+    "partition",
+    "sample_status",
+]

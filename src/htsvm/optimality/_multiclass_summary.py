@@ -27,11 +27,10 @@ class MulticlassSummary:
     ----------
     pull, totals : ndarray of shape (k, n) and (k,)
         ``B' X`` and the column sums of B.
-    support, support_penalty, pull_sum : float
-        The number of samples that pull, the sum of their penalties, and of the sizes of B.
-    square_errors, square_norm : float
-        Squared lengths of the multipliers' way to where they belong, divided by the penalties,
-        and of q, times the penalties.
+    support, gross : float
+        The number of samples that pull, and the sum of the sizes of B.
+    square_errors, square_size : float
+        What `residuals.violation` takes, but for the square of the step along the levels.
     stray : float
         What samples without penalty pull.
     loss, convex_loss : float
@@ -49,10 +48,9 @@ class MulticlassSummary:
     pull: Array
     totals: Array
     support: float
-    support_penalty: float
-    pull_sum: float
+    gross: float
     square_errors: float
-    square_norm: float
+    square_size: float
     stray: float
     loss: float
     convex_loss: float
@@ -101,7 +99,7 @@ class MulticlassPoint:
         self.operator, self.y, self.B = operator, y, B
         self.penalty, self.C, self.loss = penalty, C, loss
         self.places, self.k = np.arange(len(y)), len(W)
-        levels = operator.scores(W, b)
+        self.levels = levels = operator.scores(W, b)
         levels += 1.0
         levels[self.places, y] -= 1.0
         rivals = levels.copy()
@@ -126,10 +124,9 @@ class MulticlassPoint:
             pull=self.operator.pull(self.B),
             totals=self.B.sum(axis=0),
             support=int(np.count_nonzero(support)),
-            support_penalty=float(self.penalty[support].sum()),
-            pull_sum=float(np.abs(self.B).sum()),
+            gross=float(np.abs(self.B).sum()),
             square_errors=float(moved.sum()),
-            square_norm=float(self.penalty @ np.square(self.q)),
+            square_size=float(self.penalty @ (1.0 + np.square(self.q))),
             stray=float(np.abs(self.B[~kept]).sum()),
             loss=float(self.penalty @ self.loss.profile(np.maximum(self.q, 0.0))),
             convex_loss=float(self.c @ np.maximum(self.q, 0.0)),
@@ -147,15 +144,17 @@ class MulticlassPoint:
         return sample_status(np.where(on_margin, 0.0, self.q), self.loss, 0.0)
 
     def dual_sums(self, keep: Array) -> tuple[Array, float]:
-        """Return ``B' X`` for feasible multipliers, lowered by the factors `keep`, and their sum.
+        """Return ``B' X`` for feasible multipliers a, lowered by the factors `keep`, and ``a'v``.
 
-        ``keep[j, l]`` belongs to the multipliers of class l in the samples of class j.
+        ``keep[j, l]`` belongs to the multipliers of class l in the samples of class j, and v is
+        how far a rival's level is above that of the own class.
         """
         a = self._feasible() * keep[self.y]
-        total = float(a.sum())
+        above = self.levels - self.levels[self.places, self.y][:, None]
+        value = float(np.vdot(a, above))
         B = -a
         B[self.places, self.y] = a.sum(axis=1)
-        return self.operator.pull(B), total
+        return self.operator.pull(B), value
 
     def _feasible(self) -> Array:
         """Return the multipliers of rivals, scaled back where they exceed their simplex."""

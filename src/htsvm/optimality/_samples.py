@@ -37,7 +37,6 @@ class Samples:
     def __init__(self, point: Point, q: Array, snap: float) -> None:
         self.point, self.q, self.snap = point, q, snap
         self.dropped = np.flatnonzero(point.penalty == 0.0)
-        self.square_norm = float(np.dot(point.penalty * q, q) / point.C)
         kept = np.ones(len(q), dtype=bool)
         if "profile" in point.loss.abilities:
             kept = q >= -snap
@@ -69,8 +68,22 @@ class Samples:
         return self.point.loss.prox_distance(self.near_q, z, nu * self.point.C)
 
     def square(self, errors: Array) -> float:
-        """Return the square of a vector over `rows`, a sample of weight k counting k times."""
-        return float(np.dot(self.weight * errors, errors))
+        """Return the square of a vector over `rows`, times the penalties."""
+        return float(np.dot(self.penalty * errors, errors))
+
+    def touching(self) -> Array:
+        """Return the violations at which the convex problem of the duality gap touches the loss.
+
+        These are q, but for a sample that still pulls beyond a concave kink, by no more than its
+        prox error: that one counts as below it.
+        """
+        cap, q = self.point.loss.cap, self.q
+        if not (math.isinf(self.point.loss.weak_convexity) and 0.0 < cap < math.inf):
+            return q
+        near = (self.psi != 0.0) & (self.near_q >= cap) & (self.near_q <= cap + 2.0 * self.errors)
+        touched: Array = q.copy()
+        touched[self.rows[near]] = np.nextafter(cap, 0.0)
+        return touched
 
     def largest_nu(self) -> float:
         """Return the largest nu for which every sample satisfies its prox condition."""

@@ -13,6 +13,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.optimality._inputs import Point
 from htsvm.optimality._samples import Samples
+from htsvm.optimality.duality import DualSums, merge_dual, sum_dual
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,33 +26,36 @@ class Summary:
         ``N' psi`` and ``y' psi``.
     support : ndarray of intp
         The samples with a multiplier.
-    support_mass, multiplier_sum : float
-        The sum of their penalties, and of the sizes of their multipliers.
-    square_norm, square_errors, square_errors_at_nu : float
-        Squared lengths of q and of the prox errors at the default nu and at the one asked for, a
-        sample of weight k counting k times.
+    multiplier_sum : float
+        The sum of the sizes of the multipliers.
+    square_size, square_errors, square_errors_at_nu : float
+        What `residuals.violation` takes, for the prox errors at the default nu and at the one
+        asked for.
     largest_nu, margin_width : float
         The least of the limits of nu, and the largest violation that counts as zero.
-    loss, penalty, signed_penalty : float
-        The total of the loss, of the penalties, and of penalties times labels.
+    loss : float
+        The total of the loss.
+    class_penalty : ndarray of shape (2,)
+        The sums of the penalties of the labels -1 and +1.
     counts : ndarray
         Samples of positive weight per status.
+    dual : DualSums or None
+        The sums of the dual problem.
     """
 
     pull: Array
     signed_sum: float
     support: Array
-    support_mass: float
     multiplier_sum: float
-    square_norm: float
+    square_size: float
     square_errors: float
     square_errors_at_nu: float
     largest_nu: float
     margin_width: float
     loss: float
-    penalty: float
-    signed_penalty: float
+    class_penalty: Array
     counts: Array
+    dual: DualSums | None
 
 
 def default_nu(point: Point) -> float:
@@ -65,18 +69,16 @@ def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary
     support = np.flatnonzero(point.psi)
     share = len(support) / max(len(point.psi), 1)
     pull, signed_sum = point.operator.signed_tdot(point.y, point.psi, share)
-    reference = default_nu(point)
     samples = Samples(point, q, on_margin)
     square_errors = samples.square(samples.errors)
-    other_nu = None if nu == reference else nu
+    other_nu = None if nu == default_nu(point) else nu
     status = samples.status()
     summary = Summary(
         pull=pull,
         signed_sum=signed_sum,
         support=support,
-        support_mass=float(point.penalty[support].sum()),
         multiplier_sum=float(np.abs(point.psi[support]).sum()),
-        square_norm=samples.square_norm,
+        square_size=float(point.penalty @ (1.0 + q * q)),
         square_errors=square_errors,
         square_errors_at_nu=square_errors
         if other_nu is None
@@ -84,9 +86,9 @@ def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary
         largest_nu=samples.largest_nu(),
         margin_width=samples.margin_width(),
         loss=point.loss.total(q, point.penalty),
-        penalty=float(point.penalty.sum()),
-        signed_penalty=float(np.dot(point.penalty, point.y)),
+        class_penalty=np.array([point.penalty[point.y == side].sum() for side in (-1, 1)]),
         counts=samples.counts(status),
+        dual=sum_dual(point, q, samples.touching()),
     )
     return summary, samples, status
 
@@ -101,17 +103,16 @@ def merge(parts: Sequence[Summary]) -> Summary:
         pull=np.sum([part.pull for part in parts], axis=0),
         signed_sum=total("signed_sum"),
         support=np.concatenate([part.support for part in parts]),
-        support_mass=total("support_mass"),
         multiplier_sum=total("multiplier_sum"),
-        square_norm=total("square_norm"),
+        square_size=total("square_size"),
         square_errors=total("square_errors"),
         square_errors_at_nu=total("square_errors_at_nu"),
         largest_nu=min(part.largest_nu for part in parts),
         margin_width=max(part.margin_width for part in parts),
         loss=total("loss"),
-        penalty=total("penalty"),
-        signed_penalty=total("signed_penalty"),
+        class_penalty=np.sum([part.class_penalty for part in parts], axis=0),
         counts=np.sum([part.counts for part in parts], axis=0),
+        dual=merge_dual([part.dual for part in parts]),
     )
 
 

@@ -1,60 +1,137 @@
-r"""The duality gap of a convex problem: a bound on how far the objective is above its minimum.
+r"""The duality gap of a problem, or of the convex problem that touches it at a point.
 
-With the multipliers alpha = -psi and the conjugate l* of the loss, the dual of
-min w'Rw/2 + sum_i c_i l(1 - y_i (x_i'w + b)) is
+A loss with a concave profile lies below the hinge losses with weights c that touch it at the
+violations q. With alpha = -psi and the conjugate l* of those (or of the loss itself, if it is
+convex and has no profile), every balanced alpha gives the lower bound
 
-.. math:: \max_\alpha \sum_i \alpha_i - \tfrac12 \|X^\top (y \alpha)\|^2_{R^{-1}}
-          - \sum_i c_i\, l^*(\alpha_i / c_i) \quad\text{subject to}\quad y^\top\alpha = 0 .
+.. math:: \sum_i \alpha_i - \tfrac12 \|X^\top (y \alpha)\|^2_{R^{-1}}
+          - \sum_i c_i l^*(\alpha_i / c_i)
 
-Every feasible alpha gives a lower bound of the minimum.
+of the minimum. The objective less this bound is a sum of terms that are not negative,
+``||Rw - X'(y alpha)||² / 2`` in the norm of the inverse of R and one per sample, and is computed
+as that sum: nothing cancels.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from htsvm._typing import Array
+from htsvm.linalg import Quadratic
 from htsvm.optimality._inputs import Point
 
 # Far out, where a convex loss has its smallest and its largest slope.
 FAR = 1e150
+# Up to so many features a matrix R is factorised for its inverse.
+LARGEST_MATRIX = 2000
 
 
-def duality_gap(point: Point, objective: float) -> float:
-    """Return `objective` less a lower bound of the minimum; NaN where there is no bound.
+@dataclass(frozen=True, eq=False)
+class DualSums:
+    """Sums over the samples of the labels -1 and +1, at multipliers within their bounds.
 
-    There is none for losses without a conjugate, nor for a regulariser that is not a positive
-    number or diagonal. The multipliers are made feasible first, by at most the size of the
-    residuals, and then cost one product with the transpose of X.
+    Attributes
+    ----------
+    pulls : ndarray of shape (2, n)
+        ``X'(y alpha)``.
+    masses, values : ndarray of shape (2,)
+        The sums of alpha, and of alpha q less the conjugate.
+    primal : float
+        The total of the loss that touches, of both labels.
     """
-    loss, regularizer = point.loss, point.regularizer
-    if "conjugate" not in loss.abilities or not regularizer.positive:
-        return float("nan")
-    alpha = _feasible(point)
-    pull, _ = point.operator.signed_tdot(point.y, alpha)
-    kept = point.penalty > 0.0
-    penalty = point.penalty[kept]
-    conjugate = float(penalty @ loss.conjugate(alpha[kept] / penalty))
-    energy = 0.5 * float(pull @ (pull / regularizer.diagonal()))
-    return max(objective - (float(alpha.sum()) - energy - conjugate), 0.0)
+
+    pulls: Array
+    masses: Array
+    values: Array
+    primal: float
 
 
-def _feasible(point: Point) -> Array:
-    """Return multipliers within their bounds and, with an intercept, balanced between the classes.
+def sum_dual(point: Point, q: Array, violation: Array) -> DualSums | None:
+    """Return the sums of a point; None for losses that have neither a profile nor a conjugate.
 
-    The heavier class is scaled down to the weight of the other one, which keeps within bounds,
-    because zero is.
+    The loss is touched at `violation`, which may differ from q by what q is off.
     """
-    lowest, highest = float(point.loss.subdifferential(-FAR)[0]), point.loss.subdifferential(FAR)[1]
-    alpha: Array = np.clip(-point.psi, lowest * point.penalty, float(highest) * point.penalty)
-    if not point.fit_intercept:
-        return alpha
-    positive = point.y > 0
-    up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
-    if up * down <= 0.0:
-        return np.zeros_like(alpha)
-    if abs(up) > abs(down):
-        alpha[positive] *= down / up
+    loss, penalty = point.loss, point.penalty
+    if "profile" in loss.abilities:
+        weights = np.empty(len(q))
+        loss.slopes(violation, penalty, weights)
+        shift = loss.tilt * penalty
+        alpha = np.clip(-point.psi, -shift, weights - shift)
+        primal = float(weights @ np.maximum(q, 0.0)) - float(shift @ q)
+        conjugate = np.zeros(len(q))
+    elif "conjugate" in loss.abilities:
+        low, high = (float(loss.subdifferential(s)[k]) for k, s in ((0, -FAR), (1, FAR)))
+        kept = penalty > 0.0
+        # An unbounded slope times a penalty of zero is no bound either.
+        alpha = np.where(kept, -point.psi, 0.0)
+        np.clip(alpha, low * penalty, high * penalty, out=alpha, where=kept)
+        primal = loss.total(q, penalty)
+        conjugate = np.zeros(len(q))
+        conjugate[kept] = penalty[kept] * loss.conjugate(alpha[kept] / penalty[kept])
     else:
-        alpha[~positive] *= up / down
-    return alpha
+        return None
+    share = np.count_nonzero(alpha) / max(len(alpha), 1)
+    sides = [point.y < 0, point.y > 0]
+    values = alpha * q - conjugate
+    return DualSums(
+        pulls=np.array(
+            [
+                point.operator.signed_tdot(point.y, np.where(side, alpha, 0.0), 0.5 * share)[0]
+                for side in sides
+            ]
+        ),
+        masses=np.array([alpha[side].sum() for side in sides]),
+        values=np.array([values[side].sum() for side in sides]),
+        primal=primal,
+    )
+
+
+def merge_dual(parts: Sequence[DualSums | None]) -> DualSums | None:
+    """Return the sums over all samples from those over disjoint sets of them."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    return DualSums(
+        pulls=np.sum([part.pulls for part in known], axis=0),
+        masses=np.sum([part.masses for part in known], axis=0),
+        values=np.sum([part.values for part in known], axis=0),
+        primal=math.fsum(part.primal for part in known),
+    )
+
+
+def duality_gap(dual: DualSums | None, w: Array, R: Quadratic, fit_intercept: bool) -> float:
+    """Return the gap; NaN where R or the loss admit no bound."""
+    if dual is None:
+        return math.nan
+    factors = balancing_factors(dual.masses) if fit_intercept else np.ones(2)
+    energy = inverse_energy(R, R.dot(w) - factors @ dual.pulls)
+    return max(energy + dual.primal - float(factors @ dual.values), 0.0)
+
+
+def balancing_factors(masses: Array) -> Array:
+    """Return factors of the multipliers of the two labels after which these sum to the same.
+
+    The heavier side is scaled down, which keeps within bounds, because zero is.
+    """
+    down, up = masses
+    if not up * down > 0.0:
+        return np.zeros(2)
+    return np.array([min(up / down, 1.0), min(down / up, 1.0)])
+
+
+def inverse_energy(R: Quadratic, v: Array) -> float:
+    """Return ``v' R⁻¹ v / 2`` summed over the rows of v; NaN if R cannot be inverted."""
+    if not R.is_matrix:
+        return 0.5 * float(np.sum(v * v / R.diagonal())) if R.positive else math.nan
+    if R.n > LARGEST_MATRIX:
+        return math.nan
+    try:
+        factor = cho_factor(R.values)
+    except LinAlgError:
+        return math.nan
+    return 0.5 * float(np.vdot(v, cho_solve(factor, v.T).T))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,15 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import Loss, require
+from htsvm.optimality import residuals
 from htsvm.optimality._multiclass_summary import MulticlassPoint, MulticlassSummary, step_length
+from htsvm.optimality.certificate import PointCertificate
+from htsvm.optimality.duality import inverse_energy
 from htsvm.optimality.partition import SampleStatus
 
 
-@dataclass(frozen=True, eq=False)
-class MulticlassCertificate:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MulticlassCertificate(PointCertificate):
     r"""What is known of a point (W, b, B) of the multi-class problem.
 
     A point is stationary if ``R W' = X' B`` and the columns of B sum to zero, where the pull B_i
@@ -28,74 +31,18 @@ class MulticlassCertificate:
     Attributes
     ----------
     stationarity : float
-        ``||R W' - X' B|| / (1 + ||W||)``.
+        ``||R W' - X' B|| / (||R W'|| + ||X' B||)``.
     balance : float
-        ``||sum_i B_i|| / (1 + |F|)``, F the samples that pull; 0 without intercepts.
-    complementarity : float
-        The distance of the multipliers from their projection after a step along the levels, in
-        units of violations and relative to ``1 + ||q||``; zero if they are where they belong. A
-        sample of weight k counts as k samples, here and in `balance`.
-    objective, trivial_objective, convex_objective : float
-        The objective here, at the best constant classifier, and at the solution of the convex
-        start (NaN where nobody filled it in).
-    duality_gap : float
-        The objective of the convex majoriser that touches the loss here, less a lower bound of
-        its minimum. For a convex loss, where the two are the same, no point is better by
-        more than this. NaN where B admits no bound.
-    n_support : int
-        Samples that pull.
-    counts : dict
-        The number of samples of positive weight per `SampleStatus`, by its lower-case name.
-    sample_status : ndarray of int8
-        The `SampleStatus` of each sample.
-    tol, rounding_floor : float
-        The tolerance asked for, and the residual that floating point alone may cause.
-    notes : tuple of str
-        What else there is to say.
+        ``||sum_i B_i|| / sum_i ||B_i||_1``; 0 without intercepts.
+    prox_residual : float
+        The root mean square distance of the multipliers from their projection after a step along
+        the levels, in units of violations, relative to that of ``(1, q)``; zero if they are where
+        they belong. What samples without weight pull is added.
+
+    Notes
+    -----
+    See `Certificate` and `PointCertificate` for the attributes that all certificates have.
     """
-
-    stationarity: float
-    balance: float
-    complementarity: float
-    objective: float
-    trivial_objective: float
-    duality_gap: float
-    n_support: int
-    tol: float
-    rounding_floor: float
-    convex_objective: float = float("nan")
-    counts: dict[str, int] = field(default_factory=dict)
-    sample_status: Array | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def residual(self) -> float:
-        """The largest of the three residuals."""
-        return max(self.stationarity, self.balance, self.complementarity)
-
-    @property
-    def certified(self) -> bool:
-        """Whether the residual is within the tolerance, or as small as rounding allows."""
-        return self.residual <= max(self.tol, self.rounding_floor)
-
-    def __str__(self) -> str:
-        verdict = f"certified (residual <= {max(self.tol, self.rounding_floor):.1e})"
-        lines = [
-            ("stationary", verdict if self.certified else f"NOT {verdict}"),
-            ("  stationarity", f"{self.stationarity:.2e}"),
-            ("  balance", f"{self.balance:.2e}"),
-            ("  complementarity", f"{self.complementarity:.2e}"),
-            ("objective", f"{self.objective:.8g}"),
-            ("  constant classifier", f"{self.trivial_objective:.8g}"),
-        ]
-        if not math.isnan(self.convex_objective):
-            lines.append(("  convex start", f"{self.convex_objective:.8g}"))
-        lines.append(("duality gap", f"{self.duality_gap:.3g}"))
-        lines.append(("support vectors", f"{self.n_support}"))
-        lines += [(f"  {name.replace('_', ' ')}", str(k)) for name, k in self.counts.items()]
-        lines += [("note", note) for note in self.notes]
-        width = max(len(name) for name, _ in lines)
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
 
 
 def certify_multiclass(
@@ -185,35 +132,38 @@ def conclude_multiclass(
     """
     RW = np.vstack([regularizer.dot(w) for w in W])
     energy = 0.5 * float(np.vdot(W, RW))
-    size = 1.0 + float(np.linalg.norm(W))
-    mass = summary.support_penalty / C
-    length = 1.0 + math.sqrt(summary.square_norm / C)
-    nu = step_length(loss)
+    unit = float(np.linalg.norm(RW)) + float(np.linalg.norm(summary.pull))
+    gross = summary.gross * row_length
+    pulled = max(gross, residuals.pull_of(energy + summary.loss, regularizer))
+    square_errors = step_length(loss) ** 2 * summary.square_errors
+    stray = summary.stray / summary.gross if summary.gross > 0.0 else 0.0
+    balance = float(np.linalg.norm(summary.totals)) if fit_intercept else 0.0
+    size = row_length * float(np.linalg.norm(W))
     return MulticlassCertificate(
-        stationarity=float(np.linalg.norm(RW - summary.pull)) / size,
-        balance=float(np.linalg.norm(summary.totals)) / (1.0 + mass) if fit_intercept else 0.0,
-        complementarity=nu * math.sqrt(summary.square_errors / C) / length + summary.stray,
+        stationarity=residuals.of_gradient(RW, summary.pull, pulled),
+        balance=residuals.balance(balance, summary.gross),
+        prox_residual=residuals.violation(square_errors, summary.square_size) + stray,
         objective=energy + summary.loss,
         trivial_objective=_trivial_objective(summary.class_penalty, loss, fit_intercept),
-        duality_gap=_duality_gap(energy, summary, dual_sums, regularizer, fit_intercept),
+        duality_gap=_duality_gap(RW, summary, dual_sums, regularizer, fit_intercept),
+        convex=math.isinf(loss.cap),
         n_support=int(summary.support),
         tol=tol,
-        rounding_floor=_rounding_floor(summary, row_length, size),
+        rounding_floor=_rounding_floor(summary, gross, unit, size, energy),
         counts={kind.name.lower(): int(summary.counts[kind]) for kind in SampleStatus},
     )
 
 
 def _trivial_objective(class_penalty: Array, loss: Loss, fit_intercept: bool) -> float:
     """Return the least objective with W = 0: all scores equal, or one class ahead by one."""
-    total = float(class_penalty.sum())
-    equal = float(loss.profile(1.0)) * total
+    equal = float(loss.profile(1.0)) * float(class_penalty.sum())
     if not fit_intercept:
         return equal
-    return min(equal, float(loss.profile(2.0)) * (total - float(class_penalty.max())))
+    return min(equal, float(loss.profile(2.0)) * float(np.sort(class_penalty)[:-1].sum()))
 
 
 def _duality_gap(
-    energy: float,
+    RW: Array,
     summary: MulticlassSummary,
     dual_sums: Callable[[Array], tuple[Array, float]],
     R: Quadratic,
@@ -222,39 +172,56 @@ def _duality_gap(
     """Return the gap between the convex majoriser at the point and its dual at B.
 
     Multipliers outside their simplex are scaled back, and those of free intercepts balanced,
-    before the dual is evaluated: it is a bound only at feasible points.
+    before the dual is evaluated: it is a bound only at feasible points. As in `duality`, the gap
+    is a sum of terms that are not negative.
     """
-    if R.is_matrix or not R.positive:
-        return math.nan
-    keep = _balance(summary.flow) if fit_intercept else np.ones_like(summary.flow)
-    if keep is None:
-        return math.nan
-    P, total = dual_sums(keep)
-    dual = total - 0.5 * float(np.vdot(P, P / R.values))
-    return energy + summary.convex_loss - dual
+    keep = balanced_flow(summary.flow) if fit_intercept else np.ones_like(summary.flow)
+    pulls, value = dual_sums(keep)
+    return max(inverse_energy(R, RW - pulls) + summary.convex_loss - value, 0.0)
 
 
-def _balance(flow: Array) -> Array | None:
+def balanced_flow(flow: Array) -> Array:
     """Return by which factors multipliers are lowered so that each class is pulled up as down.
 
     ``flow[j, l]`` is the sum of the multipliers of l in the samples of class j. What class j pulls
-    too much and class l too little is taken off it. None if there is not enough of that.
+    too much and class l too little is taken off, along the way from j to l that gives the most.
+    All factors are zero if there is not enough of that.
     """
-    excess = flow.sum(axis=1) - flow.sum(axis=0)
-    keep = np.ones_like(flow)
-    for j in np.flatnonzero(excess > 0.0):
-        for low in np.flatnonzero(excess < 0.0):
-            taken = min(excess[j], -excess[low], flow[j, low])
-            if taken > 0.0:
-                keep[j, low] -= taken / flow[j, low]
-                excess[j] -= taken
-                excess[low] += taken
-    balanced = np.abs(excess).max(initial=0.0) <= 1e-12 * max(float(flow.sum()), 1.0)
-    return keep if balanced else None
+    kept = flow.copy()
+    excess = kept.sum(axis=1) - kept.sum(axis=0)
+    small = 1e-12 * float(flow.sum())
+    for _ in range(4 * len(flow) ** 2):
+        j, low = int(excess.argmax()), int(excess.argmin())
+        if excess[j] <= small or excess[low] >= -small:
+            break
+        # Directly, or by way of the class that lets most through.
+        through = np.minimum(kept[j], kept[:, low])
+        through[[j, low]] = kept[j, low]
+        by = int(through.argmax())
+        taken = min(excess[j], -excess[low], through[by])
+        if not taken > 0.0:
+            return np.zeros_like(flow)
+        if by in (j, low):
+            kept[j, low] -= taken
+        else:
+            kept[j, by] -= taken
+            kept[by, low] -= taken
+        excess[j] -= taken
+        excess[low] += taken
+    if np.abs(excess).max(initial=0.0) > small:
+        return np.zeros_like(flow)
+    return np.divide(kept, flow, out=np.ones_like(flow), where=flow > 0.0)
 
 
-def _rounding_floor(summary: MulticlassSummary, row_length: float, size: float) -> float:
-    """Estimate the residual that rounding alone causes."""
-    eps = float(np.finfo(np.float64).eps)
-    pulled = summary.pull_sum * row_length
-    return (8.0 + math.sqrt(summary.rows)) * eps * max(pulled / size, row_length * size)
+def _rounding_floor(
+    summary: MulticlassSummary, gross: float, unit: float, size: float, energy: float
+) -> float:
+    """Estimate the residual that rounding alone causes; see `binary._rounding_floor`."""
+    pulled = (8.0 + math.sqrt(summary.rows)) * residuals.EPS * gross
+    off = 8.0 * residuals.EPS * size
+    mass = float(summary.class_penalty.sum())
+    return max(
+        pulled / unit if unit > 0.0 else 0.0,
+        residuals.violation(mass * off * off, summary.square_size),
+        residuals.complementarity(off * summary.gross, energy + summary.loss),
+    )

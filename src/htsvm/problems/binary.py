@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic
 from htsvm.losses import Hinge, Loss
-from htsvm.optimality import Certificate, certify
+from htsvm.optimality import BinaryCertificate, certify
 
 # A warm start (w, b, psi); where psi is None, a solver makes its own guess.
 Start = tuple[Array, float, Array | None]
@@ -64,6 +65,11 @@ class Problem:
     def n_features(self) -> int:
         """The number of columns."""
         return self.operator.shape[1]
+
+    @cached_property
+    def trivial_objective(self) -> float:
+        """The objective of the best constant classifier."""
+        return float(self.trivial()[0])
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows."""
@@ -133,7 +139,7 @@ class Problem:
         """Return the regulariser at w."""
         return self.regularizer.energy(w)
 
-    def certify(self, w: Array, b: float, psi: Array, tol: float) -> Certificate:
+    def certify(self, w: Array, b: float, psi: Array, tol: float) -> BinaryCertificate:
         """Certify the point (w, b, psi)."""
         uniform = bool(np.all(self.penalty == self.C))
         return certify(
@@ -149,6 +155,5 @@ class Problem:
         """
         if not self.fit_intercept:
             return self.loss.total(np.ones(self.n_samples), self.penalty), 0.0
-        total = float(self.penalty.sum())
-        positive = 0.5 * (total + float(np.dot(self.penalty, self.y)))
-        return self.loss.best_constant(positive, total - positive)
+        negative, positive = (float(self.penalty[self.y == side].sum()) for side in (-1, 1))
+        return self.loss.best_constant(positive, negative)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,6 +71,11 @@ class MulticlassProblem:
     def n_features(self) -> int:
         """The number of columns."""
         return self.operator.shape[1]
+
+    @cached_property
+    def trivial_objective(self) -> float:
+        """The objective of the best constant classifier."""
+        return float(self.trivial()[0])
 
     def take(self, rows: Array) -> MulticlassProblem:
         """Return the problem on a copy of some rows."""
@@ -172,7 +178,7 @@ class MulticlassProblem:
             return equal, b
         mass = np.bincount(self.labels, weights=self.penalty, minlength=self.n_classes)
         top = int(mass.argmax())
-        ahead = float(self.loss.profile(2.0)) * (total - float(mass[top]))
+        ahead = float(self.loss.profile(2.0)) * float(np.delete(mass, top).sum())
         if ahead > equal:
             return equal, b
         b[:] = -1.0 / self.n_classes

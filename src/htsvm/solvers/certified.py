@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.optimality import Certificate
+from htsvm.optimality import BinaryCertificate
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.result import SolverResult, continued
 
@@ -31,7 +31,7 @@ class Solver(Protocol):
 
 def solve_certified(
     problem: Problem, solver: Solver, *, start: Start | None = None
-) -> tuple[SolverResult, Certificate]:
+) -> tuple[SolverResult, BinaryCertificate]:
     """Solve `problem` and certify the result independently of the solver.
 
     Where the certificate shows that the point is not a local minimiser, the solver goes on from a
@@ -51,7 +51,7 @@ def solve_certified(
     -------
     result : SolverResult
         The best point found; its history and counts cover all runs.
-    certificate : Certificate
+    certificate : BinaryCertificate
         The certificate of that point.
     """
     result = solver.solve(problem, start=start)

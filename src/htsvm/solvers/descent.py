@@ -12,6 +12,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses import Loss
+from htsvm.optimality.residuals import informative_part
 from htsvm.solvers.result import SolverResult
 
 # The loss is truncated step by step: first not at all, then at these multiples of its cap.
@@ -62,7 +63,14 @@ class Descent(ABC):
         self.convex_objective = math.nan
         self.residual = math.inf
         self.best: tuple[float, Array, Any] = (math.inf, np.zeros(0), 0.0)
-        self.xi, self.reach = self.first_penalty, self.first_reach
+        self.trivial = problem.trivial_objective
+        # The multipliers live on the scale of the penalties, the violations on that of one, and
+        # the Hessian is the sum of R and of the rows times penalty and xi. Where the penalties are
+        # so small that R has it all, a larger xi brings the two together.
+        strength = self.trivial * problem.operator.row_length**2
+        strength /= float(problem.regularizer.diagonal().mean()) or 1.0
+        self.stretch = max(1.0, 1.0 / strength) if strength > 0.0 else 1.0
+        self.xi, self.reach = self.first_penalty * self.stretch, self.first_reach
 
     @abstractmethod
     def _point(self) -> tuple[Array, Any]:
@@ -79,6 +87,12 @@ class Descent(ABC):
     @property
     def _passes(self) -> float:
         return float(self.problem.operator.passes - self.passes_before)
+
+    def _unit(self, loss: Loss | None, objective: float, energy: float) -> float:
+        """Return the unit of the objective in a round for `loss`; those on the way are rough."""
+        if loss is not self.problem.loss:
+            return objective
+        return informative_part(objective, self.trivial, energy)
 
     def _out_of_rounds(self) -> bool:
         return bool(self._rounds >= self.options.max_iter)
@@ -99,7 +113,7 @@ class Descent(ABC):
     def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
         """Double the penalty when the multipliers still move much; return the lag."""
         if self.last.finished and lag > 0.5 * previous and lag > 0.3 * goal:
-            self.xi = min(2.0 * self.xi, LARGEST_PENALTY)
+            self.xi = min(2.0 * self.xi, LARGEST_PENALTY * self.stretch)
         return lag
 
     def _adapt_reach(self, missed: bool) -> None:

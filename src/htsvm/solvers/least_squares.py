@@ -12,6 +12,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import LeastSquares
+from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.admm.system import RidgeSystem
 from htsvm.solvers.result import SolverResult
@@ -109,11 +110,14 @@ class _Run:
     def _residual(self, w: Array, q: Array) -> float:
         """Return the larger of the first two residuals of the certificate."""
         part = self.part
-        pull, total = part.operator.signed_tdot(part.y, 2.0 * part.penalty * q)
-        gradient = part.regularizer.dot(w) - pull
-        mass = float(part.penalty.sum()) / part.C
-        balance = abs(total) / (1.0 + mass) if part.fit_intercept else 0.0
-        return max(float(np.linalg.norm(gradient)) / (1.0 + float(np.linalg.norm(w))), balance)
+        slopes = 2.0 * part.penalty * q
+        pull, total = part.operator.signed_tdot(part.y, slopes)
+        own = part.regularizer.dot(w)
+        gross = float(np.abs(slopes).sum())
+        return max(
+            residuals.of_gradient(own, pull, gross * part.operator.row_length),
+            residuals.balance(total, gross) if part.fit_intercept else 0.0,
+        )
 
     def _record(self, best: tuple[Array, float, Array, float]) -> None:
         w, _, q, residual = best

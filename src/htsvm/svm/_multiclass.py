@@ -9,8 +9,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import Loss
-from htsvm.optimality import Certificate
-from htsvm.optimality.multiclass import MulticlassCertificate
+from htsvm.optimality import PointCertificate
 from htsvm.problems.build import weigh_samples
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers import Newton, Problem, Solver, SolverResult, solve_certified
@@ -18,7 +17,7 @@ from htsvm.solvers.multiclass.certified import solve_multiclass
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 
 AnyProblem = Problem | MulticlassProblem
-AnyFitted = tuple[SolverResult, Certificate | MulticlassCertificate]
+AnyFitted = tuple[SolverResult, PointCertificate]
 
 
 def is_multiclass(multi_class: str, n_classes: int, solver: Any) -> bool:

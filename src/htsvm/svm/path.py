@@ -13,8 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from htsvm._typing import Array
 from htsvm.distributed import is_dask
 from htsvm.losses import HybridTruncated
-from htsvm.optimality import Certificate
-from htsvm.optimality.multiclass import MulticlassCertificate
+from htsvm.optimality import PointCertificate
 from htsvm.problems.build import binary_problems, check_weights, encode_labels, weigh_classes
 from htsvm.solvers import Newton, Solver
 from htsvm.svm._multiclass import (
@@ -57,7 +56,7 @@ class HTPath:
     objective: Array
     n_iter: Array
     n_support: Array
-    certificates: list[list[Certificate | MulticlassCertificate]]
+    certificates: list[list[PointCertificate]]
     classes: Array
 
 

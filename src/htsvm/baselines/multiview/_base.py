@@ -13,7 +13,6 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from htsvm._typing import Array
-from htsvm.baselines._certificates import GapCertificate, GradientCertificate
 from htsvm.baselines.single._base import constraints_without
 from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
 from htsvm.linalg import as_operator
@@ -25,6 +24,7 @@ from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.parameters import fixed_weights
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.views import is_view_collection
+from htsvm.optimality import GapCertificate, GradientCertificate
 from htsvm.problems.build import binary_problems, weigh_classes
 from htsvm.svm.base import _joined_history
 

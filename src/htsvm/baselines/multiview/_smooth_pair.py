@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
-from htsvm.baselines._certificates import GradientCertificate
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.multiview.base import KERNEL_RULES
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared
+from htsvm.optimality import GradientCertificate
 from htsvm.solvers.coupled.smooth import SmoothDescent
 from htsvm.solvers.coupled.smooth_problem import SmoothLoss, SmoothProblem
 from htsvm.svm.base import seed_of
@@ -58,8 +58,9 @@ class SmoothPair(MultiViewBaseline):
             self.tol, self.max_iter, self.n_restarts, seed_of(self.random_state), self._progress()
         ).solve(problem)
         certificate = GradientCertificate(
-            result.stationarity, result.balance, result.objective, self.tol,
-            result.trivial_objective, result.curvature,
+            stationarity=result.stationarity, balance=result.balance,
+            objective=result.objective, tol=self.tol,
+            trivial_objective=result.trivial_objective, curvature=result.curvature,
         )  # fmt: skip
         return BinaryFit(
             result.coefs, result.intercepts, scales / scales.sum(), certificate, result.n_iter,

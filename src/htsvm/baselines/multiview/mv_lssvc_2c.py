@@ -13,12 +13,13 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
 from htsvm._typing import Array
-from htsvm.baselines._certificates import GradientCertificate
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.linalg.spaces import LARGEST_SIDE
 from htsvm.multiview.alternation import LEAST_WEIGHT, Classifiers
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
+from htsvm.optimality import GradientCertificate
+from htsvm.optimality.residuals import gradient_residuals
 from htsvm.svm.base import seed_of
 
 
@@ -188,8 +189,9 @@ class MvLSSVC2C(MultiViewBaseline):
         )  # fmt: skip
         ended = self._alternated(problem)
         coefs, intercepts = ended.point
+        stationarity, balance = problem.residuals(coefs, intercepts, ended.weights)
         certificate = GradientCertificate(
-            *problem.residuals(coefs, intercepts, ended.weights), ended.objective, self.tol,
+            stationarity=stationarity, balance=balance, objective=ended.objective, tol=self.tol,
             weight_change=ended.change,
         )  # fmt: skip
         return BinaryFit(
@@ -318,16 +320,11 @@ class LeastSquaresViews(Classifiers[Functions]):
         pull = self.penalties[:, None] * (values - self.y)
         pull += self.coupling * (len(values) * values - values.sum(axis=0))
         pull *= self.factors
-        gradient = [
+        own = [
             max(float(weights[v]), LEAST_WEIGHT) * w + self._spread(v, weights) @ w
-            + self.views[v].T @ pull[v]
             for v, w in enumerate(coefs)
-        ]  # fmt: skip
-        size = np.linalg.norm(np.concatenate(gradient))
-        stationarity = float(size / (1.0 + np.linalg.norm(np.concatenate(coefs))))
-        mass = float(self.penalties.sum() * self.factors.sum())
-        slope = float(np.abs(pull.sum(axis=1)).max()) if self.fit_intercept else 0.0
-        return stationarity, slope / (1.0 + mass)
+        ]
+        return gradient_residuals(own, self.views, pull, self.fit_intercept)
 
     def _values(self, coefs: list[Array], b: Array) -> Array:
         products = [X @ w for X, w in zip(self.views, coefs, strict=True)]

@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from htsvm._typing import Array
-from htsvm.baselines._certificates import GapCertificate
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.multiview.alternation import Classifiers
 from htsvm.multiview.base import KERNEL_RULES
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared
+from htsvm.optimality import GapCertificate
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.hinge import CoupledNewton, CoupledResult
 
@@ -168,10 +168,10 @@ class MvSVM2C(MultiViewBaseline):
         solver = CoupledNewton(FINER * self.tol, self.max_iter)
         ended = self._alternated(_Hinges(problem, solver))
         result = ended.point
-        constant = ended.objective - result.objective
         certificate = GapCertificate(
-            ended.objective, result.bound + constant, self.tol, ended.change
-        )
+            objective=ended.objective, duality_gap=max(result.objective - result.bound, 0.0),
+            tol=self.tol, weight_change=ended.change,
+        )  # fmt: skip
         return BinaryFit(
             result.coefs, result.intercepts, ended.weights, certificate,
             len(ended.history["iteration"]), ended.history,

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
-from htsvm.baselines._certificates import GapCertificate
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.multiview.base import KERNEL_RULES
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared
+from htsvm.optimality import GapCertificate
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.hinge import CoupledNewton
 
@@ -161,7 +161,10 @@ class SVM2K(MultiViewBaseline):
         )  # fmt: skip
         solver = CoupledNewton(self.tol, self.max_iter, self._progress())
         result = solver.solve(problem)
-        certificate = GapCertificate(result.objective, result.bound, self.tol)
+        certificate = GapCertificate(
+            objective=result.objective, duality_gap=max(result.objective - result.bound, 0.0),
+            tol=self.tol,
+        )  # fmt: skip
         return BinaryFit(
             result.coefs, result.intercepts, np.full(2, 0.5), certificate, result.n_iter,
             result.history, problem.pulls(result.alpha, result.beta),

@@ -60,7 +60,7 @@ class Run:
         self.began = time.perf_counter()
         self.passes_before = self.problem.operator.passes
         self.weight = self.problem.penalty / self.problem.C
-        self.measures = Measures(self.problem)
+        self.measures = Measures(self.problem, printed=not self.guards)
         self.seconds = {"system": 0.0}
         loss = self.problem.loss
         self.majorize = (

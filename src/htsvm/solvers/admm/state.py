@@ -8,6 +8,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses import Loss
+from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem
 
 
@@ -40,30 +41,45 @@ class Splitting:
 
 
 class Measures:
-    """The residuals of the printed stopping rule, with weights counted as repetitions."""
+    """The four residuals of the stopping rule, with weights counted as repetitions.
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    They are those of the paper. What they are divided by is as printed only for the printed
+    algorithm; with any safeguard it is what all solvers use, see `htsvm.optimality.residuals`.
+    """
+
+    def __init__(self, problem: Problem, printed: bool) -> None:
+        self.problem, self.printed = problem, printed
         self.weight = problem.penalty / problem.C
 
     def pull(self, w: Array, psi: Array, working: Array) -> tuple[float, float]:
-        """Return the first two printed residuals: ||Rw + N'psi|| and |y'psi|, scaled."""
+        """Return the first two residuals: those of ||Rw + N'psi|| and |y'psi|."""
         problem = self.problem
         weighted = self.weight * psi
         share = float(np.count_nonzero(psi)) / len(psi)
         pull, balance = problem.operator.signed_tdot(problem.y, weighted, share)
-        gradient = problem.regularizer.dot(w) + pull
-        stationarity = float(np.linalg.norm(gradient)) / (1.0 + float(np.linalg.norm(w)))
-        size = float(self.weight @ working)
-        return stationarity, (abs(balance) / (1.0 + size) if problem.fit_intercept else 0.0)
+        if not problem.fit_intercept:
+            balance = 0.0
+        own = problem.regularizer.dot(w)
+        if self.printed:
+            size, length = float(self.weight @ working), float(np.linalg.norm(w))
+            off = float(np.linalg.norm(own + pull))
+            return off / (1.0 + length), abs(balance) / (1.0 + size)
+        gross = float(np.abs(weighted).sum())
+        return (
+            residuals.of_gradient(own, -pull, gross * problem.operator.row_length),
+            residuals.balance(balance, gross),
+        )
 
     def norm(self, vector: Array) -> float:
         """Return the Euclidean norm in which a sample of weight k counts k times."""
         return float(np.sqrt(self.weight @ np.square(vector)))
 
     def relative(self, vector: Array, reference: Array) -> float:
-        """Return ||vector|| / (1 + ||reference||)."""
-        return self.norm(vector) / (1.0 + self.norm(reference))
+        """Return the length of a change of the violations, relative to theirs."""
+        if self.printed:
+            return self.norm(vector) / (1.0 + self.norm(reference))
+        size = float(self.weight @ (1.0 + np.square(reference)))
+        return residuals.violation(self.norm(vector) ** 2, size)
 
     def feasibility(self, state: State) -> float:
         """Return the third printed residual, ||q - 1 + Nw + by|| / sqrt(m)."""

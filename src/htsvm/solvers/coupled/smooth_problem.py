@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from htsvm._typing import Array
+from htsvm.optimality.residuals import gradient_residuals
 from htsvm.solvers.coupled.system import CoupledSystem
 
 
@@ -93,16 +94,21 @@ class SmoothProblem:
         value = float(np.sum(self.penalties * self.loss.value(u, self.y)))
         value += float(self.coupling @ difference**2)
         value += sum(0.5 * s * float(w @ w) for s, w in zip(self.scales, coefs, strict=True))
-        pull = -self.y * self.penalties * self.loss.slope(u, self.y)
-        tie = 2.0 * self.coupling * difference
-        pull[0] += tie
-        pull[1] -= tie
+        pull = self._pull(u, difference)
         gradient = [
             s * w + X.T @ p for s, w, X, p in zip(self.scales, coefs, self.views, pull, strict=True)
         ]
         if self.fit_intercept:
             gradient.append(pull.sum(axis=1))
         return value, np.concatenate(gradient)
+
+    def _pull(self, u: Array, difference: Array) -> Array:
+        """Return the derivatives of all losses in the decision values of both views."""
+        pull: Array = -self.y * self.penalties * self.loss.slope(u, self.y)
+        tie = 2.0 * self.coupling * difference
+        pull[0] += tie
+        pull[1] -= tie
+        return pull
 
     def hessian(self, z: Array, system: CoupledSystem) -> Array:
         """Return the matrix of second derivatives; one-sided where a violation is zero."""
@@ -112,11 +118,10 @@ class SmoothProblem:
 
     def residuals(self, z: Array) -> tuple[float, float]:
         """Return the size of the gradient in the coefficients, and in the intercepts."""
-        _, gradient = self.value_and_gradient(z)
-        both = sum(self.widths)
-        stationarity = float(np.linalg.norm(gradient[:both]) / (1.0 + np.linalg.norm(z[:both])))
-        mass = float(self.penalties.sum())
-        return stationarity, float(np.abs(gradient[both:]).max(initial=0.0)) / (1.0 + mass)
+        own = [s * w for s, w in zip(self.scales, self.parts(z)[0], strict=True)]
+        return gradient_residuals(
+            own, self.views, self._pull(*self.violations(z)), self.fit_intercept
+        )
 
     def constant(self) -> Array:
         """Return the best variables with w = 0."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
+from htsvm.optimality import residuals
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.line_search import slope_root
 from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
@@ -139,15 +141,15 @@ class MulticlassSums:
     ----------
     pull, totals : ndarray of shape (k, n) and (k,)
         ``B' X`` and the column sums of B.
-    mass : float
-        The sum of the penalties of samples that pull.
+    gross : float
+        The sum of the sizes of B.
     support, active : int
         Their number, and that of the undecided samples.
     """
 
     pull: Array
     totals: Array
-    mass: float
+    gross: float
     support: int
     active: int
 
@@ -199,11 +201,14 @@ class MulticlassSteps:
 
     def _gradient(self, report: MulticlassReport) -> tuple[Array, Array]:
         sums = self._sums()
-        gW = self.problem.smooth(self.W) - sums.pull
+        own = self.problem.smooth(self.W)
+        gW = own - sums.pull
         gb = -sums.totals if self.problem.fit_intercept else np.zeros(len(self.b))
-        mass = sums.mass / self.problem.C
-        report.stationarity = float(np.linalg.norm(gW)) / (1.0 + float(np.linalg.norm(self.W)))
-        report.balance = float(np.linalg.norm(gb)) / (1.0 + mass)
+        # Where no sample pulls, W = 0 is the solution.
+        unit = residuals.pull_of(self.problem.trivial_objective, self.problem.regularizer)
+        gross = max(sums.gross * self.problem.operator.row_length, unit)
+        report.stationarity = residuals.of_gradient(own, sums.pull, gross)
+        report.balance = residuals.balance(float(np.linalg.norm(gb)), sums.gross)
         report.support, report.active = sums.support, sums.active
         return gW, gb
 
@@ -259,7 +264,7 @@ class MulticlassPart:
         own = self.projected[self._places, self.problem.labels]
         pulls = (self.counts > 1) | ((self.counts == 1) & (own == 0.0))
         return MulticlassSums(
-            self.problem.pull(B), B.sum(axis=0), float(self.problem.penalty[pulls].sum()),
+            self.problem.pull(B), B.sum(axis=0), float(np.abs(B).sum()),
             int(np.count_nonzero(pulls)), int(np.count_nonzero(self.counts > 1)),
         )  # fmt: skip
 
@@ -320,24 +325,31 @@ def resized(alpha: Array, sizes: Array) -> Array:
     return scaled
 
 
-def natural_residual(it: MulticlassIterate, problem: MulticlassProblem, curvature: float) -> float:
-    """Return how far the multipliers are from the levels they belong to.
+class MultiplierSums(NamedTuple):
+    """How far multipliers are from the levels they belong to, summed over samples.
 
-    Zero if each alpha_i lies on the face of its simplex where the level is highest. The length is
-    relative to that of the violations, and a sample of weight w counts w times.
+    Zero if each alpha_i lies on the face of its simplex where the level is highest.
+
+    Attributes
+    ----------
+    square_errors, square_size, slack : float
+        What `residuals.violation` and `residuals.complementarity` take.
     """
-    return relative_residual(*residual_sums(it, problem, curvature), problem.C)
+
+    square_errors: float
+    square_size: float
+    slack: float
+
+    def residual(self, unit: float) -> float:
+        """Return the larger of the two, with `unit` as the unit of the objective."""
+        errors = residuals.violation(self.square_errors, self.square_size)
+        return max(errors, residuals.complementarity(self.slack, unit))
 
 
-def relative_residual(gap: float, size: float, C: float) -> float:
-    """Return the residual from its squared length and that of the violations."""
-    return math.sqrt(gap) / (math.sqrt(C) + math.sqrt(size))
-
-
-def residual_sums(
+def multiplier_sums(
     it: MulticlassIterate, problem: MulticlassProblem, curvature: float
-) -> tuple[float, float]:
-    """Return the squared lengths of the natural residual and of the violations."""
+) -> MultiplierSums:
+    """Return the sums at an iterate."""
     nu = 0.5 / curvature if 0.0 < curvature < math.inf else 1.0
     places, labels = np.arange(len(it.q)), problem.labels
     held = it.alpha.copy()
@@ -350,5 +362,10 @@ def residual_sums(
     target -= held
     errors = np.square(target).sum(axis=1)
     kept = problem.penalty > 0.0
-    gap = nu * nu * float(np.sum(errors[kept] / problem.penalty[kept]))
-    return gap, float(problem.penalty @ np.square(it.q))
+    np.abs(held, out=held)
+    below = it.U.max(axis=1)[:, None] - it.U
+    return MultiplierSums(
+        nu * nu * float(np.sum(errors[kept] / problem.penalty[kept])),
+        float(problem.penalty @ (1.0 + np.square(it.q))),
+        float(np.einsum("ij,ij,i->", held, below, kept.astype(np.float64))),
+    )

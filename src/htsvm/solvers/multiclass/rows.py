@@ -25,8 +25,9 @@ from htsvm.solvers.multiclass.round import (
     MulticlassIterate,
     MulticlassReport,
     MulticlassRounds,
+    MultiplierSums,
     go_to,
-    natural_residual,
+    multiplier_sums,
 )
 from htsvm.solvers.multiclass.sweeps import MulticlassSweeps, prefers_sweeps
 from htsvm.solvers.multiclass.system import MulticlassSystem
@@ -38,16 +39,14 @@ class MulticlassClosing:
 
     Attributes
     ----------
-    lag : float
-        The residual of the multipliers for the weights of the round.
-    complementarity : float
-        The same for the new weights.
+    before, after : MultiplierSums
+        How far the multipliers are off for the weights of the round, and for the new ones.
     loss : float
         The total of the loss itself.
     """
 
-    lag: float
-    complementarity: float
+    before: MultiplierSums
+    after: MultiplierSums
     loss: float
 
 
@@ -177,12 +176,12 @@ class MulticlassRows(MulticlassState):
 
     def close(self, loss: Loss | None, curvature: float) -> MulticlassClosing:
         """Weigh the samples for `loss` (None: as they are) and look at the result."""
-        lag = complementarity = self.residual(curvature)
+        before = after = self.residual(curvature)
         if loss is not None:
             self.weigh(loss)
-            complementarity = self.residual(curvature)
-        return MulticlassClosing(lag, complementarity, self.loss_total())
+            after = self.residual(curvature)
+        return MulticlassClosing(before, after, self.loss_total())
 
-    def residual(self, curvature: float) -> float:
+    def residual(self, curvature: float) -> MultiplierSums:
         """Return how far the multipliers are from the levels they belong to."""
-        return natural_residual(self.it, self.problem, curvature)
+        return multiplier_sums(self.it, self.problem, curvature)

@@ -154,7 +154,7 @@ class _Run(Descent):
         self._start_at(W, b)
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(None)
-        self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY, math.inf
+        self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY * self.stretch, math.inf
 
     def _go_to_least_squares(self) -> bool:
         """Go to the least squares start; False if it promises nothing."""
@@ -238,7 +238,10 @@ class _Run(Descent):
                     break
             self.rows.weigh(self.problem.loss)
             left = self.rows.residual(self.problem.loss.weak_convexity)
-            self.residual = max(self.residual, left)
+            unit = self._unit(
+                self.problem.loss, self._objective(), self.problem.energy(self.rows.W)
+            )
+            self.residual = max(self.residual, left.residual(unit))
             if self.residual <= tol:
                 return True
         return False
@@ -255,11 +258,14 @@ class _Run(Descent):
         self.last = self.rows.run(self.xi, tol=asked, max_steps=STEPS_PER_ROUND, reach=self.reach)
         self._adapt_reach(self.last.crossed)
         closing = self.rows.close(loss, 0.0 if loss is None else loss.weak_convexity)
-        self.residual = max(self.last.stationarity, self.last.balance, closing.complementarity)
+        objective = self._with_loss(closing.loss)
+        unit = self._unit(loss, objective, objective - closing.loss)
+        complementarity = closing.after.residual(unit)
+        self.residual = max(self.last.stationarity, self.last.balance, complementarity)
         self._record(
             loss,
-            complementarity=closing.complementarity,
-            objective=self._with_loss(closing.loss),
+            complementarity=complementarity,
+            objective=objective,
             cg_steps=self.last.cg_steps,
         )
-        return float(closing.lag)
+        return float(closing.before.residual(unit))

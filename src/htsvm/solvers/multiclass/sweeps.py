@@ -17,6 +17,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
+from htsvm.optimality import residuals
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.round import MulticlassIterate, MulticlassReport, resized
 from htsvm.solvers.multiclass.system import MOST_SPECTRUM_FEATURES
@@ -50,10 +51,11 @@ def prefers_sweeps(problem: MulticlassProblem) -> bool:
 
 
 def _strength(problem: MulticlassProblem) -> float:
-    """Return C times the mean squared distance of the rows from what they share, over R."""
+    """Return the mean penalty times the mean square of the centred rows, over R."""
     square = problem.operator.square_sum / problem.n_samples
     mean = _mean(problem)
-    return float(problem.C * (square - mean @ mean) / problem.regularizer.values)
+    mean_penalty = float(problem.penalty.mean())
+    return float(mean_penalty * (square - mean @ mean) / problem.regularizer.values)
 
 
 def _mean(problem: MulticlassProblem) -> Array:
@@ -145,15 +147,21 @@ class MulticlassSweeps:
         own = alpha[np.arange(len(rows)), self.problem.labels[rows]]
         several = np.count_nonzero(alpha, axis=1) > 1
         support = several | (own == 0.0)
-        mass = float(self.problem.penalty[rows][support].sum()) / self.problem.C
-        imbalance = float(np.linalg.norm(self.balance))
+        gross = 2.0 * float(it.weights[rows].sum() - own.sum())
+        imbalance = float(np.linalg.norm(self.balance)) if self.problem.fit_intercept else 0.0
+        length = float(np.linalg.norm(it.W)) / self.scale
         return MulticlassReport(
             steps=sweeps,
             rows=len(rows),
             active=int(np.count_nonzero(several)),
             support=int(np.count_nonzero(support)),
             # Weights for centred rows differ from those for the rows by the imbalance.
-            stationarity=imbalance * math.sqrt(self.square) / (1.0 + float(np.linalg.norm(it.W))),
-            balance=imbalance / (1.0 + mass) if self.problem.fit_intercept else 0.0,
+            stationarity=residuals.stationarity(
+                imbalance * math.sqrt(self.square),
+                length,
+                length,
+                gross * self.problem.operator.row_length,
+            ),
+            balance=residuals.balance(imbalance, gross),
             finished=True,
         )

@@ -17,6 +17,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import kernels
+from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton.state import Clock, Iterate, RoundReport
 
@@ -114,7 +115,8 @@ class DualSweeps:
         report.active = int(np.count_nonzero(support & (it.alpha < it.weights)))
         report.support_penalty = float(penalty[support].sum())
         report.stationarity = 0.0
-        unit = 1.0 + report.support_penalty / self.problem.C
-        report.balance = abs(balance) / unit if self.problem.fit_intercept else 0.0
+        if not self.problem.fit_intercept:
+            balance = 0.0
+        report.balance = residuals.balance(balance, float(it.alpha.sum()))
         change = kernels.active.scaled_distance(it.alpha, before, penalty)
         report.multiplier_change = math.sqrt(change)

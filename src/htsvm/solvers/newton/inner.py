@@ -25,6 +25,7 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.linalg.positive import Gram
 from htsvm.linalg.row_system import RowSystem
+from htsvm.optimality.residuals import balance, of_gradient
 from htsvm.problems.binary import Problem
 from htsvm.solvers.line_search import slope_root
 from htsvm.solvers.newton.state import Clock, RoundReport
@@ -34,8 +35,6 @@ from htsvm.solvers.newton.state import Clock, RoundReport
 COMPILED_FEATURES, COMPILED_DENSE = 512, 1_000_000
 # How such a call may end.
 FINISHED, SINGULAR = 0, 3
-# What one rounding costs.
-EPS = float(np.finfo(np.float64).eps)
 # A line search ends when the slope has shrunk by this factor, or after so many trials.
 SLOPE_REDUCTION, MOST_TRIALS = 0.1, 40
 
@@ -90,18 +89,9 @@ class Steps:
             pull, total = pull - problem.linear[:-1], total - float(problem.linear[-1])
         grad_w = own - pull
         grad_b = -total if problem.fit_intercept else 0.0
-        mass = report.support_penalty / problem.C
-        rounding = 4.0 * EPS * size_of_s
-        size = max(_norm(grad_w) - rounding * problem.operator.row_length, 0.0)
-        # The paper divides by 1 + ||w||; where w itself is tiny that would accept anything.
-        one_sample = 1e-3 * problem.C * problem.operator.row_length
-        length = _norm(self.w)
-        unit = length + (
-            1.0 if length > 1.0 else min(1.0, max(_norm(own) + _norm(pull), one_sample))
-        )
-        report.stationarity = size / unit if unit > 0.0 else 0.0
-        unit = min(1.0, problem.C) * (1.0 + mass)
-        report.balance = max(abs(grad_b) - rounding, 0.0) / unit
+        gross = size_of_s * problem.operator.row_length
+        report.stationarity = of_gradient(own, pull, gross)
+        report.balance = balance(grad_b, size_of_s)
         return grad_w, grad_b
 
     def _step(self, xi: float, grad_w: Array, grad_b: float, count: int) -> bool:
@@ -180,7 +170,7 @@ class Inner(Steps):
             problem.operator.compiled_rows, problem.y, self.q, self.alpha, self.c,
             problem.penalty, self.w, self.b, np.ascontiguousarray(R.diagonal()),
             R.values if R.is_matrix else None, tilt, gram.matrix, marks,
-            xi=xi, C=problem.C, row_length=problem.operator.row_length,
+            xi=xi, row_length=problem.operator.row_length,
             unit_penalty=self.system.unit_weight, fit_intercept=problem.fit_intercept,
         )  # fmt: skip
         status: int = steps.run(tol, max_steps)
@@ -233,7 +223,3 @@ class Inner(Steps):
 
     def _move(self, t: float) -> None:
         kernels.active.add_scaled(self.q, self.delta, -t)
-
-
-def _norm(v: Array) -> float:
-    return math.sqrt(float(v @ v))

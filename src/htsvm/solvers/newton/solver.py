@@ -12,6 +12,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss, require
+from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.descent import CAP_FACTORS, OBJECTIVE_SHARE, REACH, ROUGH, Callback, Descent
 from htsvm.solvers.newton.rows import LocalRows
@@ -143,7 +144,7 @@ class _Run(Descent):
             if start[2] is None:
                 self.rows.guess_multipliers(2.0 * n / m)
             else:
-                self.xi = WARM_PENALTY
+                self.xi = WARM_PENALTY * self.stretch
             converged = self._last_stage()
         clock = self.rows.clock
         return self._result(
@@ -259,7 +260,7 @@ class _Run(Descent):
             return True
         self.rows.move(*self.best[1:])
         self.rows.guess_multipliers(2.0 * self.problem.n_features / self.problem.n_samples)
-        self.reach, self.xi = math.inf, 1.0
+        self.reach, self.xi = math.inf, self.stretch
         return self._last_stage()
 
     def _out_of_rounds(self) -> bool:
@@ -272,7 +273,7 @@ class _Run(Descent):
 
         The weights stay as they are while the residual that they leave is above `patience`.
         """
-        rows, C = self.rows, self.problem.C
+        rows = self.rows
         self.last = rows.run(
             self.xi, tol=INNER_SHARE * goal, max_steps=self.steps, reach=self.reach
         )
@@ -286,19 +287,18 @@ class _Run(Descent):
             rows.clock.passes += time.perf_counter() - began
         self._adapt_reach(self.last.violated not in (-1, closing.violated))
         self.weighed = loss is not None
+        energy = self.problem.regularizer.energy(rows.w)
+        unit = self._unit(loss, energy + closing.loss, energy)
+        curved = 0.0 < curvature < math.inf
         if loss is not None and jumps:
-            left = max(self._gradient_residual(), closing.residual(C))
+            left = max(self._gradient_residual(), closing.residual(curved, unit))
             self.weighed = left <= patience
             closing = rows.reweigh(loss, self.band, closing) if self.weighed else closing
-        # In the curved part of the loss the prox doubles an error of the multiplier.
-        doubled = 2.0 if 0.0 < curvature < math.inf else 1.0
-        complementarity = doubled * closing.residual(C)
-        lag = self.last.multiplier_change / self.xi / closing.unit(C)
+        complementarity = closing.residual(curved, unit)
         self.residual = max(self._gradient_residual(), complementarity)
-        objective = self.problem.regularizer.energy(rows.w) + closing.loss
-        self._record(loss, complementarity=complementarity, objective=objective)
+        self._record(loss, complementarity=complementarity, objective=energy + closing.loss)
         self._watch_progress()
-        return float(lag)
+        return residuals.complementarity(closing.lag, unit)
 
     def _watch_progress(self) -> None:
         """Count the rounds in a row that changed nothing, though not all is well."""

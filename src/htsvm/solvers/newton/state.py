@@ -10,6 +10,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.losses import Loss
+from htsvm.optimality.residuals import complementarity, violation
 from htsvm.problems.binary import Problem
 
 # Recompute violations that were only updated after this many steps.
@@ -84,24 +85,28 @@ class Closing:
     ----------
     violated : int
         Violated samples among those that had weight in the round.
-    gap, size : float
-        The sum of penalty times squared natural residual, and of penalty times squared violation.
+    square_errors, square_size, slack : float
+        What `residuals.violation` and `residuals.complementarity` take, for the weights in force.
     loss : float
         The total of the loss itself, whatever loss the samples were weighed for.
+    lag : float
+        The slack for the weights of the round: how far the multipliers lag behind.
     """
 
     violated: int
-    gap: float
-    size: float
+    square_errors: float
+    square_size: float
+    slack: float
     loss: float
+    lag: float
 
-    def unit(self, C: float) -> float:
-        """Return what residuals of the violations are measured in, for the penalty C."""
-        return math.sqrt(C) + math.sqrt(self.size)
+    def residual(self, curved: bool, unit: float) -> float:
+        """Return the residual of the multipliers, with `unit` as the unit of the objective.
 
-    def residual(self, C: float) -> float:
-        """Return the residual of the prox condition for the weights in force."""
-        return math.sqrt(self.gap) / self.unit(C)
+        In the curved part of a loss the prox doubles an error of the multiplier.
+        """
+        errors = (2.0 if curved else 1.0) * violation(self.square_errors, self.square_size)
+        return max(errors, complementarity(self.slack, unit))
 
 
 def close_round(
@@ -127,11 +132,12 @@ def close_round(
         return closing
     if refresh:
         problem.violations(it.w, it.b, out=it.q)
-    count = violated(it.q, it.weights)
+    count, penalty = violated(it.q, it.weights), problem.penalty
+    _, _, lag = kernels.active.natural_residual(it.q, it.alpha, it.weights, penalty, nu)
     if stage is not None:
-        stage.slopes(it.q, problem.penalty, it.weights)
-    gap, size = kernels.active.natural_residual(it.q, it.alpha, it.weights, problem.penalty, nu)
-    return Closing(count, gap, size, problem.loss.total(it.q, problem.penalty))
+        stage.slopes(it.q, penalty, it.weights)
+    errors, size, slack = kernels.active.natural_residual(it.q, it.alpha, it.weights, penalty, nu)
+    return Closing(count, errors, size, slack, problem.loss.total(it.q, penalty), lag)
 
 
 @dataclass

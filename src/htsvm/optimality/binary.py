@@ -1,0 +1,304 @@
+"""The certificate of a binary point: how stationary, for which nu, and whether a minimiser."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import Operator
+from htsvm.losses import Loss
+from htsvm.optimality import residuals
+from htsvm.optimality._inputs import Point, check_point
+from htsvm.optimality._summary import Summary, default_nu, summarise
+from htsvm.optimality.certificate import PointCertificate
+from htsvm.optimality.duality import duality_gap
+from htsvm.optimality.partition import SampleStatus
+from htsvm.optimality.second_order import Verdict
+
+# How many rows are looked at to estimate the size of rounding errors.
+SAMPLED_ROWS = 64
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BinaryCertificate(PointCertificate):
+    r"""What is known of a point (w, b, psi) of a problem of two classes.
+
+    Attributes
+    ----------
+    stationarity : float
+        ``||R w + N' psi|| / (||R w|| + ||N' psi||)``.
+    balance : float
+        ``|y' psi| / sum |psi|``; 0 without an intercept.
+    prox_residual : float
+        The root mean square of ``q - prox(q - nu psi)``, samples counting by their penalty,
+        relative to that of ``(1, q)``.
+    nu : float
+        The nu of `prox_residual`.
+    nu_max : float
+        The point is P-stationary for nu in ``(0, nu_max]``; 0 if it is not stationary.
+    local_minimizer : {"yes", "no", "undecided"}
+        The second-order verdict.
+    curvature : float
+        The smallest curvature found over directions of unit length; NaN where none was needed.
+    escape_direction : ndarray of shape (n + 1,) or None
+        For a "no": (dw, db) along which the objective falls to second order.
+    on_margin : float
+        The largest violation, in size, among the samples that count as on the margin.
+
+    Notes
+    -----
+    See `Certificate` and `PointCertificate` for the attributes that all certificates have. Units
+    are those of `htsvm.optimality.residuals`: no residual changes with the units of X, C and the
+    weights.
+    """
+
+    nu: float
+    nu_max: float
+    on_margin: float
+    local_minimizer: str = "undecided"
+    curvature: float = math.nan
+    escape_direction: Array | None = None
+
+    _claim = "P-stationary"
+
+    def _measures(self) -> list[tuple[str, str]]:
+        *first, (name, prox) = super()._measures()
+        curvature = "" if math.isnan(self.curvature) else f"  (curvature {self.curvature:.3g})"
+        return [
+            *first,
+            (name, f"{prox}  (nu = {self.nu:.4g})"),
+            ("  for nu in", f"(0, {self.nu_max:.4g}]" if self.nu_max > 0.0 else "(none)"),
+            ("local minimiser", self.local_minimizer + curvature),
+        ]
+
+
+def certify(
+    X: Any,
+    y: Any,
+    coef: Any,
+    intercept: float,
+    multipliers: Any,
+    *,
+    C: float,
+    loss: Loss,
+    sample_weight: Any = None,
+    regularizer: Any = None,
+    fit_intercept: bool = True,
+    nu: float | None = None,
+    tol: float = 1e-3,
+    second_order: bool = True,
+    on_margin: float = 1e-9,
+    max_dimension: int = 2000,
+) -> BinaryCertificate:
+    """Certify a point of min w'Rw/2 + sum_i C weight_i loss(1 - y_i (x_i'w + b)).
+
+    One product with X, one with its transpose (two for a convex loss, for the duality gap), and
+    the rows that decide the second order.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or Operator
+        The m x n data.
+    y : array of shape (m,)
+        Labels, -1 or +1.
+    coef, intercept : array of shape (n,), float
+        The point (w, b).
+    multipliers : array of shape (m,)
+        psi, at a solution in -C weight times the subdifferential of the loss; what is passed for
+        samples of weight zero is taken as zero.
+    C : float
+        The penalty.
+    loss : Loss
+        The loss; it needs a prox.
+    sample_weight : array of shape (m,), optional
+        Factors of C. Samples of weight zero drop out.
+    regularizer : None, float, array of shape (n,) or (n, n), or Quadratic
+        R; the identity by default.
+    fit_intercept : bool, default=True
+        Whether b is a variable. Otherwise it must be 0.
+    nu : float, optional
+        The nu of the prox residual. By default half of the weak-convexity limit
+        ``1 / (weak_convexity * C)``, below which the prox is single-valued and continuous; for a
+        convex loss 1 / C. Losses with a concave kink or a jump (`Ramp`, `ZeroOne`) have no such
+        limit: there a sample near it gets a smaller nu of its own (`Loss.reference_step`).
+    tol : float, default=1e-3
+        The residual up to which the point counts as stationary.
+    second_order : bool, default=True
+        Whether to look for the second-order verdict.
+    on_margin : float, default=1e-9
+        A violation of at most this size counts as zero, whatever its multiplier; see Notes.
+    max_dimension : int, default=2000
+        The largest dimension for the second-order verdict; see `second_order_verdict`.
+
+    Returns
+    -------
+    BinaryCertificate
+        The residuals, the interval of nu, the objectives and the verdict.
+
+    Notes
+    -----
+    A computed point is stationary up to a residual only, and its violations are not exactly zero
+    where they should be. Which samples are on the margin, in the transition zone and so on is
+    therefore read off q-hat = prox(q - nu psi) at the default nu: the violation that goes with the
+    multiplier. It equals q at an exactly stationary point, differs from it by no more than the
+    prox residual, and is exactly zero for samples that hold the margin. Where q and q-hat lie on
+    two sides of the knee or of the cap, the second-order verdict takes neither for granted. The
+    verdict is on the stationary point that the computed one stands for: it is as reliable as that
+    reading, which `on_margin` of the result measures.
+
+    `nu_max` is the smallest of the limits of single samples at q-hat, so it is exact for an
+    exactly stationary point. A point that is not stationary within `tol` at the default nu is
+    taken as not stationary for any: `nu_max` is 0 and the verdict "undecided", since first-order
+    descent may well be left. The default nu is used for this even if another is given, because a
+    nu beyond `nu_max` says nothing against the point. At ``nu = nu_max`` exactly the prox has two
+    values and rounding may pick the wrong one; stay a little below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from htsvm.losses import HybridTruncated
+    >>> X, y = np.array([[0.5], [-0.5]]), np.array([1, -1])
+    >>> c = certify(X, y, [0.2], 0.0, [-0.2, -0.2], C=5 / 9, loss=HybridTruncated())
+    >>> c.certified, c.local_minimizer
+    (True, 'no')
+    """
+    point = check_point(
+        X,
+        y,
+        coef,
+        intercept,
+        multipliers,
+        C=C,
+        loss=loss,
+        sample_weight=sample_weight,
+        regularizer=regularizer,
+        fit_intercept=fit_intercept,
+    )
+    if nu is not None and not (np.isfinite(nu) and nu > 0.0):
+        raise ValueError(f"nu must be positive and finite (or None), got {nu!r}.")
+    if not (np.isfinite(on_margin) and on_margin >= 0.0):
+        raise ValueError(f"on_margin must be finite and not negative, got {on_margin!r}.")
+    return _certify(point, nu, tol, second_order, on_margin, max_dimension)
+
+
+def _certify(
+    point: Point,
+    nu: float | None,
+    tol: float,
+    second_order: bool,
+    on_margin: float,
+    max_dimension: int,
+) -> BinaryCertificate:
+    summary, samples, status = summarise(point, nu, on_margin)
+    return conclude(
+        point,
+        summary,
+        lambda: samples.verdict(max_dimension) if second_order else Verdict("undecided"),
+        nu=nu,
+        tol=tol,
+        sample_status=status,
+    )
+
+
+def conclude(
+    point: Point,
+    summary: Summary,
+    verdict_of: Callable[[], Verdict],
+    *,
+    nu: float | None = None,
+    tol: float = 1e-3,
+    sample_status: Array | None = None,
+) -> BinaryCertificate:
+    """Return the certificate of a point from the summary of its samples.
+
+    Of `point` only what is common to all samples is looked at, and a few rows of its operator.
+    `verdict_of` is asked for the second order if the point is stationary.
+    """
+    own = point.regularizer.dot(point.w)
+    unit = float(np.linalg.norm(own)) + float(np.linalg.norm(summary.pull))
+    typical = _typical_length(point.operator, _spread(summary.support))
+    gross = summary.multiplier_sum
+    objective = point.regularizer.energy(point.w) + summary.loss
+    floor = _rounding_floor(point, summary, gross * typical, unit, objective)
+    pulled = max(gross * typical, residuals.pull_of(objective, point.regularizer))
+    certificate = BinaryCertificate(
+        stationarity=residuals.of_gradient(own, -summary.pull, pulled),
+        balance=residuals.balance(summary.signed_sum, gross) if point.fit_intercept else 0.0,
+        prox_residual=residuals.violation(summary.square_errors, summary.square_size),
+        duality_gap=duality_gap(summary.dual, point.w, point.regularizer, point.fit_intercept),
+        convex=point.loss.weak_convexity == 0.0,
+        nu=default_nu(point) if nu is None else float(nu),
+        nu_max=0.0,
+        objective=objective,
+        trivial_objective=_trivial_objective(point, summary),
+        n_support=len(summary.support),
+        tol=tol,
+        rounding_floor=floor,
+        on_margin=summary.margin_width,
+        sample_status=sample_status,
+        counts={kind.name.lower(): int(summary.counts[kind]) for kind in SampleStatus},
+    )
+    # Whether the point is stationary is asked at the default nu, whatever nu was asked for.
+    prox = residuals.violation(summary.square_errors_at_nu, summary.square_size)
+    if not certificate.certified:
+        notes = ("the point is not stationary", *certificate.notes)
+        return replace(certificate, prox_residual=prox, notes=notes)
+    verdict = verdict_of()
+    return replace(
+        certificate,
+        prox_residual=prox,
+        nu_max=summary.largest_nu,
+        local_minimizer=verdict.local_minimizer,
+        curvature=verdict.curvature,
+        escape_direction=verdict.direction,
+        notes=(verdict.note,) if verdict.note else (),
+    )
+
+
+def _trivial_objective(point: Point, summary: Summary) -> float:
+    """Return the objective of the best constant classifier: w = 0 and the best b (0 if fixed)."""
+    negative, positive = (float(mass) for mass in summary.class_penalty)
+    if not point.fit_intercept:
+        return float(point.loss.value(1.0)) * (negative + positive)
+    return point.loss.best_constant(positive, negative)[0]
+
+
+def _rounding_floor(
+    point: Point, summary: Summary, gross: float, unit: float, objective: float
+) -> float:
+    """Estimate the residual that rounding alone causes, from the lengths of a few rows.
+
+    Of a sum of k terms about (8 + sqrt(k)) eps times the sum of their sizes is not known: that
+    is applied to N' psi, and to the violations of which prox residual and duality gap are made.
+    """
+    eps, m = residuals.EPS, point.operator.shape[0]
+    pulled = (8.0 + math.sqrt(len(summary.support))) * eps * gross
+    everywhere = np.linspace(0, m - 1, SAMPLED_ROWS).astype(np.intp)
+    size = _typical_length(point.operator, everywhere) * float(np.linalg.norm(point.w))
+    off = 8.0 * eps * (size + abs(point.b))
+    mass = float(summary.class_penalty.sum())
+    return max(
+        pulled / unit if unit > 0.0 else 0.0,
+        residuals.violation(mass * off * off, summary.square_size),
+        residuals.complementarity(off * summary.multiplier_sum, objective),
+    )
+
+
+def _spread(rows: Array) -> Array:
+    if len(rows) == 0:
+        return rows
+    some: Array = rows[np.linspace(0, len(rows) - 1, SAMPLED_ROWS).astype(np.intp)]
+    return some
+
+
+def _typical_length(operator: Operator, rows: Array) -> float:
+    """Return the root mean square length of some rows."""
+    if len(rows) == 0:
+        return 0.0
+    gram = operator.take(rows).kernel(np.ones(operator.shape[1]))
+    return math.sqrt(float(np.trace(gram)) / len(rows))
