@@ -1,6 +1,7 @@
 """Several views of the same samples."""
 
 from htsvm.multiview.base import BaseMultiViewSVC
+from htsvm.multiview.column_views import ColumnViews
 from htsvm.multiview.htsvc import MultiViewHTSVC
 from htsvm.multiview.principal import PrincipalViews, make_views
 from htsvm.multiview.views import (
@@ -11,6 +12,7 @@ from htsvm.multiview.views import (
 
 __all__ = [
     "BaseMultiViewSVC",
+    "ColumnViews",
     "MultiViewHTSVC",
     "PrincipalViews",
     "columns_starting_with",

@@ -32,6 +32,24 @@ def encode_labels(y: Array) -> tuple[Array, Array]:
     return classes, codes.reshape(-1)
 
 
+def plain(label: Any) -> Any:
+    """Return a label as people write it: 1.0, not np.float64(1.0)."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def check_no_none(y: Any) -> None:
+    """Complain of None among the labels, which cannot be compared with others."""
+    labels = np.asarray(y) if not hasattr(y, "dtype") or y.dtype == object else None
+    if labels is None or labels.dtype != object:
+        return
+    missing = np.flatnonzero([label is None for label in labels.ravel()])
+    if len(missing):
+        raise ValueError(
+            f"y has None among its labels, in {len(missing)} of {labels.size} samples (the first "
+            f"in row {missing[0]}); leave these samples out, or give them a label."
+        )
+
+
 def check_weights(sample_weight: Any, X: Any) -> Array | None:
     """Return sample weights as float64, or None; complain if none is positive."""
     if sample_weight is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.extmath import safe_sparse_dot
@@ -69,6 +70,31 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         scores: Array = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def sparsify(self) -> Self:
+        """Turn `coef_` into a CSR matrix, which is smaller if most weights are zero.
+
+        Returns
+        -------
+        self
+            The estimator; `densify` before `fit` with ``warm_start=True``.
+        """
+        check_is_fitted(self)
+        self.coef_: Any = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Turn `coef_` into an array again, as it is after a fit.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
 
     def predict(self, X: Any) -> Any:
         """Return the predicted class of each sample.

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -25,8 +26,10 @@ from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
 from htsvm.problems.build import (
     binary_problems,
+    check_no_none,
     check_weights,
     encode_labels,
+    plain,
     weigh_classes,
 )
 from htsvm.problems.multiclass import MulticlassProblem
@@ -65,7 +68,11 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         "multi_class": [StrOptions({"auto", "joint", "crammer_singer", "ovr"})],
         "warm_start": ["boolean"],
         "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -121,6 +128,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         """Return X, y, the classes, their codes in y and the weights, all of them checked."""
         if is_dask(X):
             self._fitter_on_dask()
+        check_no_none(y)
         X, y = self._validated_data(X, y)
         check_classification_targets(y)
         weights = check_weights(sample_weight, y)
@@ -152,6 +160,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         self._store(fitted, problems, codes)
         self._warn_unconverged(fitted)
         self._warn_ignored(fitted, codes, weights)
+        self._warn_unrecognised(X, codes)
 
     def _problems(
         self, X: Any, classes: Array, codes: Array, weights: Array | None, *, C: float, loss: Loss
@@ -183,7 +192,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least two classes, but y holds only "
-                f"one class: {classes[0]!r}."
+                f"one class: {plain(classes[0])!r}."
             )
         empty = classes[mass == 0.0].tolist()
         if len(classes) - len(empty) < 2:
@@ -213,6 +222,7 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         """Return whether to start from the last solution, and it is one of such problems."""
         if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")):
             return False
+        self.densify()
         rows = 1 if len(classes) == 2 else len(classes)
         return (
             self.coef_.shape == (rows, problems[0].operator.shape[1])
@@ -299,12 +309,18 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
             return
         result, certificate = max(failed, key=lambda pair: pair[1].residual)
         residual = certificate.residual if CONSTANT not in result.notes else result.residual
+        returned = ""
+        if CONSTANT in result.notes:
+            returned = (
+                "The constant classifier has a lower objective than that point: it is what was "
+                "kept, and what the certificate is about. "
+            )
         where = f" in {len(failed)} of {len(fitted)} binary problems" if len(fitted) > 1 else ""
         warnings.warn(
             f"{type(self).__name__} did not converge{where}: the P-stationarity residual is "
             f"{residual:.2e}, tol is {certificate.tol:.2e}, after {result.n_iter} "
-            f"iterations (max_iter={self.max_iter}). Scale the features to similar ranges (for "
-            "example with StandardScaler or MaxAbsScaler), or increase max_iter or tol."
+            f"iterations (max_iter={self.max_iter}). {returned}Scale the features to similar "
+            "ranges (for example with StandardScaler or MaxAbsScaler), or increase max_iter or tol."
             + "".join(f" {note}" for note in result.notes if note.startswith("Try")),
             ConvergenceWarning,
             stacklevel=5,
@@ -319,12 +335,30 @@ class BaseLinearSVC(LinearDecisions, BaseEstimator):  # type: ignore[misc]
         lost = np.bincount(codes[ignored], minlength=len(self.classes_))
         self._warn_shares(fitted, lost / np.maximum(size, 1))
 
+    def _warn_unrecognised(self, X: Any, codes: Array) -> None:
+        """Warn where one problem per class leaves a class to the others, though each is solved."""
+        if getattr(self, "multi_class", None) != "ovr" or len(self.classes_) < 3:
+            return
+        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        right = scores.argmax(axis=1) == codes
+        size = np.bincount(codes, minlength=len(self.classes_))
+        share = np.bincount(codes[right], minlength=len(self.classes_)) / size
+        k = int(share.argmin())
+        if share[k] < 0.5:
+            warnings.warn(
+                f"{type(self).__name__} with multi_class='ovr' recognises only {share[k]:.0%} of "
+                f"the training samples of class {plain(self.classes_[k])!r}: scores of separate "
+                "problems need not compare. multi_class='auto' fits all classes as one problem.",
+                IgnoredClassWarning,
+                stacklevel=5,
+            )
+
     def _warn_shares(self, fitted: Sequence[AnyFitted], share: Array, stacklevel: int = 6) -> None:
         """Warn if more than half of a class is ignored."""
         if not np.any(share > 0.5):
             return
         k = int(share.argmax())
-        label = self.classes_[k].item() if hasattr(self.classes_[k], "item") else self.classes_[k]
+        label = plain(self.classes_[k])
         constant = not np.any(self.coef_[k if len(fitted) > 1 else 0])
         text = (
             f"{type(self).__name__} ignores {share[k]:.0%} of the samples of class {label!r} as "

@@ -12,11 +12,12 @@ from htsvm.losses import require
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.admm.run import Run
 from htsvm.solvers.admm.safeguards import DEFAULT_SAFEGUARDS, check_safeguards
+from htsvm.solvers.parameters import SearchableParameters
 from htsvm.solvers.result import SolverResult
 
 
 @dataclass(frozen=True)
-class ADMM:
+class ADMM(SearchableParameters):
     r"""Alternating directions for q + Nw + by = 1, with N = diag(y) X.
 
     With ``safeguards=()`` this is Algorithm 1 of the paper to the letter: start w = 1/100, b = 0,

@@ -16,6 +16,7 @@ from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.descent import CAP_FACTORS, OBJECTIVE_SHARE, REACH, ROUGH, Callback, Descent
 from htsvm.solvers.newton.rows import LocalRows
+from htsvm.solvers.parameters import SearchableParameters
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
 
@@ -43,7 +44,7 @@ WORTH_RETURNING = 0.005
 
 
 @dataclass(frozen=True)
-class Newton:
+class Newton(SearchableParameters):
     """Majorisation with a semismooth Newton method on the augmented Lagrangian.
 
     A loss ``g(max(s, 0))`` with concave g, less a linear part if it has a tilt, lies below the
