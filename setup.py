@@ -22,7 +22,7 @@ OPTIMISE = [
     "-fassociative-math",
     "-fno-signed-zeros",
 ]
-MODULES = ["_compiled", "_newton", "_compiled_multiclass"]
+MODULES = ["_compiled", "_newton", "_compiled_multiclass", "_smooth"]
 PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 
 

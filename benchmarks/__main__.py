@@ -19,6 +19,7 @@ from benchmarks import (  # noqa: E402
     distributed,
     label_issues,
     memory,
+    minima,
     multiclass,
     multiview,
     multiview_accuracy,
@@ -52,6 +53,7 @@ PARTS = {
     "multiview-multiclass": multiview_multiclass,
     "label-issues": label_issues,
     "distributed": distributed,
+    "minima": minima,
     "quality": quality,
 }
 RESULTS = Path(__file__).parent / "results"

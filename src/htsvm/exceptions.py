@@ -1,4 +1,19 @@
-"""Warnings of this package."""
+"""Warnings of this package, and how they find the line of the user's code that they are about."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import joblib
+import sklearn
+
+# Code between the call of a user and a warning.
+OURS = tuple(
+    f"{Path(str(file)).parent}{os.sep}" for file in (__file__, sklearn.__file__, joblib.__file__)
+)
 
 
 class IgnoredClassWarning(UserWarning):
@@ -7,3 +22,11 @@ class IgnoredClassWarning(UserWarning):
 
 class DroppedViewWarning(UserWarning):
     """A multi-view fit gives some view the weight zero."""
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the innermost line that is not part of this package, scikit-learn or joblib."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -41,9 +41,9 @@ TRUSTED_TYPES: list[str] = sorted({f"{kind.__module__}.{kind.__qualname__}" for 
 def register_onnx_converters() -> None:
     """Teach skl2onnx to convert `HTSVC`, `HTSVCCV` and the linear baselines.
 
-    After that ``skl2onnx.to_onnx(model, X[:1])`` works for these, alone and in a Pipeline. The outputs
-    are the labels, and the scores of `decision_function` as a matrix with a column per class, or
-    one column for two classes. Needs ``pip install skl2onnx``.
+    After that ``skl2onnx.to_onnx(model, X[:1])`` works for these, alone and in a Pipeline. The
+    outputs are the labels, and the scores of `decision_function` as a matrix with a column per
+    class, or one column for two classes. Needs ``pip install skl2onnx``.
     """
     from skl2onnx import update_registered_converter
 

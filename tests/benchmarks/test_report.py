@@ -163,7 +163,7 @@ def test_slow_works_get_fewer_repeats():
 QUICK_PARTS = [
     "speed", "baselines", "path", "memory", "startup", "multiview", "multiview_accuracy",
     "multiview-baselines", "multiview-images", "multiview-rivals", "multiclass",
-    "multiview-multiclass", "label-issues", "distributed",
+    "multiview-multiclass", "label-issues", "distributed", "minima",
 ]  # fmt: skip
 
 

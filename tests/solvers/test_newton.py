@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -375,7 +376,7 @@ def test_text_like_data(monkeypatch):
 def test_warm_start_from_the_solution_stays_there(C):
     X, y = noisy(200, 4, seed=4)
     problem = make_problem(X, y, C)
-    cold = Newton(tol=1e-5).solve(problem)
+    cold = Newton(tol=1e-5, starts=("convex",)).solve(problem)
     given = cold.coef.copy(), cold.multipliers.copy()
     warm = Newton(tol=1e-5).solve(problem, start=(cold.coef, cold.intercept, cold.multipliers))
     assert warm.converged
@@ -438,7 +439,7 @@ def test_the_guard_says_that_it_acted():
     """One round leaves the descent above the constant classifier here."""
     X, y = noisy(200, 4)
     problem = make_problem(X, y, 10.0)
-    result = Newton(max_iter=1).solve(problem)
+    result = Newton(max_iter=1, starts=("convex",)).solve(problem)
     assert result.notes == ["constant"]
     assert result.objective == pytest.approx(best_constant(problem), rel=1e-12)
     np.testing.assert_array_equal(result.coef, 0.0)
@@ -511,7 +512,8 @@ def test_interrupting_leaves_nothing_broken(sparse):
 @pytest.mark.parametrize("loss", [LOSS, Hinge()])
 def test_one_round_is_not_enough(loss):
     X, y = noisy(200, 4)
-    result = Newton(max_iter=1).solve(make_problem(X, y, 10.0, loss=loss))
+    one = Newton(max_iter=1, starts=("convex",))
+    result = one.solve(make_problem(X, y, 10.0, loss=loss))
     assert not result.converged
     assert result.n_iter == 1
     assert np.all(np.isfinite(result.coef))
@@ -566,6 +568,7 @@ def first_rounds(result):
 
 def test_the_convex_start_uses_a_sample_of_many_rows(monkeypatch):
     X, y = noisy(9000, 3, seed=7)
+    own_way = partial(Newton, 1e-3, 200, 0, starts=("convex",))
     taken = []
     original = Problem.take
 
@@ -575,13 +578,13 @@ def test_the_convex_start_uses_a_sample_of_many_rows(monkeypatch):
 
     monkeypatch.setattr(Problem, "take", spy)
     monkeypatch.setattr(newton, "SAMPLE_FROM", 0)
-    a, b, c = (Newton(random_state=s).solve(make_problem(X, y)) for s in (1, 1, 2))
+    a, b, c = (own_way(s).solve(make_problem(X, y)) for s in (1, 1, 2))
     assert taken[0] == (9000, newton.SAMPLE_ROWS)
     np.testing.assert_array_equal(a.coef, b.coef)
     assert a.history["passes"] == b.history["passes"]
     assert c.objective == pytest.approx(a.objective, rel=1e-2)
     monkeypatch.setattr(newton, "SAMPLE_ROWS", 10**9)
-    whole = Newton().solve(make_problem(X, y))
+    whole = own_way(0).solve(make_problem(X, y))
     assert first_rounds(a) < first_rounds(whole)
     assert a.objective == pytest.approx(whole.objective, rel=1e-2)
 

@@ -17,9 +17,9 @@ from htsvm.linalg.positive import Gram
 from htsvm.linalg.row_system import ActiveRows
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
-from htsvm.optimality._inputs import Point
-from htsvm.optimality._summary import Summary, summarise
+from htsvm.optimality.point import Point
 from htsvm.optimality.second_order import CriticalSamples
+from htsvm.optimality.summary import Summary, summarise
 from htsvm.solvers import Problem
 from htsvm.solvers.newton.rows import LocalRows, set_ramp
 from htsvm.solvers.newton.state import violated

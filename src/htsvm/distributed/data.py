@@ -8,10 +8,9 @@ from typing import Any
 from htsvm._typing import Array
 from htsvm.linalg import as_operator
 from htsvm.losses import Loss
-from htsvm.problems.build import BinaryTask, binary_problem
+from htsvm.problems.build import BinaryTask, binary_problem, multiclass_problem
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Problem
-from htsvm.svm._multiclass import multiclass_problem
 
 
 @dataclass(frozen=True, eq=False)

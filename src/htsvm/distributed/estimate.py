@@ -20,7 +20,10 @@ from htsvm.distributed.slots import fresh, slices
 from htsvm.optimality import SampleStatus
 from htsvm.problems.build import binary_tasks, class_factors, labels_of
 from htsvm.solvers import Newton, Solver
-from htsvm.svm._multiclass import AnyFitted, AnyProblem, is_multiclass, solve_any
+from htsvm.svm.fitted import AnyFitted, continues, store_results
+from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
+from htsvm.svm.validation import check_classes
+from htsvm.svm.warn import warn_shares, warn_unconverged
 
 
 def problems_of(
@@ -75,7 +78,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     remember_columns(estimator, X)
     dataset = open_dataset(X, y, sample_weight)
     try:
-        estimator._check_mass(dataset.classes, dataset.mass)
+        check_classes(type(estimator).__name__, dataset.classes, dataset.mass)
         joint = is_multiclass(estimator.multi_class, len(dataset.classes), solver)
         estimator.n_features_in_ = dataset.source.shape[1]
         problems = problems_of(
@@ -89,11 +92,11 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         )
         estimator.classes_ = dataset.classes
         fitted = [(result, certificate) for result, certificate, _ in done]
-        estimator._store_results(fitted)
+        store_results(estimator, fitted)
         _store_support(estimator, [result.multipliers for result, _ in fitted], dataset)
         _store_status(estimator, fitted, [problem.blocks.task for problem in problems], dataset)
-        estimator._warn_unconverged(fitted)
-        estimator._warn_shares(fitted, _ignored_shares([counts for _, _, counts in done], joint), 5)
+        warn_unconverged(type(estimator).__name__, fitted, estimator.max_iter)
+        warn_shares(estimator, fitted, _ignored_shares([counts for _, _, counts in done], joint))
     finally:
         dataset.close()
 
@@ -121,7 +124,7 @@ def _ignored_shares(counts: list[Array], joint: bool) -> Array:
 
 def _warm_starts(estimator: Any, dataset: Dataset, problems: list[Any]) -> list[Any]:
     """Return the starts of the problems: the last solution, or None for cold ones."""
-    if not estimator._continues(dataset.classes, problems):
+    if not continues(estimator, dataset.classes, problems):
         return [None] * len(problems)
     same_size = len(estimator.sample_status_) == dataset.source.shape[0]
     if len(problems) < len(estimator.coef_):

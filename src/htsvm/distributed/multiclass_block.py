@@ -11,7 +11,7 @@ from htsvm._typing import Array
 from htsvm.distributed.block import HeldRows
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
-from htsvm.optimality._multiclass_summary import MulticlassPoint, MulticlassSummary
+from htsvm.optimality.multiclass_summary import MulticlassPoint, MulticlassSummary
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.least_squares import every_row, losses_at_scales, target_sums
 from htsvm.solvers.multiclass.round import MulticlassPart, go_to, multiplier_sums, relevant
@@ -267,6 +267,11 @@ class MulticlassBlock(HeldRows, MulticlassState):
     def status(self, W: Array, b: Array, pulls: tuple[Array, Array]) -> Array:
         """Return what became of each sample."""
         return self.point(W, b, pulls).status()
+
+    def rows_at(self, rows: Array) -> tuple[Any, Array, Array]:
+        """Return copies of some rows, their labels and penalties."""
+        part = self.given.take(rows)
+        return part.operator.X, part.labels, part.penalty  # type: ignore[attr-defined]
 
     def loss_at(self, W: Array, b: Array) -> float:
         """Return the total of the loss at a point."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from htsvm.distributed.blocks import Blocks
 from htsvm.distributed.multiclass_rows import MulticlassBlockRows
 from htsvm.distributed.problem import OnBlocks, known_of
 from htsvm.linalg import as_operator
+from htsvm.optimality import certify_problem
 from htsvm.optimality.multiclass import MulticlassCertificate, conclude_multiclass
 from htsvm.problems.multiclass import MulticlassProblem
 
@@ -64,6 +65,17 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         labels = np.zeros(0, dtype=np.intp)
         return cls(labels=labels, n_classes=task.n_classes, **known_of(blocks))
 
+    def take(self, rows: Array) -> MulticlassProblem:
+        """Return the problem on a copy of some rows, in this process."""
+        X, labels, penalty = self.blocks.take(rows)
+        known = {f.name: getattr(self, f.name) for f in fields(MulticlassProblem)}
+        taken = {"operator": as_operator(X), "labels": labels, "penalty": penalty}
+        return MulticlassProblem(**(known | taken))
+
+    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Pulls:
+        """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
+        return Pulls(np.arange(part.n_samples), values)
+
     def scaled(self, C: float) -> MulticlassBlockProblem:
         """Return the problem with all penalties times `C`."""
         return MulticlassBlockProblem.of(self.blocks.with_penalty(C))
@@ -95,3 +107,6 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
             W, summary, dual_sums, C=self.C, loss=self.loss, regularizer=self.regularizer,
             fit_intercept=self.fit_intercept, tol=tol, row_length=self.operator.row_length,
         )  # fmt: skip
+
+
+certify_problem.register(MulticlassBlockProblem, MulticlassBlockProblem.certify)

@@ -13,9 +13,9 @@ from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BlockRows
 from htsvm.linalg import Extent, Quadratic, as_operator
 from htsvm.losses import Hinge
-from htsvm.optimality import BinaryCertificate
-from htsvm.optimality._inputs import Point
+from htsvm.optimality import BinaryCertificate, certify_problem
 from htsvm.optimality.binary import conclude
+from htsvm.optimality.point import Point
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
 from htsvm.solvers import Problem
 
@@ -92,10 +92,14 @@ class OnBlocks:
 
     blocks: Any
 
+    def objective_at(self: Any, w: Array, b: Any) -> float:
+        """Return the objective at (w, b), which takes a pass."""
+        self.operator.count(float(len(np.atleast_2d(w))))
+        return float(self.energy(w) + self.blocks.ask("loss_at", w, b))
+
     def majorised(self: Any, w: Array, b: Any) -> tuple[Any, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
-        objective = self.energy(w) + float(self.blocks.ask("loss_at", w, b))
-        self.operator.count(float(len(np.atleast_2d(w))))
+        objective = self.objective_at(w, b)
         blocks = self.blocks.majorised(w, b)
         convex = replace(self, operator=BlockOperator(blocks), loss=Hinge(), blocks=blocks)
         return convex, objective
@@ -135,6 +139,11 @@ class BlockProblem(OnBlocks, Problem):
         known = {f.name: getattr(self, f.name) for f in fields(Problem)}
         operator = self.operator.adopted(as_operator(X))
         return Problem(**(known | {"operator": operator, "y": y, "penalty": penalty}))
+
+    def multipliers_of(self, part: Problem, values: Array) -> Multipliers:
+        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
+        rows = np.flatnonzero(values)
+        return Multipliers(rows, values[rows], part.y[rows])
 
     def scaled(self, C: float) -> BlockProblem:
         """Return the problem with all penalties times `C`."""
@@ -205,3 +214,6 @@ class BlockProblem(OnBlocks, Problem):
             fit_intercept=self.fit_intercept,
             max_dimension=MAX_DIMENSION,
         )
+
+
+certify_problem.register(BlockProblem, BlockProblem.certify)

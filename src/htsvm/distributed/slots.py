@@ -21,8 +21,8 @@ from htsvm.distributed.block import Block
 from htsvm.distributed.data import Data, Task
 from htsvm.distributed.multiclass_block import MulticlassBlock
 from htsvm.linalg import as_operator
-from htsvm.optimality._multiclass_summary import merge_multiclass
-from htsvm.optimality._summary import merge
+from htsvm.optimality.multiclass_summary import merge_multiclass
+from htsvm.optimality.summary import merge
 from htsvm.problems.multiclass import MulticlassProblem
 
 Step = tuple[str, tuple[Any, ...]]

@@ -25,8 +25,9 @@ from htsvm.multiview.parameters import per_view
 from htsvm.multiview.views import resolve_views, split_views
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
-from htsvm.svm._multiclass import AnyProblem, is_multiclass
-from htsvm.svm.base import seed_of
+from htsvm.svm.solving import AnyProblem, is_multiclass
+from htsvm.svm.validation import check_classes, seed_of
+from htsvm.svm.warn import warn_shares, warn_unconverged
 
 # The tasks of each view, their solutions, and which views count in each of them.
 Common = tuple[list[list[Task]], list[list[Any]], Array]
@@ -54,7 +55,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     dataset = open_dataset(X, y, sample_weight, estimator.view_columns_)
     problems: list[list[AnyProblem]] = []
     try:
-        estimator._check_mass(dataset.classes, dataset.mass)
+        check_classes(type(estimator).__name__, dataset.classes, dataset.mass)
         joint = is_multiclass(estimator.multi_class, len(dataset.classes), solver)
         estimator.n_features_in_ = int(X.shape[1])
         structure = _structure(estimator, dataset, strength)
@@ -68,11 +69,11 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         estimator._store_certificates(outcomes)
         shares = _store_samples(estimator, outcomes, problems, dataset)
         counting = [pair for one in outcomes for pair in one.point.counting]
-        estimator._warn_unconverged(counting)
+        warn_unconverged(type(estimator).__name__, counting, estimator.max_iter)
         warn_moving(outcomes, estimator.tol, estimator.max_rounds)
         warn_dropped(outcomes, estimator.view_names_)
         warn_constant(outcomes, estimator.view_names_, estimator._cap_name)
-        estimator._warn_shares(counting[: len(outcomes)], shares, 5)
+        warn_shares(estimator, counting[: len(outcomes)], shares)
     finally:
         for of_views in problems:
             for problem in of_views:

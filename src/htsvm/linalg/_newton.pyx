@@ -63,13 +63,6 @@ cdef dpotrs_t dpotrs = <dpotrs_t>_lapack("dpotrs")
 cdef class Rows:
     """The rows of a dense array or a CSR matrix, whatever the types of their entries."""
 
-    cdef const void* data
-    cdef const void* indices
-    cdef const void* indptr
-    cdef bint sparse, single, wide
-    cdef readonly Py_ssize_t m, n, stored
-    cdef object keep
-
     @staticmethod
     def dense(X):
         """Wrap a C-contiguous float32 or float64 array."""

@@ -7,6 +7,7 @@ transpose costs nothing, since ``sum_i v_i phi(x_i)`` has the coefficients v.
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -103,4 +104,17 @@ class KernelNorm(Quadratic):
 
     def energy(self, w: Array) -> float:
         """Return half of the squared norm."""
-        return 0.5 * max(float(w @ self.operator.product(w)), 0.0)
+        return 0.5 * max(float(np.vdot(w, self._products(w))), 0.0)
+
+    def inverse_energy(self, v: Array) -> float:
+        """Return the same: R is its own inverse."""
+        return self.energy(v)
+
+    def length(self, v: Array) -> float:
+        """Return the norm in the space of the kernel."""
+        return math.sqrt(2.0 * self.energy(v))
+
+    def _products(self, w: Array) -> Array:
+        if w.ndim == 1:
+            return self.operator.product(w)
+        return np.array([self.operator.product(one) for one in w])

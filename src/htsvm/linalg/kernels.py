@@ -6,11 +6,13 @@ Set ``HTSVM_KERNELS=numpy`` before the import to use the NumPy versions anyway.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from htsvm.linalg import _numpy
+from htsvm.losses import base as losses
 
 
 def _load() -> Any:
@@ -42,9 +44,15 @@ COMPILED: bool = active is not _numpy
 # Whole rounds in one or two calls, and the rows as they want them; None where nothing was
 # compiled. `solvers/newton_inner.py` and `newton_state.py` do the same step by step.
 newton: Any = None
+# Searches on smoothed losses in one call each, as in `solvers/starts/quasi_newton.py`.
+smooth: Any = None
 if COMPILED:
     with suppress(ImportError):
         newton = import_module("htsvm.linalg._newton")
+        smooth = import_module("htsvm.linalg._smooth")
+
+
+losses.kernels = sys.modules[__name__]
 
 
 def backend() -> str:

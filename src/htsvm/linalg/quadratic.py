@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from htsvm._typing import Array
+
+# Up to so many features a matrix R is factorised for its inverse.
+LARGEST_MATRIX = 2000
 
 
 class Quadratic:
@@ -55,6 +60,22 @@ class Quadratic:
     def energy(self, w: Array) -> float:
         """Return w' R w / 2."""
         return 0.5 * float(w @ self.dot(w))
+
+    def inverse_energy(self, v: Array) -> float:
+        """Return v' R⁻¹ v / 2, summed over the rows of v; NaN if R cannot be inverted."""
+        if not self.is_matrix:
+            return 0.5 * float(np.sum(v * v / self.diagonal())) if self.positive else math.nan
+        if self.n > LARGEST_MATRIX:
+            return math.nan
+        try:
+            factor = cho_factor(self.values)
+        except LinAlgError:
+            return math.nan
+        return 0.5 * float(np.vdot(v, cho_solve(factor, v.T).T))
+
+    def length(self, v: Array) -> float:
+        """Return the length of a gradient."""
+        return math.sqrt(float(np.vdot(v, v)))
 
     def diagonal(self) -> Array:
         """Return the diagonal of R."""

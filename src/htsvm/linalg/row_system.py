@@ -18,6 +18,8 @@ DENSE_FLOPS = 8e9
 SPARSE_FLOPS = 4e8
 # What conjugate gradients are expected to take per digit, and the most that they may.
 CG_STEPS_PER_DIGIT, MOST_CG_STEPS = 100, 250
+# What they count as after they have failed: the other forms are then the cheaper ones.
+CG_GIVEN_UP = 1e4
 # By how much it reduces the residual.
 CG_TOLERANCE = 1e-1
 # The largest side of an explicitly formed matrix.
@@ -73,6 +75,8 @@ class RowSystem:
         self.side = n + 1
         self.row_size = max(self.operator.stored / max(m, 1), 1.0)
         self.unit_weight = float(self.weights.max(initial=0.0)) or 1.0
+        digits = -math.log10(self.tolerance)
+        self._cg_steps = min(digits * CG_STEPS_PER_DIGIT, self.most_steps)
         self._kept: tuple[Any, Cholesky] | None = None
 
     def solve(
@@ -96,21 +100,29 @@ class RowSystem:
         weights = xi * (self.weights if rows is None else self.weights[rows])
         if form == "dual":
             return self._dual(rows, part, weights, xi, grad_w, grad_b)
-        return conjugate_direction(
+        dw, db, steps = _conjugate_solution(
             ActiveRows(part, weights), self.regularizer, self.unit_weight, grad_w, grad_b,
             self.fit_intercept, self.tolerance, self.most_steps, start,
         )  # fmt: skip
+        self._cg_steps = max(self._cg_steps, float(steps))
+        if steps == self.most_steps and self._has_dual(count):
+            # Too ill-conditioned for them: from here on they count as that slow.
+            self._cg_steps = CG_GIVEN_UP
+            return self._dual(rows, part, weights, xi, grad_w, grad_b)
+        return dw, db
+
+    def _has_dual(self, count: int) -> bool:
+        return self.regularizer.positive and count <= LARGEST_MATRIX
 
     def cheapest_form(self, count: int) -> str:
         """Return the form in which a system of so many samples is solved."""
         n, r = self.side, self.row_size
         flops = SPARSE_FLOPS if self.operator.sparse else DENSE_FLOPS
-        steps = min(-math.log10(self.tolerance) * CG_STEPS_PER_DIGIT, self.most_steps)
-        costs = {"cg": steps * (4.0 * count * r / SPARSE_FLOPS + 2e-9 * n + 2e-5)}
+        costs = {"cg": self._cg_steps * (4.0 * count * r / SPARSE_FLOPS + 2e-9 * n + 2e-5)}
         if n <= LARGEST_MATRIX or self.regularizer.is_matrix:
             changed = min(count, 0.3 * count + 50)
             costs["primal"] = n**3 / 3.0 / DENSE_FLOPS + changed * r**2 / flops
-        if self.regularizer.positive and count <= LARGEST_MATRIX:
+        if self._has_dual(count):
             costs["dual"] = count**2 * r / flops + count**3 / 3.0 / DENSE_FLOPS + 1e-4
         return min(costs, key=lambda form: costs[form])
 
@@ -198,11 +210,26 @@ def conjugate_direction(
     grad_w: Array,
     grad_b: float,
     fit_intercept: bool,
-    tolerance: float = CG_TOLERANCE,
-    most_steps: int = MOST_CG_STEPS,
-    start: tuple[Array, float] | None = None,
 ) -> tuple[Array, float]:
     """Return the direction by conjugate gradients; `rows` answers like `ActiveRows`."""
+    return _conjugate_solution(
+        rows, regularizer, unit_weight, grad_w, grad_b, fit_intercept,
+        CG_TOLERANCE, MOST_CG_STEPS, None,
+    )[:2]  # fmt: skip
+
+
+def _conjugate_solution(
+    rows: Any,
+    regularizer: Quadratic,
+    unit_weight: float,
+    grad_w: Array,
+    grad_b: float,
+    fit_intercept: bool,
+    tolerance: float,
+    most_steps: int,
+    start: tuple[Array, float] | None,
+) -> tuple[Array, float, int]:
+    """Return the direction by conjugate gradients, and the number of their steps."""
     n = len(grad_w)
     diagonal = rows.diagonal()
     mass = float(diagonal[n])
@@ -216,7 +243,7 @@ def conjugate_direction(
         image[n] = image[n] + ridge * v[n] if fit_intercept else 0.0
         return image
 
-    direction, _ = conjugate_gradients(
+    direction, steps = conjugate_gradients(
         apply,
         -np.append(grad_w, grad_b if fit_intercept else 0.0),
         lambda v: v / scale,
@@ -224,7 +251,7 @@ def conjugate_direction(
         most_steps=most_steps,
         start=None if start is None else np.append(start[0], start[1] if fit_intercept else 0.0),
     )
-    return direction[:n], float(direction[n]) if fit_intercept else 0.0
+    return direction[:n], (float(direction[n]) if fit_intercept else 0.0), steps
 
 
 def solve_primal(

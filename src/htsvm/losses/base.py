@@ -3,14 +3,63 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from htsvm._typing import Array
 
+# Where compiled versions of sums over losses are; linalg lends its own when it is imported.
+kernels: Any = None
 
-class Loss(ABC):
+
+_REGISTERED: list[type[AnyLoss]] = []
+
+
+class AnyLoss:
+    """What all losses have: a name, and the abilities that solvers ask for."""
+
+    name: str = ""
+    abilities: frozenset[str] = frozenset()
+
+
+Kind = TypeVar("Kind", bound=type[AnyLoss])
+
+
+def register(kind: Kind) -> Kind:
+    """Make a loss known, so that errors can name it where another one lacks an ability."""
+    if kind not in _REGISTERED:
+        _REGISTERED.append(kind)
+    return kind
+
+
+def registered() -> tuple[type[AnyLoss], ...]:
+    """Return all losses that were made known, in the order in which that happened."""
+    return tuple(_REGISTERED)
+
+
+class SmoothLoss(AnyLoss, ABC):
+    """A smooth loss of violations ``u >= 0``, which may depend on the label y in {-1, 1}.
+
+    What the solver of coupled smooth problems needs: value and two derivatives in u.
+    """
+
+    abilities = frozenset({"smooth"})
+
+    @abstractmethod
+    def value(self, u: Array, y: Array) -> Array:
+        """Return the loss."""
+
+    @abstractmethod
+    def slope(self, u: Array, y: Array) -> Array:
+        """Return its derivative in u."""
+
+    @abstractmethod
+    def curvature(self, u: Array, y: Array) -> Array:
+        """Return its second derivative in u."""
+
+
+class Loss(AnyLoss, ABC):
     """A function of the margin violation ``s = 1 - y * f(x)``.
 
     Every loss has a value and a subdifferential. More abilities are optional, and a solver that
@@ -27,9 +76,6 @@ class Loss(ABC):
     Losses are immutable, hashable and comparable, made of floats only; their methods accept arrays
     of any shape and any float type.
     """
-
-    name: str = ""
-    abilities: frozenset[str] = frozenset()
 
     @abstractmethod
     def value(self, s: Any) -> Array:
@@ -173,7 +219,7 @@ def as_floats(values: Any) -> Array:
     return array if np.issubdtype(array.dtype, np.floating) else array.astype(np.float64)
 
 
-def require(loss: Loss, abilities: tuple[str, ...], needed_by: str) -> None:
+def require(loss: AnyLoss, abilities: tuple[str, ...], needed_by: str) -> None:
     """Raise an error that names what `loss` lacks for `needed_by` and which losses have it.
 
     Parameters
@@ -181,17 +227,13 @@ def require(loss: Loss, abilities: tuple[str, ...], needed_by: str) -> None:
     loss : Loss
         The loss given by the user.
     abilities : tuple of str
-        What is needed, out of ``"prox"``, ``"profile"`` and ``"conjugate"``.
+        What is needed, out of ``"prox"``, ``"profile"``, ``"conjugate"`` and ``"smooth"``.
     needed_by : str
         Who asks, for the message.
     """
-    from htsvm import losses
-
     missing = [ability for ability in abilities if ability not in loss.abilities]
     if missing:
-        known = sorted(
-            kind.__name__ for kind in losses.ALL if set(abilities) <= set(kind.abilities)
-        )
+        known = sorted(kind.__name__ for kind in registered() if set(abilities) <= kind.abilities)
         raise TypeError(
             f"{needed_by} needs a loss with {', '.join(repr(a) for a in missing)}, "
             f"which {loss!r} does not have. Losses that have it: {', '.join(known)}."

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.losses.base import SmoothLoss, register
 
 
+@register
 @dataclass(frozen=True)
-class BoundedLinex:
+class BoundedLinex(SmoothLoss):
     r"""The bounded linear-exponential loss, which treats the classes differently.
 
     .. math:: L(t) = \tfrac1\lambda \Bigl(1 - \frac1{1 + \lambda b (e^{a t} - a t - 1)}\Bigr),
@@ -28,6 +30,8 @@ class BoundedLinex:
     lam : float
         The inverse of the bound.
     """
+
+    name = "bounded LINEX"
 
     a: float
     b: float

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.losses.base import ConvexLoss, as_floats
+from htsvm.losses.base import ConvexLoss, as_floats, register
 
 
+@register
 @dataclass(frozen=True)
 class Hinge(ConvexLoss):
     """The hinge loss ``max(s, 0)`` of the classical soft-margin SVM: convex, never truncated."""

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import kernels
-from htsvm.losses.base import Loss, as_floats
+from htsvm.losses import base
+from htsvm.losses.base import Loss, as_floats, register
 
 
+@register
 @dataclass(frozen=True, repr=False)
 class HybridTruncated(Loss):
     r"""Zero for safe samples, capped for hopeless ones, smooth in between.
@@ -92,7 +93,9 @@ class HybridTruncated(Loss):
         """Return ``sum(penalty * value(s))``."""
         if math.isinf(self.cap):
             return self.slope * float(np.dot(penalty, np.maximum(s, 0.0)))
-        return float(kernels.active.hybrid_total(s, penalty, self.knee, self.cap))
+        if base.kernels is None:
+            return super().total(s, penalty)
+        return float(base.kernels.active.hybrid_total(s, penalty, self.knee, self.cap))
 
     def subdifferential(self, s: Any) -> tuple[Array, Array]:
         """Return the ends of the subdifferential; an interval only at ``s = 0``."""
@@ -120,7 +123,10 @@ class HybridTruncated(Loss):
 
     def slopes(self, s: Array, penalty: Array, out: Array) -> None:
         """Set ``out = penalty * profile_slope(max(s, 0))``."""
-        kernels.active.capped_slope(s, penalty, *self.slope_line, out)
+        if base.kernels is None:
+            super().slopes(s, penalty, out)
+        else:
+            base.kernels.active.capped_slope(s, penalty, *self.slope_line, out)
 
     @property
     def slope_line(self) -> tuple[float, float, float]:

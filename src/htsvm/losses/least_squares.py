@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.losses.base import ConvexLoss, as_floats
+from htsvm.losses.base import ConvexLoss, as_floats, register
 
 
+@register
 @dataclass(frozen=True)
 class LeastSquares(ConvexLoss):
     """The least squares loss ``s ** 2``: a regression on the labels, since y² = 1."""

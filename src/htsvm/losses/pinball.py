@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.losses.base import ConvexLoss, as_floats
+from htsvm.losses.base import ConvexLoss, as_floats, register
 
 
+@register
 @dataclass(frozen=True)
 class Pinball(ConvexLoss):
     """The pinball loss ``max(s, -tau * s)``: a sample far beyond the margin costs something too.

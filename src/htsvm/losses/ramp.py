@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.losses.base import Loss, as_floats
+from htsvm.losses.base import Loss, as_floats, register
 
 
+@register
 @dataclass(frozen=True)
 class Ramp(Loss):
     """The hinge loss, cut off at a ceiling: ``min(max(s, 0), ceiling)``.

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.losses.base import SmoothLoss, register
 
 
+@register
 @dataclass(frozen=True)
-class Wave:
+class Wave(SmoothLoss):
     r"""The wave loss of violations that are not negative; smooth, and bounded by 1 / lam.
 
     .. math:: L(u) = \tfrac1\lambda \Bigl(1 - \frac1{1 + \lambda u^2 e^{a u}}\Bigr)
@@ -25,6 +27,8 @@ class Wave:
     lam : float
         The inverse of its bound.
     """
+
+    name = "wave"
 
     a: float
     lam: float

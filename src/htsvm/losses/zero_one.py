@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.losses.base import Loss, as_floats
+from htsvm.losses.base import Loss, as_floats, register
 
 
+@register
 @dataclass(frozen=True)
 class ZeroOne(Loss):
     """One for every sample inside the margin (``s > 0``), zero for the others.

@@ -27,7 +27,7 @@ from htsvm.multiview.views import (
     resolve_views,
     split_views,
 )
-from htsvm.svm.base import BaseLinearSVC
+from htsvm.svm.base import BaseSVC
 
 FLOATS = [np.float64, np.float32]
 KERNEL_RULES: dict[str, list[Any]] = {
@@ -36,7 +36,7 @@ KERNEL_RULES: dict[str, list[Any]] = {
 }
 
 
-class BaseMultiViewSVC(BaseLinearSVC):
+class BaseMultiViewSVC(BaseSVC):
     """A classifier that decides by a weighted sum of one linear function per view.
 
     Subclasses have a parameter `views` and implement ``_fit_checked(views, classes, codes,
@@ -53,7 +53,7 @@ class BaseMultiViewSVC(BaseLinearSVC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseLinearSVC._parameter_constraints,
+        **BaseSVC._parameter_constraints,
         "views": [None, list, tuple, dict, np.ndarray],
     }
 

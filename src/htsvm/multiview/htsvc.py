@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
@@ -12,14 +13,50 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.multiview.parameters import per_view
-from htsvm.multiview.structured import StructuredMultiViewSVC
+from htsvm.multiview.structured import PER_VIEW, StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import ADMM, Newton, Solver
-from htsvm.svm._multiclass import AnyProblem, multiclass_solver
+from htsvm.svm.solving import AnyProblem, multiclass_solver
 
 
-class MultiViewHTSVC(StructuredMultiViewSVC):
+class TruncatedMultiViewSVC(StructuredMultiViewSVC):
+    """Classifiers with the hybrid truncated loss; subclasses say where the trade-offs come from."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **StructuredMultiViewSVC._parameter_constraints,
+        "cap": PER_VIEW,
+        "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "solver": [StrOptions({"newton", "admm"}), Newton, ADMM],
+    }
+
+    @abstractmethod
+    def _caps(self) -> Array:
+        """Return the cap of each view."""
+
+    def _losses(self) -> list[Loss]:
+        return [HybridTruncated(knee=self.knee, cap=float(cap)) for cap in self._caps()]
+
+    def _solver(self) -> Solver:
+        solver = self._named_solver(self.solver)
+        return solver if self.verbose > 1 else replace(solver, callback=None)
+
+    def _classifiers(
+        self,
+        problems: list[AnyProblem],
+        strength: Array,
+        covariances: list[list[Array]] | None,
+        n_jobs: int | None,
+    ) -> ViewClassifiers:
+        solver = self._solver()
+        if isinstance(problems[0], MulticlassProblem):
+            solver = multiclass_solver(solver)
+        # The paper's algorithm as printed starts anew in each round.
+        literal = getattr(solver, "safeguards", None) == ()
+        return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
+
+
+class MultiViewHTSVC(TruncatedMultiViewSVC):
     r"""Classifier of samples with several views, which learns how much to trust each view.
 
     Minimises (the paper's MvL_ht-SVM) over the classifiers :math:`w_v, b_v` of the views and
@@ -109,6 +146,8 @@ class MultiViewHTSVC(StructuredMultiViewSVC):
     memory : None, str or joblib.Memory, default=None
         Where to keep clusters and covariances, so that other fits on the same samples (other
         parameters in a grid, for instance) find them there.
+    starts : "auto" or list of str, default="auto"
+        Which starts the "newton" solver compares for each view in the first round; see `HTSVC`.
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round.
     n_jobs : int, optional
@@ -161,6 +200,9 @@ class MultiViewHTSVC(StructuredMultiViewSVC):
         in the problem of their own class).
     objective_ : ndarray of shape (n_problems,)
         The objective of each problem. With one view it leaves out alpha/2, a constant.
+    start_ : list of lists of str
+        For each problem and view, the start that led to the classifier; "warm" where later rounds
+        changed it.
     history_ : dict of ndarrays
         One entry per round in each column: the objective, the view weights it was reached with,
         and more. With "newton" the objective never increases.
@@ -223,13 +265,6 @@ class MultiViewHTSVC(StructuredMultiViewSVC):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **StructuredMultiViewSVC._parameter_constraints,
-        "cap": [Real, "array-like", dict],
-        "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "solver": [StrOptions({"newton", "admm"}), Newton, ADMM],
-    }
-
     def __init__(
         self,
         C: Any = 1.0,
@@ -250,6 +285,7 @@ class MultiViewHTSVC(StructuredMultiViewSVC):
         class_weight: Any = None,
         multi_class: str = "auto",
         memory: Any = None,
+        starts: Any = "auto",
         n_restarts: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -272,32 +308,14 @@ class MultiViewHTSVC(StructuredMultiViewSVC):
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.memory = memory
+        self.starts = starts
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    def _losses(self) -> list[Loss]:
-        caps = per_view("cap", self.cap, self.view_names_, infinite=True)
-        return [HybridTruncated(knee=self.knee, cap=float(cap)) for cap in caps]
-
-    def _solver(self) -> Solver:
-        solver = self._named_solver(self.solver)
-        return solver if self.verbose > 1 else replace(solver, callback=None)
-
-    def _classifiers(
-        self,
-        problems: list[AnyProblem],
-        strength: Array,
-        covariances: list[list[Array]] | None,
-        n_jobs: int | None,
-    ) -> ViewClassifiers:
-        solver = self._solver()
-        if isinstance(problems[0], MulticlassProblem):
-            solver = multiclass_solver(solver)
-        # The paper's algorithm as printed starts anew in each round.
-        literal = getattr(solver, "safeguards", None) == ()
-        return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
+    def _caps(self) -> Array:
+        return per_view("cap", self.cap, self.view_names_, infinite=True)
 
     def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
         from htsvm.distributed import views

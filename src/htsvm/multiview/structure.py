@@ -126,8 +126,10 @@ def scatter(X: Any, labels: Array, weights: Array, mass: Array, means: Array) ->
 
     Parameters
     ----------
-    X, labels, weights
-        As for `within_covariance`; these may be some of the samples.
+    X : ndarray or CSR matrix of shape (n_rows, n_columns)
+        Some or all of the samples.
+    labels, weights : ndarrays of shape (n_rows,)
+        Their clusters and weights; samples with a negative label are left out.
     mass, means : ndarray of shape (n_clusters,) and (n_clusters, n_columns)
         The weight and the mean of each cluster, over all samples.
     """

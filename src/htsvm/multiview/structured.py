@@ -25,10 +25,14 @@ from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import SolverResult
-from htsvm.svm._multiclass import AnyProblem
-from htsvm.svm.base import _joined_history, seed_of
+from htsvm.svm.fitted import joined_history
+from htsvm.svm.solving import AnyProblem
+from htsvm.svm.validation import seed_of
+from htsvm.svm.warn import warn_ignored, warn_unconverged
 
 Outcomes = list[Outcome[ViewPoints]]
+# A number for all views, or one per view.
+PER_VIEW = [Real, "array-like", dict]
 
 
 class StructuredMultiViewSVC(BaseMultiViewSVC):
@@ -40,8 +44,8 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseMultiViewSVC._parameter_constraints,
         **KERNEL_RULES,
-        "C": [Real, "array-like", dict],
-        "structure": [Real, "array-like", dict],
+        "C": PER_VIEW,
+        "structure": PER_VIEW,
         "weight_smoothness": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
         "view_weights": [StrOptions({"learned", "uniform"}), "array-like", dict],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
@@ -74,22 +78,33 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self._store_fit(outcomes, prepared.spaces)
         self._store_samples(outcomes, problems, codes)
         counting = [pair for one in outcomes for pair in one.point.counting]
-        self._warn_unconverged(counting)
+        warn_unconverged(type(self).__name__, counting, self.max_iter)
         warn_moving(outcomes, self.tol, self.max_rounds)
         warn_dropped(outcomes, self.view_names_)
         warn_constant(outcomes, self.view_names_, self._cap_name)
-        self._warn_ignored(counting[: len(outcomes)], codes, weights)
+        warn_ignored(self, counting[: len(outcomes)], codes, weights)
 
     # ------------------------------------------------------------------------- before the fit
+
+    def _penalties(self) -> Array:
+        """Return the C of each view."""
+        return per_view("C", self.C, self.view_names_)
+
+    def _smoothness(self) -> Any:
+        """Return the paper's alpha, or "auto"."""
+        return self.weight_smoothness
 
     def _strength(self) -> Array:
         """Return the paper's eta of each view."""
         return per_view("structure", self.structure, self.view_names_, zero=True)
 
-    def _prepared(self, views: list[Any], codes: Array, weights: Array | None) -> Prepared:
+    def _prepared(
+        self, views: list[Any], codes: Array, weights: Array | None, strength: Array | None = None
+    ) -> Prepared:
         """Return the views in coordinates, with their structure."""
         return prepare_views(
-            views, self.view_names_, codes, weights, strength=self._strength(),
+            views, self.view_names_, codes, weights,
+            strength=self._strength() if strength is None else strength,
             kernel=self.kernel, gamma=self.gamma, memory=check_memory(self.memory),
             seed=seed_of(self.random_state),
         )  # fmt: skip
@@ -98,10 +113,9 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self, spaces: list[Space], classes: Array, codes: Array, weights: Array | None
     ) -> list[list[AnyProblem]]:
         """Return, for each problem of the fit, the problems of the views."""
-        penalties = per_view("C", self.C, self.view_names_)
         per_space = [
             self._problems(space.coordinates, classes, codes, weights, C=float(C), loss=loss)
-            for space, C, loss in zip(spaces, penalties, self._losses(), strict=True)
+            for space, C, loss in zip(spaces, self._penalties(), self._losses(), strict=True)
         ]
         return [list(of_views) for of_views in zip(*per_space, strict=True)]
 
@@ -127,7 +141,7 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self, classifiers: ViewClassifiers, first: Array | None = None
     ) -> Alternation[ViewPoints]:
         return Alternation(
-            classifiers, self.weight_smoothness, fixed_weights(self.view_weights, self.view_names_),
+            classifiers, self._smoothness(), fixed_weights(self.view_weights, self.view_names_),
             self.view_names_, self.tol, self.max_rounds, begin_again=not classifiers.literal,
             callback=partial(print_round, type(self).__name__) if self.verbose else None,
             first=first,
@@ -148,7 +162,8 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self.weight_smoothness_ = np.array([one.smoothness for one in outcomes])
         self.weight_residual_ = np.array([one.change for one in outcomes])
         self.objective_ = np.array([one.objective for one in outcomes])
-        self.history_ = _joined_history(outcomes)
+        self.start_: Any = [[p.result.start for p in one.points] for one in outcomes]
+        self.history_ = joined_history(outcomes)
         self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)
 
     def _store_samples(

@@ -18,6 +18,7 @@ from htsvm.multiview.warm_start import (
     majorised,
     start_of,
 )
+from htsvm.multiview.whitening import Unchanged, whitened
 from htsvm.solvers import Problem, Solver, SolverResult, certify_result, solve_certified
 
 
@@ -98,6 +99,8 @@ class ViewClassifiers(Classifiers[ViewPoints]):
         Threads over the views.
     start : ViewPoints, optional
         The solution of a similar problem, where the first round begins.
+    certify : bool
+        Whether to certify the last classifiers, and to leave those that are no minimisers.
     """
 
     problems: Sequence[ViewProblem]
@@ -107,6 +110,7 @@ class ViewClassifiers(Classifiers[ViewPoints]):
     literal: bool = False
     n_jobs: int | None = None
     start: ViewPoints | None = None
+    certify: bool = True
 
     def __post_init__(self) -> None:
         self.left_out: dict[int, ViewPoint] = {}
@@ -150,10 +154,17 @@ class ViewClassifiers(Classifiers[ViewPoints]):
 
     def settle(self, point: ViewPoints, weights: Array) -> ViewPoints:
         """Certify the classifiers; leave points that turn out not to be minimisers."""
+        if not self.certify:
+            return point
         views, certificates = list(point.views), []
         for v, view in enumerate(views):
             problem = self._problem(v, weights)
             certificate = certify_result(problem, view.result, self.solver.tol)
+            if not certificate.certified and whitened(problem) is not None:
+                # Residuals are measured in the given coordinates.
+                result = for_warm_start(self.solver).solve(problem, start=start_of(view.result))
+                view = views[v] = self._point(v, problem, result)
+                certificate = certify_result(problem, view.result, self.solver.tol)
             # Of a multi-class problem no second-order verdict is known.
             escape = getattr(certificate, "escape_direction", None)
             if escape is not None and isinstance(problem, Problem) and not self.literal:
@@ -202,15 +213,20 @@ class ViewClassifiers(Classifiers[ViewPoints]):
     def _solve_view(
         self, v: int, weights: Array, before: ViewPoint | None, slack: float
     ) -> ViewPoint:
-        problem = self._problem(v, weights)
-        if before is None or self.literal:
-            start = None if self.start is None else start_of(self.start.views[v].result)
-            return self._point(v, problem, self.solver.solve(problem, start=start))
-        solver = for_warm_start(self.solver)
-        after = self._point(v, problem, solver.solve(problem, start=start_of(before.result)))
+        given = self._problem(v, weights)
+        if self.literal:
+            return self._point(v, given, self.solver.solve(given))
+        white = whitened(given) or Unchanged(given)
+        if before is None:
+            start = None if self.start is None else white.enter(self.start.views[v].result)
+            result = self.solver.solve(white.problem, start=start and start_of(start))
+            return self._point(v, given, white.leave(result))
+        solver, near = for_warm_start(self.solver), white.enter(before.result)
+        result = solver.solve(white.problem, start=start_of(near))
+        after = self._point(v, given, white.leave(result))
         if self._is_lower(v, weights, after, before):
             return after
-        after = self._point(v, problem, majorised(problem, solver, before.result))
+        after = self._point(v, given, white.leave(majorised(white.problem, solver, near)))
         return after if self._is_lower(v, weights, after, before, slack) else before
 
     def _is_lower(

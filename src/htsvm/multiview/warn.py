@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from htsvm._typing import Array
-from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
+from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning, warn_user
 from htsvm.multiview.alternation import LEAST_WEIGHT, Outcome
 from htsvm.multiview.view_classifiers import ViewPoints
-
-# From here up to the call of fit: the fit on checked data, fit, and scikit-learn's wrapper of it.
-TO_THE_CALLER = 5
 
 
 def warn_moving(outcomes: list[Outcome[ViewPoints]], tol: float, max_rounds: int) -> None:
     """Warn where the weights would still change in another round."""
     change = max(one.change for one in outcomes)
     if change > tol:
-        warnings.warn(
+        warn_user(
             f"the view weights did not settle: another round would change them by {change:.2e}, "
             f"tol is {tol:.2e}, after max_rounds={max_rounds} rounds. Increase max_rounds, tol or "
             "weight_smoothness.",
             ConvergenceWarning,
-            stacklevel=TO_THE_CALLER,
         )
 
 
@@ -39,13 +34,12 @@ def warn_dropped(outcomes: list[Outcome[ViewPoints]], view_names: list[Hashable]
     where = f" in {len(dropped)} of {len(outcomes)} binary problems" if len(outcomes) > 1 else ""
     needed = max(one.smoothness_needed or 0.0 for one in dropped)
     used = max(one.smoothness for one in dropped)
-    warnings.warn(
+    warn_user(
         f"the views {names!r} got the weight 0{where} and take no part in the decision: "
         f"weight_smoothness={used:.3g} is small beside the differences between the views' "
         f"costs (||w||² and structure). About {needed:.2g} would have kept every view. (In its own "
         f"problem a view's weight is never less than {LEAST_WEIGHT:g}.)",
         DroppedViewWarning,
-        stacklevel=TO_THE_CALLER,
     )
 
 
@@ -66,12 +60,11 @@ def warn_constant(
         (counting, "Their intercepts shift every decision"),
     ):
         if names:
-            warnings.warn(
+            warn_user(
                 f"the classifiers of the views {names!r} are constant (view_coef_ = 0): giving up "
                 f"one class is the best that was found for them. {effect}. If these views matter, "
                 f"try class_weight='balanced', or a larger {larger}.",
                 IgnoredClassWarning,
-                stacklevel=TO_THE_CALLER,
             )
 
 

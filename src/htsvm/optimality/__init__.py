@@ -9,6 +9,7 @@ from htsvm.optimality.certificate import (
 )
 from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
 from htsvm.optimality.partition import Partition, SampleStatus, partition, sample_status
+from htsvm.optimality.problem import certify_problem
 
 __all__ = [
     "BinaryCertificate",
@@ -21,6 +22,7 @@ __all__ = [
     "SampleStatus",
     "certify",
     "certify_multiclass",
+    "certify_problem",
     "partition",
     "sample_status",
 ]

@@ -13,12 +13,12 @@ from htsvm._typing import Array
 from htsvm.linalg import Operator
 from htsvm.losses import Loss
 from htsvm.optimality import residuals
-from htsvm.optimality._inputs import Point, check_point
-from htsvm.optimality._summary import Summary, default_nu, summarise
 from htsvm.optimality.certificate import PointCertificate
 from htsvm.optimality.duality import duality_gap
 from htsvm.optimality.partition import SampleStatus
+from htsvm.optimality.point import Point, check_point
 from htsvm.optimality.second_order import Verdict
+from htsvm.optimality.summary import Summary, default_nu, summarise
 
 # How many rows are looked at to estimate the size of rounding errors.
 SAMPLED_ROWS = 64
@@ -220,14 +220,14 @@ def conclude(
     `verdict_of` is asked for the second order if the point is stationary.
     """
     own = point.regularizer.dot(point.w)
-    unit = float(np.linalg.norm(own)) + float(np.linalg.norm(summary.pull))
+    unit = point.regularizer.length(own) + point.regularizer.length(summary.pull)
     typical = _typical_length(point.operator, _spread(summary.support))
     gross = summary.multiplier_sum
     objective = point.regularizer.energy(point.w) + summary.loss
     floor = _rounding_floor(point, summary, gross * typical, unit, objective)
     pulled = max(gross * typical, residuals.pull_of(objective, point.regularizer))
     certificate = BinaryCertificate(
-        stationarity=residuals.of_gradient(own, -summary.pull, pulled),
+        stationarity=residuals.of_gradient(own, -summary.pull, pulled, point.regularizer),
         balance=residuals.balance(summary.signed_sum, gross) if point.fit_intercept else 0.0,
         prox_residual=residuals.violation(summary.square_errors, summary.square_size),
         duality_gap=duality_gap(summary.dual, point.w, point.regularizer, point.fit_intercept),

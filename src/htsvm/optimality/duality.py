@@ -19,16 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic
-from htsvm.optimality._inputs import Point
+from htsvm.optimality.point import Point
 
 # Far out, where a convex loss has its smallest and its largest slope.
 FAR = 1e150
-# Up to so many features a matrix R is factorised for its inverse.
-LARGEST_MATRIX = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +106,7 @@ def duality_gap(dual: DualSums | None, w: Array, R: Quadratic, fit_intercept: bo
     if dual is None:
         return math.nan
     factors = balancing_factors(dual.masses) if fit_intercept else np.ones(2)
-    energy = inverse_energy(R, R.dot(w) - factors @ dual.pulls)
+    energy = R.inverse_energy(R.dot(w) - factors @ dual.pulls)
     return max(energy + dual.primal - float(factors @ dual.values), 0.0)
 
 
@@ -122,16 +119,3 @@ def balancing_factors(masses: Array) -> Array:
     if not up * down > 0.0:
         return np.zeros(2)
     return np.array([min(up / down, 1.0), min(down / up, 1.0)])
-
-
-def inverse_energy(R: Quadratic, v: Array) -> float:
-    """Return ``v' R⁻¹ v / 2`` summed over the rows of v; NaN if R cannot be inverted."""
-    if not R.is_matrix:
-        return 0.5 * float(np.sum(v * v / R.diagonal())) if R.positive else math.nan
-    if R.n > LARGEST_MATRIX:
-        return math.nan
-    try:
-        factor = cho_factor(R.values)
-    except LinAlgError:
-        return math.nan
-    return 0.5 * float(np.vdot(v, cho_solve(factor, v.T).T))

@@ -13,9 +13,8 @@ from htsvm._typing import Array
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import Loss, require
 from htsvm.optimality import residuals
-from htsvm.optimality._multiclass_summary import MulticlassPoint, MulticlassSummary, step_length
 from htsvm.optimality.certificate import PointCertificate
-from htsvm.optimality.duality import inverse_energy
+from htsvm.optimality.multiclass_summary import MulticlassPoint, MulticlassSummary, step_length
 from htsvm.optimality.partition import SampleStatus
 
 
@@ -131,8 +130,8 @@ def conclude_multiclass(
     `dual_sums` gives the sums of `MulticlassPoint.dual_sums` over all samples.
     """
     RW = np.vstack([regularizer.dot(w) for w in W])
-    energy = 0.5 * float(np.vdot(W, RW))
-    unit = float(np.linalg.norm(RW)) + float(np.linalg.norm(summary.pull))
+    energy = sum(regularizer.energy(w) for w in W)
+    unit = regularizer.length(RW) + regularizer.length(summary.pull)
     gross = summary.gross * row_length
     pulled = max(gross, residuals.pull_of(energy + summary.loss, regularizer))
     square_errors = step_length(loss) ** 2 * summary.square_errors
@@ -140,7 +139,7 @@ def conclude_multiclass(
     balance = float(np.linalg.norm(summary.totals)) if fit_intercept else 0.0
     size = row_length * float(np.linalg.norm(W))
     return MulticlassCertificate(
-        stationarity=residuals.of_gradient(RW, summary.pull, pulled),
+        stationarity=residuals.of_gradient(RW, summary.pull, pulled, regularizer),
         balance=residuals.balance(balance, summary.gross),
         prox_residual=residuals.violation(square_errors, summary.square_size) + stray,
         objective=energy + summary.loss,
@@ -177,7 +176,7 @@ def _duality_gap(
     """
     keep = balanced_flow(summary.flow) if fit_intercept else np.ones_like(summary.flow)
     pulls, value = dual_sums(keep)
-    return max(inverse_energy(R, RW - pulls) + summary.convex_loss - value, 0.0)
+    return max(R.inverse_energy(RW - pulls) + summary.convex_loss - value, 0.0)
 
 
 def balanced_flow(flow: Array) -> Array:

@@ -53,10 +53,14 @@ def stationarity(gradient: float, own: float, pull: float, gross: float) -> floa
     return max(gradient - SUM_ROUNDING * gross, 0.0) / unit if unit > 0.0 else 0.0
 
 
-def of_gradient(own: Array, pull: Array, gross: float) -> float:
-    """Return the `stationarity` of the two vectors Rw and p."""
-    off, first, second = (math.sqrt(float(np.vdot(v, v))) for v in (own - pull, own, pull))
-    return stationarity(off, first, second, gross)
+def of_gradient(own: Array, pull: Array, gross: float, R: Quadratic | None = None) -> float:
+    """Return the `stationarity` of the two vectors Rw and p, by the lengths that R defines."""
+    length = _length if R is None else R.length
+    return stationarity(length(own - pull), length(own), length(pull), gross)
+
+
+def _length(v: Array) -> float:
+    return math.sqrt(float(np.vdot(v, v)))
 
 
 def pull_of(objective: float, R: Quadratic) -> float:

@@ -12,7 +12,6 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic
 from htsvm.losses import Hinge, Loss
-from htsvm.optimality import BinaryCertificate, certify
 
 # A warm start (w, b, psi); where psi is None, a solver makes its own guess.
 Start = tuple[Array, float, Array | None]
@@ -89,6 +88,10 @@ class Problem:
         pull, total = self.operator.signed_tdot(self.y, self.penalty)
         return replace(self, linear=tilt * np.append(pull, total if self.fit_intercept else 0.0))
 
+    def multipliers_of(self, part: Problem, values: Array) -> Any:
+        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
+        return values
+
     def scaled(self, C: float) -> Problem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
         linear = None if self.linear is None else C * self.linear
@@ -135,18 +138,13 @@ class Problem:
         """Return the objective at w, given its violations q."""
         return self.regularizer.energy(w) + self.loss.total(q, self.penalty)
 
+    def objective_at(self, w: Array, b: float) -> float:
+        """Return the objective at (w, b), which takes a pass."""
+        return self.objective(w, self.violations(w, b))
+
     def energy(self, w: Array) -> float:
         """Return the regulariser at w."""
         return self.regularizer.energy(w)
-
-    def certify(self, w: Array, b: float, psi: Array, tol: float) -> BinaryCertificate:
-        """Certify the point (w, b, psi)."""
-        uniform = bool(np.all(self.penalty == self.C))
-        return certify(
-            self.operator, self.y, w, b, psi,
-            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
-            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
-        )  # fmt: skip
 
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0.

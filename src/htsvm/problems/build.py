@@ -1,4 +1,4 @@
-"""From validated data to binary problems."""
+"""From validated data to problems: labels, weights and class weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sklearn.utils.validation import _check_sample_weight
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, as_operator
 from htsvm.losses import Loss
-from htsvm.solvers import Problem
+from htsvm.problems.binary import Problem
+from htsvm.problems.multiclass import MulticlassProblem
 
 
 def encode_labels(y: Array) -> tuple[Array, Array]:
@@ -30,24 +31,6 @@ def encode_labels(y: Array) -> tuple[Array, Array]:
             )
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.reshape(-1)
-
-
-def plain(label: Any) -> Any:
-    """Return a label as people write it: 1.0, not np.float64(1.0)."""
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def check_no_none(y: Any) -> None:
-    """Complain of None among the labels, which cannot be compared with others."""
-    labels = np.asarray(y) if not hasattr(y, "dtype") or y.dtype == object else None
-    if labels is None or labels.dtype != object:
-        return
-    missing = np.flatnonzero([label is None for label in labels.ravel()])
-    if len(missing):
-        raise ValueError(
-            f"y has None among its labels, in {len(missing)} of {labels.size} samples (the first "
-            f"in row {missing[0]}); leave these samples out, or give them a label."
-        )
 
 
 def check_weights(sample_weight: Any, X: Any) -> Array | None:
@@ -120,6 +103,32 @@ def binary_problems(
     return [binary_problem(operator.separate(), codes, weights, task) for task in tasks]
 
 
+def multiclass_problem(
+    X: Any,
+    n_classes: int,
+    codes: Array,
+    weights: Array | None,
+    factors: Array,
+    *,
+    C: float,
+    loss: Loss,
+    fit_intercept: bool,
+) -> MulticlassProblem:
+    """Return the problem of a fit of all classes at once."""
+    operator = as_operator(X)
+    total = weigh_samples(weights, factors, codes)
+    return MulticlassProblem(
+        operator=operator,
+        labels=np.ascontiguousarray(codes, dtype=np.intp),
+        n_classes=n_classes,
+        penalty=np.full(len(codes), C) if total is None else C * total,
+        loss=loss,
+        regularizer=Quadratic(None, operator.shape[1]),
+        C=C,
+        fit_intercept=fit_intercept,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class BinaryTask:
     """What makes a binary problem of rows, class codes and sample weights.
@@ -152,7 +161,7 @@ def binary_tasks(
     for k in range(len(mass)) if len(mass) > 2 else (1,):
         balance = np.ones(2)
         if len(mass) > 2 and balanced:
-            sides = np.array([mass.sum() - mass[k], mass[k]])
+            sides = np.array([np.delete(mass, k).sum(), mass[k]])
             balance = class_factors("balanced", np.arange(2), sides)
         tasks.append(BinaryTask(k, factors, balance, C, loss, fit_intercept))
     return tasks

@@ -12,7 +12,6 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, multiclass_kernels
 from htsvm.losses import Hinge, Loss
-from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
 
 # A warm start (W, b, B); where B is None, a solver makes its own guess.
 MulticlassStart = tuple[Array, Array, Array | None]
@@ -86,6 +85,10 @@ class MulticlassProblem:
             penalty=self.penalty[rows],
         )
 
+    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Any:
+        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
+        return values
+
     def scaled(self, C: float) -> MulticlassProblem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
         return replace(self, penalty=C * self.penalty, C=C)
@@ -106,15 +109,6 @@ class MulticlassProblem:
         weights = np.empty(self.n_samples)
         self.loss.slopes(q, self.penalty, weights)
         return replace(self, loss=Hinge(), penalty=weights), self.objective(W, q)
-
-    def certify(self, W: Array, b: Array, B: Any, tol: float) -> MulticlassCertificate:
-        """Certify the point (W, b, B)."""
-        uniform = bool(np.all(self.penalty == self.C))
-        return certify_multiclass(
-            self.operator, self.labels, W, b, B,
-            C=self.C, loss=self.loss, sample_weight=None if uniform else self.penalty / self.C,
-            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
-        )  # fmt: skip
 
     def smooth(self, W: Array) -> Array:
         """Return the gradient of the regulariser: R applied to each row of W."""
@@ -147,6 +141,10 @@ class MulticlassProblem:
     def objective(self, W: Array, q: Array) -> float:
         """Return the objective at W, given its violations q."""
         return self.energy(W) + self.loss.total(q, self.penalty)
+
+    def objective_at(self, W: Array, b: Array) -> float:
+        """Return the objective at (W, b), which takes a pass."""
+        return self.objective(W, self.violations(self.levels(W, b)))
 
     def pull(self, B: Array) -> Array:
         """Return ``sum_i B_i x_i'``, the sum of the pulls of all samples."""

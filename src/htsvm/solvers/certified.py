@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.optimality import BinaryCertificate
+from htsvm.optimality import BinaryCertificate, certify_problem
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.result import SolverResult, continued
 
@@ -75,7 +75,7 @@ def solve_certified(
 def certify_result(problem: Any, result: SolverResult, tol: float) -> Any:
     """Return the certificate of a solver's result, of the kind that goes with its problem."""
     before = problem.operator.passes
-    certificate = problem.certify(result.coef, result.intercept, result.multipliers, tol)
+    certificate = certify_problem(problem, result.coef, result.intercept, result.multipliers, tol)
     result.passes += problem.operator.passes - before
     return certificate
 

@@ -112,7 +112,8 @@ class Descent(ABC):
 
     def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
         """Double the penalty when the multipliers still move much; return the lag."""
-        if self.last.finished and lag > 0.5 * previous and lag > 0.3 * goal:
+        moves = self.last.finished and self.last.penalised
+        if moves and lag > 0.5 * previous and lag > 0.3 * goal:
             self.xi = min(2.0 * self.xi, LARGEST_PENALTY * self.stretch)
         return lag
 

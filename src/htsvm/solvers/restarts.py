@@ -33,6 +33,7 @@ def lowest(first: SolverResult, again: Callable[[], SolverResult], n_restarts: i
         if rival.objective < best.objective:
             rival.convex_objective = best.convex_objective
             rival.notes.append(f"restart {number} found the lowest objective")
+            rival.start, rival.starts = f"restart {number}", best.starts
             best = rival
     return best
 
@@ -62,6 +63,7 @@ def never_worse_than_constant(
     if float(problem.loss.profile_slope(violation)) > 0.0:
         below = descend(np.zeros_like(result.coef), b)
         below.convex_objective = result.convex_objective
+        below.start, below.starts = CONSTANT, result.starts
         return below if below.objective < result.objective else result
     return constant(result, b, objective)
 
@@ -75,4 +77,5 @@ def constant(result: SolverResult, b: Any, objective: float) -> SolverResult:
         multipliers=0.0 * result.multipliers,
         objective=objective,
         notes=[*result.notes, CONSTANT],
+        start=CONSTANT,
     )

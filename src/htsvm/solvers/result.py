@@ -36,7 +36,13 @@ class SolverResult:
     seconds : dict
         Time spent, by part.
     notes : list of str
-        What happened that a user should know: guards that acted, restarts that won.
+        What happened: guards that acted, restarts that won.
+    advice : list of str
+        What a user could try if the result is not certified; part of the warning.
+    start : str
+        The name of the start that led here.
+    starts : dict
+        What each start reached in the search for the best of them; see `htsvm.solvers.starts`.
     """
 
     coef: Array
@@ -51,6 +57,9 @@ class SolverResult:
     history: dict[str, list[Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
+    start: str = ""
+    starts: dict[str, float] = field(default_factory=dict)
 
 
 def continued(first: SolverResult, second: SolverResult) -> SolverResult:
@@ -71,4 +80,6 @@ def continued(first: SolverResult, second: SolverResult) -> SolverResult:
         convex_objective=first.convex_objective,
         seconds={k: v + second.seconds.get(k, 0.0) for k, v in first.seconds.items()},
         notes=first.notes + second.notes,
+        start=first.start,
+        starts=first.starts,
     )

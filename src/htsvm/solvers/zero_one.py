@@ -23,6 +23,7 @@ from htsvm.solvers.admm.solver import ADMM
 from htsvm.solvers.newton.solver import Newton
 from htsvm.solvers.restarts import constant, lowest
 from htsvm.solvers.result import SolverResult, continued
+from htsvm.solvers.starts import Convex, chosen
 
 # The ramps that lead from the hinge loss (no ceiling) to the 0/1 loss.
 CEILINGS = (math.inf, 2.0, 1.0, 0.3, 0.1, 0.03, 0.01)
@@ -61,6 +62,9 @@ class ZeroOneSolver:
         Find the samples by this ADMM on the prox of the 0/1 loss instead.
     callback : callable, optional
         Called after each round or iteration with its row of the history.
+    starts : "auto" or tuple of str, default="auto"
+        The starts that are compared for the ramp of height one; a second descent begins at what
+        they lead to. There is none with ``("convex",)`` or a warm start.
 
     Notes
     -----
@@ -78,6 +82,7 @@ class ZeroOneSolver:
     random_state: int | np.random.Generator = 0
     admm: ADMM | None = None
     callback: Callable[[dict[str, Any]], None] | None = None
+    starts: str | tuple[str, ...] = "auto"
 
     def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
         """Return a stationary point of `problem`, whose loss must be `ZeroOne`.
@@ -132,8 +137,9 @@ class _Run:
         seed = int(rng.integers(2**31 - 1)) if options.n_restarts else options.random_state
         self.rng = rng
         self.newton = Newton(
-            tol=ROUGH, max_iter=options.max_iter, random_state=seed, callback=options.callback
-        )
+            tol=ROUGH, max_iter=options.max_iter, random_state=seed, callback=options.callback,
+            starts=("convex",),
+        )  # fmt: skip
         self.convex_objective = math.nan
         self.began = time.perf_counter()
         self.passes_before = problem.operator.passes
@@ -146,7 +152,10 @@ class _Run:
             path = result if path is None else continued(path, result)
         assert path is not None
         candidates.sort(key=lambda candidate: candidate.objective)
-        finals = [self.finished(candidate) for candidate in candidates[:FINALISTS]]
+        finals = [
+            replace(self.finished(candidate), start=candidate.result.start)
+            for candidate in candidates[:FINALISTS]
+        ]
         best = min(finals, key=lambda final: final.objective)
         return replace(
             best,
@@ -163,13 +172,15 @@ class _Run:
         """Yield the points that are compared."""
         if self.options.admm is None or restart:
             yield from self._ramps(start, restart)
+            if start is None and not restart and chosen(self.options.starts) != (Convex(),):
+                yield from self._from_search()
             return
         result = self.options.admm.solve(self.problem, start=start)
         self.convex_objective = result.convex_objective
         yield result
 
     def _ramps(self, start: Start | None, restart: bool) -> Iterator[SolverResult]:
-        left = self.options.max_iter
+        left, cold = self.options.max_iter, start is None
         few = self.problem.n_samples < FEW_SAMPLES
         for ceiling in FINE_CEILINGS if few else CEILINGS:
             problem = self._ramp(ceiling)
@@ -177,6 +188,7 @@ class _Run:
                 noise = self.rng.exponential(size=problem.n_samples)
                 problem = replace(problem, penalty=problem.penalty * noise)
             result = replace(self.newton, max_iter=left).solve(problem, start=start)
+            result.start = "convex" if cold else result.start
             if math.isinf(ceiling):
                 q = self.problem.violations(result.coef, result.intercept)
                 self.convex_objective = self.problem.objective(result.coef, q)
@@ -185,6 +197,16 @@ class _Run:
             if left <= 0:
                 return
             start = (result.coef, result.intercept, result.multipliers)
+
+    def _from_search(self) -> Iterator[SolverResult]:
+        """Yield the points of a descent from the best of all starts for the ramp of height one."""
+        result = replace(self.newton, starts=self.options.starts).solve(self._ramp(1.0))
+        name = result.start
+        yield result
+        for ceiling in (c for c in CEILINGS if c < 1.0):
+            start = (result.coef, result.intercept, result.multipliers)
+            result = replace(self.newton.solve(self._ramp(ceiling), start=start), start=name)
+            yield result
 
     def _ramp(self, ceiling: float) -> Problem:
         """Return the problem with a ramp: of slope one, or if it is short of height one."""

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from htsvm._typing import Array
 from htsvm.distributed import is_dask
 from htsvm.problems.build import labels_of
-from htsvm.svm._multiclass import margin_violation
 
 
 class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
@@ -138,3 +137,16 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
 
             return estimate.accuracy(predicted, y, sample_weight)
         return float(super().score(X, y, sample_weight))
+
+
+def margin_violation(scores: Array, codes: Array) -> Array:
+    """Return ``1 + max_{j != y} f_j - f_y`` of each sample, or ``1 - y f`` for two classes."""
+    if scores.ndim == 1:
+        binary: Array = 1.0 - np.where(codes == 1, scores, -scores)
+        return binary
+    rows = np.arange(len(codes))
+    own = scores[rows, codes]
+    rivals = scores.copy()
+    rivals[rows, codes] = -np.inf
+    violation: Array = 1.0 + rivals.max(axis=1) - own
+    return violation

@@ -16,10 +16,11 @@ from sklearn.utils.extmath import safe_sparse_dot
 from htsvm._typing import Array, validated_fit
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.solvers import Newton, Solver
-from htsvm.svm._multiclass import AnyFitted, AnyProblem
 from htsvm.svm.base import BaseLinearSVC
+from htsvm.svm.fitted import AnyFitted
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import check_grid, solve_path
+from htsvm.svm.solving import AnyProblem
 
 
 class HTSVCCV(BaseLinearSVC):

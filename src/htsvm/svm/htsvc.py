@@ -60,8 +60,15 @@ class HTSVC(BaseLinearSVC):
         the "admm" solver. Two classes are one binary problem in any case.
     warm_start : bool, default=False
         Whether to start from the last solution.
+    starts : "auto" or list of str, default="auto"
+        From where the "newton" solver goes down, where the loss is truncated and there is no warm
+        start: "convex" (the solution without truncation), "least_squares", "annealed", "ladder",
+        "balanced" (least squares with equal classes) and "pushed". They are compared by quick
+        searches, and the one that leads lowest is taken; "auto" tries all of them. ``["convex"]``
+        is the quickest.
     n_restarts : int, default=0
-        Further starts for the "newton" solver; the lowest objective wins.
+        Further, expensive starts for the "newton" solver, from convex solutions with random sample
+        weights; the lowest objective wins.
     n_jobs : int, optional
         Threads over the binary problems of a fit with ``multi_class="ovr"`` (on Dask data,
         problems at a time).
@@ -81,6 +88,13 @@ class HTSVC(BaseLinearSVC):
         The class labels.
     objective_ : ndarray
         The objective of each problem: one, or with "ovr" one per class.
+    start_ : list of str
+        For each problem, the start that led to the solution; "warm" for the last solution,
+        "constant" where no start led below the best constant classifier.
+    starts_ : list of dict
+        For each problem, the objective that each start reached in the search: before the solver
+        went on, and on large data for a sample of the rows, with its loss scaled up. NaN for one
+        that failed. Empty where there was nothing to compare.
     certificate_ : list of Certificate or MulticlassCertificate
         For each problem residuals and objectives, computed apart from the solver. For a binary
         one also the interval of nu in which the point is P-stationary and the second-order
@@ -156,6 +170,7 @@ class HTSVC(BaseLinearSVC):
         class_weight: Any = None,
         multi_class: str = "auto",
         warm_start: bool = False,
+        starts: Any = "auto",
         n_restarts: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -171,6 +186,7 @@ class HTSVC(BaseLinearSVC):
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.warm_start = warm_start
+        self.starts = starts
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state

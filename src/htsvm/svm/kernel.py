@@ -17,7 +17,8 @@ from htsvm.losses import HybridTruncated, Loss
 from htsvm.solvers import Solver
 from htsvm.svm._kernel_space import KernelSpace, kernel_space
 from htsvm.svm._kernels import NAMES, SELECTIONS, check_precomputed, kernel_function
-from htsvm.svm.base import BaseLinearSVC, seed_of
+from htsvm.svm.base import BaseLinearSVC
+from htsvm.svm.validation import seed_of
 
 
 class KernelHTSVC(BaseLinearSVC):

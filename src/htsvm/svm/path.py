@@ -14,15 +14,17 @@ from htsvm._typing import Array
 from htsvm.distributed import is_dask
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import PointCertificate
-from htsvm.problems.build import binary_problems, check_weights, encode_labels, weigh_classes
-from htsvm.solvers import Newton, Solver
-from htsvm.svm._multiclass import (
-    AnyFitted,
-    AnyProblem,
-    is_multiclass,
+from htsvm.problems.build import (
+    binary_problems,
+    check_weights,
+    encode_labels,
     multiclass_problem,
-    solve_any,
+    weigh_classes,
 )
+from htsvm.solvers import Newton, Solver
+from htsvm.svm.fitted import AnyFitted
+from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
+from htsvm.svm.warn import warn_unconverged
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +106,10 @@ def ht_path(
     at them again.
     """
     grid = check_grid(Cs)
-    if multi_class not in ("auto", "joint", "ovr"):
-        raise ValueError(f"multi_class must be 'auto', 'joint' or 'ovr', got {multi_class!r}.")
+    if multi_class not in ("auto", "joint", "crammer_singer", "ovr"):
+        raise ValueError(
+            f"multi_class must be 'auto', 'joint', 'crammer_singer' or 'ovr', got {multi_class!r}."
+        )
     options = {
         "C": 1.0, "loss": HybridTruncated(knee=knee, cap=cap), "fit_intercept": fit_intercept
     }  # fmt: skip
@@ -113,6 +117,7 @@ def ht_path(
     classes, problems = _problems(X, y, sample_weight, class_weight, multi_class, options)
     columns = [solve_path(problem, grid, solver) for problem in problems]
     rows = list(zip(*columns, strict=True))
+    warn_unconverged("ht_path", [fit for row in rows for fit in row], max_iter)
     return HTPath(
         Cs=grid,
         coef=np.array([np.vstack([result.coef for result, _ in row]) for row in rows]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from htsvm._typing import Array
 from htsvm.baselines.single._base import constraints_without
-from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
+from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning, warn_user
 from htsvm.linalg import as_operator
 from htsvm.linalg.spaces import Space
 from htsvm.linalg.threads import single_threaded_blas
@@ -26,10 +25,8 @@ from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.views import is_view_collection
 from htsvm.optimality import GapCertificate, GradientCertificate
 from htsvm.problems.build import binary_problems, weigh_classes
-from htsvm.svm.base import _joined_history
+from htsvm.svm.fitted import joined_history
 
-# From here up to the call of fit: the fit on checked data, fit, and scikit-learn's wrapper of it.
-TO_THE_CALLER = 5
 # Coefficients up to this size are rounding errors.
 ZERO = 1e-8
 
@@ -74,7 +71,7 @@ class MultiViewBaseline(BaseMultiViewSVC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints_without("C", "warm_start", "n_restarts", "random_state"),
+        **constraints_without("C", "warm_start", "starts", "n_restarts", "random_state"),
         "views": BaseMultiViewSVC._parameter_constraints["views"],
     }
     # Whether the method is defined for two views alone.
@@ -162,7 +159,7 @@ class MultiViewBaseline(BaseMultiViewSVC):
         self.certificate_: Any = [fit.certificate for fit in fits]
         self.objective_ = np.array([fit.certificate.objective for fit in fits])
         self.n_iter_ = max(fit.n_iter for fit in fits)
-        self.history_ = _joined_history(fits)
+        self.history_ = joined_history(fits)
         for name in fits[0].extra:
             values = [fit.extra[name] for fit in fits]
             setattr(self, name, np.array(values))
@@ -188,30 +185,27 @@ class MultiViewBaseline(BaseMultiViewSVC):
                 kind = "residual of the gradient"
             if worst.certificate.weight_change == worst.certificate.residual:
                 kind = "change of the view weights in another round"
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} did not converge{where}: the {kind} is "
                 f"{worst.certificate.residual:.2e}, tol is {self.tol:.2e}, after {worst.n_iter} "
                 "iterations. Scale the features to similar ranges (for example with "
                 "StandardScaler), or increase max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=TO_THE_CALLER,
             )
         constant = [all(np.abs(w).max() <= ZERO for w in fit.coefs) for fit in fits]
         if any(constant):
             where = f" in {sum(constant)} of {len(fits)} binary problems" if len(fits) > 1 else ""
             coupled = " or a smaller D" if hasattr(self, "D") else ""
-            warnings.warn(
+            warn_user(
                 f"the best classifiers of {type(self).__name__} are constant{where}: they give up "
                 f"one class. Try a larger C{coupled}, or class_weight='balanced'.",
                 IgnoredClassWarning,
-                stacklevel=TO_THE_CALLER,
             )
         dropped = np.any([fit.weights == 0.0 for fit in fits], axis=0)
         if dropped.any() and getattr(self, "view_weights", None) == "learned":
             names = [name for name, lost in zip(self.view_names_, dropped, strict=True) if lost]
-            warnings.warn(
+            warn_user(
                 f"the views {names!r} got the weight 0 and take no part in the decision; a larger "
                 "weight_smoothness would keep them.",
                 DroppedViewWarning,
-                stacklevel=TO_THE_CALLER,
             )

@@ -11,13 +11,14 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
+from htsvm.losses import SmoothLoss
 from htsvm.multiview.base import KERNEL_RULES
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared
 from htsvm.optimality import GradientCertificate
 from htsvm.solvers.coupled.smooth import SmoothDescent
-from htsvm.solvers.coupled.smooth_problem import SmoothLoss, SmoothProblem
-from htsvm.svm.base import seed_of
+from htsvm.solvers.coupled.smooth_problem import SmoothProblem
+from htsvm.svm.validation import seed_of
 
 POSITIVE = Interval(Real, 0.0, None, closed="neither")
 

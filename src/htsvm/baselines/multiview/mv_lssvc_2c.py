@@ -20,7 +20,7 @@ from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.optimality import GradientCertificate
 from htsvm.optimality.residuals import gradient_residuals
-from htsvm.svm.base import seed_of
+from htsvm.svm.validation import seed_of
 
 
 class MvLSSVC2C(MultiViewBaseline):
@@ -43,8 +43,8 @@ class MvLSSVC2C(MultiViewBaseline):
     C : float, array-like or dict, default=1.0
         Penalty of the squared errors. One number, or one per view, in their order or by name.
     structure : float, array-like or dict, default=1.0
-        The eta: how much a classifier should vary little within clusters, as for `MultiViewHTSVC`.
-        Zero leaves the term out, and with it all clustering.
+        The eta: how much a classifier should vary little within the clusters of the classes; may
+        differ from view to view. Zero leaves the term out, and with it all clustering.
     D : float, default=0.0
         Penalty of disagreement between each pair of views; not part of the model as described.
     weight_smoothness : float or "auto", default="auto"
@@ -53,7 +53,9 @@ class MvLSSVC2C(MultiViewBaseline):
     view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
         Whether to learn the view weights, or which ones to keep.
     views : None, list or dict, default=None
-        As for `MultiViewHTSVC`; None is one view of all columns, or goes with a list or dict.
+        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
+        callables that return one of these, or the widths of views that lie side by side. None is
+        one view of all columns, or goes with a list or dict of matrices.
     tol : float, default=1e-6
         The largest residual of the gradient, and the largest change of a view weight in another
         round.
@@ -83,8 +85,18 @@ class MvLSSVC2C(MultiViewBaseline):
         the weights would still change.
     objective_, history_, n_iter_
         The objective; one row per round, in which it never increases; the number of rounds.
-    view_coef_, view_intercept_, coef_, intercept_, classes_, view_names_, ...
-        As for `MultiViewHTSVC`.
+    n_support_ : ndarray of shape (n_views, n_classes)
+        NaN: every sample has a part in the classifiers. `support_` and `dual_coef_` are None.
+    view_coef_, view_intercept_ : list of ndarrays, ndarray
+        The functions of the views.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        The decision as one linear function of all columns.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    view_names_, view_columns_ : list, list of ndarrays
+        The names of the views, and their columns in X or in the stacked views.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of columns, and their names, if X had any.
 
     Notes
     -----

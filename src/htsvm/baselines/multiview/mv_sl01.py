@@ -9,8 +9,8 @@ from htsvm.losses import Loss, ZeroOne
 from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoint
 from htsvm.solvers import ZeroOneSolver
-from htsvm.svm._multiclass import AnyProblem
-from htsvm.svm.base import seed_of
+from htsvm.svm.solving import AnyProblem
+from htsvm.svm.validation import seed_of
 
 
 class ZeroOneClassifiers(ViewClassifiers):
@@ -51,9 +51,23 @@ class MvSL01SVM(StructuredMultiViewSVC):
     C : float, array-like or dict, default=1.0
         What a sample inside the margin of a view costs. One number, or one per view.
     structure : float, array-like or dict, default=1.0
-        The eta; as for `MultiViewHTSVC`.
-    weight_smoothness, view_weights, views, memory
-        As for `MultiViewHTSVC`.
+        The eta: how much a classifier should vary little within the clusters of the classes; may
+        differ from view to view. Zero leaves the term out, and with it all clustering.
+    weight_smoothness : float or "auto", default="auto"
+        The alpha: how even the view weights should be. Small values let the weights of all views
+        but one fall to zero. "auto" takes V - 1 times the cost of all V views after the first
+        round, and twice as much (up to four times) where a view loses its weight all the same.
+    view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
+        Whether to learn the view weights, or which ones to keep; these must add up to 1.
+    kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
+        The kernel, for all views or one for each. A callable gets two matrices of samples. A
+        kernel needs a matrix with a row and column per distinct sample.
+    gamma : "scale", float, or list or dict of these, default="scale"
+        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
+    views : None, list or dict, default=None
+        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
+        callables that return one of these, or the widths of views that lie side by side. None is
+        one view of all columns, or goes with a list or dict of matrices.
     tol : float, default=1e-3
         The largest residual of the P-stationarity conditions in each view, and the largest change
         of a view weight in another round.
@@ -63,8 +77,19 @@ class MvSL01SVM(StructuredMultiViewSVC):
         The largest number of rounds: classifiers, then weights.
     n_restarts : int, default=0
         Further starts in the first round; the lowest objective wins.
-    fit_intercept, class_weight, n_jobs, random_state, verbose
-        As for `MultiViewHTSVC`.
+    fit_intercept : bool, default=True
+        Whether to fit intercepts, which are not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class.
+    memory : None, str or joblib.Memory, default=None
+        Where to keep clusters and covariances for other fits on the same samples.
+    n_jobs : int, optional
+        Threads over the views, or over the binary problems of a multi-class fit.
+    random_state : int, RandomState or None, default=None
+        Drives the restarts, and the summary that is clustered where there are many samples. None
+        always takes the same seed.
+    verbose : int, default=0
+        1 prints a line per round, 2 also one per iteration of the solver.
 
     Attributes
     ----------
@@ -73,8 +98,36 @@ class MvSL01SVM(StructuredMultiViewSVC):
     sample_status_ : ndarray of shape (n_samples, n_views) or (n_samples, n_views, n_classes)
         What became of each sample in each view: safe, on the margin, or ignored, which here is
         every sample inside the margin.
-    view_weights_, weight_smoothness_, objective_, history_, n_iter_, ignored_, coef_, ...
-        As for `MultiViewHTSVC`.
+    ignored_ : ndarray
+        Indices of the samples that were ignored by every view with a positive weight (with several
+        classes, in the problem of their own class).
+    view_weights_ : ndarray of shape (n_views,) or (n_classes, n_views)
+        The theta.
+    weight_smoothness_ : ndarray of shape (n_problems,)
+        The alpha of each binary problem.
+    weight_residual_ : ndarray of shape (n_problems,)
+        How far the weights are from the best ones for the classifiers, in the largest component.
+    cluster_labels_, n_clusters_ : ndarray of shape (n_samples, n_views), list of int
+        The cluster of each sample in each view, and their numbers; None where `structure` is zero.
+    objective_, history_, n_iter_
+        The objective; one row per round, in which it never increases; the number of rounds.
+    support_ : list of ndarrays
+        The samples that are part of :math:`w_v`, for each view v.
+    dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
+        Their coefficients: :math:`(\theta_v I + \eta \Sigma_v) w_v = \sum_i d_{vi} x_{iv}`.
+    n_support_ : ndarray of shape (n_views, n_classes)
+        Their number, by view and class.
+    view_coef_, view_intercept_ : list of ndarrays, ndarray
+        The functions of the views; with a kernel, the coefficients of the distinct training
+        samples.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        The decision as one linear function of all columns; `coef_` only with linear kernels.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    view_names_, view_columns_ : list, list of ndarrays
+        The names of the views, and their columns in X or in the stacked views.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of columns, and their names, if X had any.
 
     Notes
     -----

@@ -53,12 +53,16 @@ class MvSVM2C(MultiViewBaseline):
         round; see `weight_smoothness_`.
     view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
         Whether to learn the view weights, or which ones to keep.
-    kernel, gamma
-        As for `SVM2K`.
+    kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
+        The kernel, for all views or one for each. A callable gets two matrices of samples. A
+        kernel needs a matrix with a row and column per distinct sample.
+    gamma : "scale", float, or list or dict of these, default="scale"
+        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
     views : None, list or dict, default=None
-        The columns of each view in a two-dimensional X, as for `MultiViewHTSVC`. None is one view
-        of all columns, or goes with a list or dict of matrices. With one view this is an ordinary
-        support vector machine with hinge loss.
+        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
+        callables that return one of these, or the widths of views that lie side by side. None is
+        one view of all columns, or goes with a list or dict of matrices. With one view
+        this is an ordinary support vector machine with hinge loss.
     tol : float, default=1e-4
         The largest change of a view weight in another round; the relative duality gap of the
         classifiers is far smaller.
@@ -66,8 +70,14 @@ class MvSVM2C(MultiViewBaseline):
         The largest number of Newton steps in one round.
     max_rounds : int, default=100
         The largest number of rounds: classifiers, then weights.
-    fit_intercept, class_weight, n_jobs, verbose
-        As for `SVM2K`.
+    fit_intercept : bool, default=True
+        Whether to fit intercepts, which are not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C and D per class.
+    n_jobs : int, optional
+        Threads over the binary problems of a multi-class fit.
+    verbose : int, default=0
+        1 prints a line per round.
 
     Attributes
     ----------
@@ -80,8 +90,23 @@ class MvSVM2C(MultiViewBaseline):
         would still change.
     objective_, history_, n_iter_
         The objective; one row per round, in which it never increases; the number of rounds.
-    view_coef_, view_intercept_, coef_, intercept_, support_, classes_, view_names_, ...
-        As for `SVM2K`.
+    support_ : list of ndarrays
+        The samples that are part of :math:`w_v`, for each view v.
+    dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
+        Their coefficients: :math:`\theta_v w_v = \sum_i g_{vi} x_{iv}`.
+    n_support_ : ndarray of shape (n_views, n_classes)
+        Their number, by view and class.
+    view_coef_, view_intercept_ : list of ndarrays, ndarray
+        The functions of the views; with a kernel, the coefficients of the distinct training
+        samples.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        The decision as one linear function of all columns; `coef_` only with linear kernels.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    view_names_, view_columns_ : list, list of ndarrays
+        The names of the views, and their columns in X or in the stacked views.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of columns, and their names, if X had any.
 
     Notes
     -----
@@ -94,8 +119,9 @@ class MvSVM2C(MultiViewBaseline):
     their weights by quadratic programs; the problem is the one printed by Yang et al., with two
     repairs: the intercepts that are missing there, and one slack per pair of views, counted once
     (their double sum counts it V times, which is another scale of D). The decision, epsilon, D and
-    beta are left open (D as for `SVM2K`); the weights of the regulariser are taken for the decision
-    too. A view of weight zero still has a classifier, for which its weight is taken as 1e-3.
+    beta are left open (D is that of `SVM2K`); the weights of the regulariser are taken for the
+    decision too. A view of weight zero still has a classifier, for which its weight is taken as
+    1e-3.
 
     References
     ----------

@@ -51,9 +51,10 @@ class SVM2K(MultiViewBaseline):
     gamma : "scale", float, or list or dict of these, default="scale"
         The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
     views : None, list or dict, default=None
-        The columns of the two views in a two-dimensional X, as for `MultiViewHTSVC`; or None with a
-        list or dict of two matrices. None with a single matrix takes it for both views, which is an
-        ordinary support vector machine with hinge loss.
+        The columns of the two views in a two-dimensional X: slices, index lists, masks, column
+        names, callables that return one of these, or the widths of views that lie side by side;
+        or None with a list or dict of two matrices. None with a single matrix takes it for both.
+        This is then an ordinary support vector machine with hinge loss.
     tol : float, default=1e-6
         The largest relative duality gap.
     max_iter : int, default=1000
@@ -78,12 +79,20 @@ class SVM2K(MultiViewBaseline):
         The decision as one linear function of all columns; `coef_` only with linear kernels.
     certificate_ : list of GapCertificate
         For each binary problem, the objective and a lower bound of its minimum.
-    support_ : ndarray
-        The samples that are part of :math:`w_A` or :math:`w_B`.
+    support_ : list of ndarrays
+        The samples that are part of :math:`w_v`, for each view v.
+    dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
+        Their coefficients: :math:`w_v = \sum_i g_{vi} x_{iv}`.
+    n_support_ : ndarray of shape (n_views, n_classes)
+        Their number, by view and class.
     objective_, history_, n_iter_
         The objective, one row per round, and the number of Newton steps.
-    classes_, view_names_, view_columns_, n_features_in_, feature_names_in_
-        As for `MultiViewHTSVC`.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    view_names_, view_columns_ : list, list of ndarrays
+        The names of the views, and their columns in X or in the stacked views.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of columns, and their names, if X had any.
 
     Notes
     -----

@@ -20,7 +20,9 @@ class ConvexSVC(BaseLinearSVC):
     There is one optimum: no restarts, and no need to balance one class against the rest.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_without("n_restarts")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_without(
+        "n_restarts", "starts"
+    )
     _balanced_rest: ClassVar[bool] = False
     _cap_name: ClassVar[str | None] = None
 

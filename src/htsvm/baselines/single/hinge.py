@@ -44,8 +44,30 @@ class HingeSVC(ConvexSVC):
     certificate_ : list of Certificate
         For each binary problem, the residuals of the optimality conditions and the duality gap
         (`duality_gap`, `relative_duality_gap`): the objective is above its minimum by no more.
-    coef_, intercept_, classes_, objective_, support_, n_support_, dual_coef_, sample_status_, ...
-        As for `HTSVC`. No sample is ever ignored.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        Weights and intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    objective_ : ndarray
+        The objective of each binary problem.
+    support_ : ndarray
+        Indices of the support vectors.
+    n_support_ : ndarray of shape (n_classes,)
+        Their number per class.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
+    sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        What became of each sample, as a `SampleStatus`; no sample is ever ignored.
+    history_ : dict of ndarrays
+        One entry per iteration in each column.
+    n_iter_ : int
+        Iterations (the most over the problems).
+    n_passes_ : float
+        The work, in units of one product ``X @ w``.
+    seconds_ : list of dict
+        For each problem, seconds by part.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of features, and their names, if X had any.
 
     See Also
     --------

@@ -46,8 +46,28 @@ class LeastSquaresSVC(BaseLinearSVC):
         For each binary problem, the residuals of the optimality conditions and the duality gap.
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         On which side of the margin each sample is; those that are "safe" pull here too.
-    coef_, intercept_, classes_, objective_, support_, n_support_, dual_coef_, ...
-        As for `HTSVC`. Every sample that is not exactly on the margin is a support vector.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        Weights and intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    objective_ : ndarray
+        The objective of each binary problem.
+    support_ : ndarray
+        Indices of the support vectors. Every sample that is not exactly on the margin is one.
+    n_support_ : ndarray of shape (n_classes,)
+        Their number per class.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
+    history_ : dict of ndarrays
+        One entry per iteration in each column.
+    n_iter_ : int
+        Iterations (the most over the problems).
+    n_passes_ : float
+        The work, in units of one product ``X @ w``.
+    seconds_ : list of dict
+        For each problem, seconds by part.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of features, and their names, if X had any.
 
     See Also
     --------
@@ -69,7 +89,7 @@ class LeastSquaresSVC(BaseLinearSVC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_without(
-        "n_restarts", "warm_start", "random_state"
+        "n_restarts", "starts", "warm_start", "random_state"
     )
     _balanced_rest: ClassVar[bool] = False
     _cap_name: ClassVar[str | None] = None

@@ -8,7 +8,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from htsvm.losses import Loss, ZeroOne
 from htsvm.solvers import ADMM, Solver, ZeroOneSolver
-from htsvm.svm.base import BaseLinearSVC, seed_of
+from htsvm.solvers.starts import checked_names
+from htsvm.svm.base import BaseLinearSVC
+from htsvm.svm.validation import seed_of
 
 
 class ZeroOneSVC(BaseLinearSVC):
@@ -38,8 +40,22 @@ class ZeroOneSVC(BaseLinearSVC):
         The largest number of iterations.
     n_restarts : int, default=0
         Further starts for the "newton" solver; the lowest objective wins.
-    fit_intercept, class_weight, warm_start, n_jobs, random_state, verbose
-        As for `HTSVC`.
+    starts : "auto" or list of str, default="auto"
+        Which starts are compared for the ramp of height one, from which a second descent goes on;
+        see `HTSVC`. ``["convex"]`` leaves that descent out.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class.
+    warm_start : bool, default=False
+        Whether to start from the last solution.
+    n_jobs : int, optional
+        Threads over the binary problems of a multi-class fit.
+    random_state : int, RandomState or None, default=None
+        Drives the sample of rows of the first, rough phase on large data, and the restarts. None
+        always takes the same seed, so that a fit can be repeated.
+    verbose : int, default=0
+        Whether to print a line per iteration.
 
     Attributes
     ----------
@@ -49,8 +65,31 @@ class ZeroOneSVC(BaseLinearSVC):
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         What became of each sample: safe, on the margin, or ignored, which here is every sample
         inside the margin.
-    coef_, intercept_, classes_, objective_, support_, n_support_, dual_coef_, ignored_, ...
-        As for `HTSVC`. The objectives in `history_` are those of the losses on the way.
+    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        Weights and intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    objective_ : ndarray
+        The objective of each binary problem.
+    support_ : ndarray
+        Indices of the support vectors.
+    n_support_ : ndarray of shape (n_classes,)
+        Their number per class.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
+    ignored_ : ndarray
+        Indices of the samples that were ignored (with several classes, in the problem of their
+        own class).
+    history_ : dict of ndarrays
+        One entry per iteration in each column; the objectives are those of the losses on the way.
+    n_iter_ : int
+        Iterations (the most over the problems).
+    n_passes_ : float
+        The work, in units of one product ``X @ w``.
+    seconds_ : list of dict
+        For each problem, seconds by part.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The number of features, and their names, if X had any.
 
     Notes
     -----
@@ -99,6 +138,7 @@ class ZeroOneSVC(BaseLinearSVC):
         fit_intercept: bool = True,
         class_weight: Any = None,
         warm_start: bool = False,
+        starts: Any = "auto",
         n_restarts: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -111,6 +151,7 @@ class ZeroOneSVC(BaseLinearSVC):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.starts = starts
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -125,6 +166,7 @@ class ZeroOneSVC(BaseLinearSVC):
             tol=self.tol,
             max_iter=self.max_iter,
             n_restarts=self.n_restarts,
+            starts=checked_names(self.starts),
             random_state=seed_of(self.random_state),
             admm=admm if isinstance(admm, ADMM) else None,
             callback=self._progress(),

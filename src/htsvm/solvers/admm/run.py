@@ -50,6 +50,7 @@ class Run:
     problem: Problem
     history: dict[str, list[Any]] = field(default_factory=lambda: {c: [] for c in COLUMNS})
     notes: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
     convex_objective: float = float("nan")
     best: tuple[float, Array, float, Array] | None = None
     n_iter: int = 0
@@ -327,9 +328,11 @@ class Run:
         w, b, psi = state.w, state.b, state.psi
         objective = self.problem.objective(w, state.violations)
         if not converged:
-            self.notes.append(
-                f"Not converged after {self.n_iter} iterations. Try a larger max_iter, the "
-                "default safeguards, or another penalty (the paper's xi)."
+            self.notes.append(f"Not converged after {self.n_iter} iterations.")
+            safer = "" if self.guards else "the default safeguards of the ADMM solver, "
+            self.advice.append(
+                f"Try solver='newton', or a larger max_iter, {safer}another penalty (the paper's "
+                "xi), or features of similar ranges."
             )
             if "keep-best" in self.guards and self.best is not None and self.best[0] < objective:
                 objective, w, b, psi = self.best
@@ -350,4 +353,5 @@ class Run:
             residual=residuals[-1] if residuals else float("inf"), n_iter=self.n_iter,
             passes=self.problem.operator.passes - self.passes_before,
             history=self.history, seconds=self.seconds, notes=self.notes,
+            advice=self.advice,
         )  # fmt: skip

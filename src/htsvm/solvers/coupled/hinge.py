@@ -30,12 +30,13 @@ from htsvm.solvers.line_search import slope_root
 # The first xi, as a multiple of the smallest scale: multipliers go from one bound to the other over
 # a violation of its inverse, and decision values of a view move the more the smaller its scale is.
 FIRST_STEP = 0.4
-# The same for a warm start, whose multipliers are nearly right.
+# The same for a warm start, whose multipliers are nearly right if the scales are nearly the same.
 WARM_STEP = 125.0
 # How fast xi grows, and how far: beyond, rounding errors of the violations are what is left.
 GROWTH, LARGEST_STEP = 5.0, 1e7
-# A round ends when the gradient is this small against its terms.
-INNER_TOLERANCE = 1e-10
+# A round ends when the gradient, against its terms, is below the first number times the relative
+# gap before it, but within these limits.
+GAP_SHARE, INNER_TOLERANCE, ROUGH = 0.1, 1e-10, 1e-2
 # The most Newton steps in a round.
 MOST_STEPS = 50
 # A line search ends when the slope has shrunk by this factor, or after so many trials.
@@ -52,6 +53,8 @@ class CoupledResult:
         The classifiers.
     alpha, beta : ndarrays of shape (n_views, n_samples), (n_pairs, n_samples)
         The multipliers.
+    scales : ndarray of shape (n_views,)
+        The theta that they belong to.
     objective, bound : float
         The objective, and a lower bound of its minimum.
     converged : bool
@@ -66,6 +69,7 @@ class CoupledResult:
     intercepts: Array
     alpha: Array
     beta: Array
+    scales: Array
     objective: float
     bound: float
     converged: bool
@@ -119,7 +123,11 @@ class _Run:
     ) -> None:
         self.options, self.problem = options, problem
         V, m = len(problem.views), len(problem.y)
-        self.first_step = FIRST_STEP if start is None else WARM_STEP
+        self.first_step = FIRST_STEP
+        if start is not None:
+            ratios = problem.scales / start.scales
+            nearness = float(np.minimum(ratios, 1.0 / ratios).min())
+            self.first_step = max(FIRST_STEP, WARM_STEP * nearness**2)
         self.first_step *= float(np.min(problem.scales))
         self.system = CoupledSystem(problem.views, problem.scales, problem.fit_intercept)
         if start is None:
@@ -136,9 +144,9 @@ class _Run:
 
     def go(self) -> CoupledResult:
         problem, tol = self.problem, self.options.tol
-        xi, enough, best = self.first_step, False, None
+        xi, enough, best, goal = self.first_step, False, None, ROUGH
         while True:
-            self._minimise(xi)
+            self._minimise(xi, goal)
             self.alpha, self.beta = self._multipliers(self.values, xi)
             result = self._result()
             if best is None or result.relative_gap < best.relative_gap:
@@ -148,6 +156,7 @@ class _Run:
             if enough or self.steps >= self.options.max_iter or xi >= LARGEST_STEP:
                 break
             enough = result.relative_gap <= tol
+            goal = min(max(GAP_SHARE * result.relative_gap, INNER_TOLERANCE), ROUGH)
             xi *= GROWTH
             self.values = problem.decisions(self.coefs, self.intercepts)
         return best
@@ -161,8 +170,8 @@ class _Run:
         shrunk = np.sign(z) * np.maximum(np.abs(z) - xi * p.tube * p.coupling, 0.0)
         return alpha, np.clip(shrunk, -p.coupling, p.coupling)
 
-    def _minimise(self, xi: float) -> None:
-        """Take Newton steps until the gradient has all but vanished."""
+    def _minimise(self, xi: float, goal: float) -> None:
+        """Take Newton steps until the gradient is this small against its terms."""
         p = self.problem
         for _ in range(min(MOST_STEPS, self.options.max_iter - self.steps)):
             alpha, beta = self._multipliers(self.values, xi)
@@ -176,7 +185,7 @@ class _Run:
             unit = math.sqrt(
                 sum(float(a @ a) + float(b @ b) for a, b in zip(own, sums, strict=True))
             )
-            if size <= INNER_TOLERANCE * (unit + mass):
+            if size <= goal * (unit + mass):
                 return
             curved, shared = self._curvatures(alpha, beta, xi)
             dw, db = self.system.solve(curved, shared, gradients, slope)
@@ -228,7 +237,7 @@ class _Run:
         bound = p.bound(self.alpha, self.beta)
         result = CoupledResult(
             [w.copy() for w in self.coefs], self.intercepts.copy(), self.alpha, self.beta,
-            objective, bound, False, self.steps, self.history,
+            p.scales, objective, bound, False, self.steps, self.history,
         )  # fmt: skip
         result.converged = result.relative_gap <= self.options.tol
         return result

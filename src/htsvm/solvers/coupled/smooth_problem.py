@@ -12,27 +12,15 @@ max(0, 1 - y f) and the objective has a continuous gradient.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from htsvm._typing import Array
+from htsvm.losses import SmoothLoss
 from htsvm.optimality.residuals import gradient_residuals
 from htsvm.solvers.coupled.system import CoupledSystem
-
-
-class SmoothLoss(Protocol):
-    """A loss of violations u >= 0, which may depend on the label."""
-
-    def value(self, u: Array, y: Array) -> Array:
-        """Return the loss."""
-
-    def slope(self, u: Array, y: Array) -> Array:
-        """Return its derivative in u."""
-
-    def curvature(self, u: Array, y: Array) -> Array:
-        """Return its second derivative in u."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,16 +133,11 @@ class CoupledSystem:
         if not len(rows):
             dw = [-g / s for g, s in zip(gradients, self.scales, strict=True)]
             return dw, -slope if self.fit_intercept else np.zeros(V)
-        M = np.zeros((len(rows), len(rows)))
+        M = self._kernel_matrix(own, shared)
         r = np.zeros(len(rows))
         for v in range(V):
             at = np.flatnonzero(signs[v])
-            if not len(at):
-                continue
-            sign = signs[v, at]
-            kernel = self.kernels[v][np.ix_(rows[at], rows[at])] / self.scales[v]
-            M[np.ix_(at, at)] += (sign[:, None] * kernel) * sign
-            r[at] -= sign * (self.views[v][rows[at]] @ gradients[v]) / self.scales[v]
+            r[at] -= signs[v, at] * (self.views[v] @ gradients[v])[rows[at]] / self.scales[v]
         places = np.arange(len(rows))
         M[places, places] += 1.0 / curvature
         solved = solve_positive(M, np.column_stack([r, signs.T]))
@@ -157,6 +152,24 @@ class CoupledSystem:
             for v in range(V)
         ]
         return dw, db
+
+    def _kernel_matrix(self, own: Array, shared: list[tuple[int, int, Array]]) -> Array:
+        """Return (the lower triangle of) A A'/theta, for the terms in the order of `_terms`.
+
+        Between two groups of terms, views that both of them have add a block of their kernel.
+        """
+        assert self.kernels is not None
+        groups = [(np.flatnonzero(one), {v: 1.0}) for v, one in enumerate(own)]
+        groups += [(np.flatnonzero(one), {u: 1.0, v: -1.0}) for u, v, one in shared]
+        edges = np.cumsum([0] + [len(rows) for rows, _ in groups])
+        M = np.zeros((edges[-1], edges[-1]))
+        for i, (rows, signs) in enumerate(groups):
+            for j, (others, other_signs) in enumerate(groups[: i + 1]):
+                block = M[edges[i] : edges[i + 1], edges[j] : edges[j + 1]]
+                for v in signs.keys() & other_signs.keys():
+                    factor = signs[v] * other_signs[v] / self.scales[v]
+                    block += factor * self.kernels[v][rows][:, others]
+        return M
 
     def _by_cg(
         self, own: Array, shared: list[tuple[int, int, Array]], gradients: list[Array], slope: Array

@@ -70,6 +70,7 @@ class MulticlassReport:
     stationarity: float = math.inf
     balance: float = math.inf
     finished: bool = False
+    penalised: bool = True
     crossed: bool = False
 
 

@@ -17,6 +17,7 @@ from htsvm.solvers.multiclass.least_squares import SAYS_NOTHING, least_squares_s
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
+from htsvm.solvers.starts import best_start, searches
 
 # Each inner problem is solved to this share of what its stage asks for.
 INNER_SHARE = 0.3
@@ -56,6 +57,9 @@ class MulticlassNewton:
         Drives the order of sweeps and the restarts.
     callback : callable, optional
         Called after each round with its row of the history.
+    starts : "auto" or tuple of str, default="auto"
+        The names of the starts that are compared where the loss is truncated and there is no warm
+        start; see `htsvm.solvers.starts`. ``("convex",)`` takes the solver's own way alone.
     """
 
     requires = ("profile",)
@@ -65,6 +69,7 @@ class MulticlassNewton:
     n_restarts: int = 0
     random_state: int | np.random.Generator = 0
     callback: Callback | None = None
+    starts: str | tuple[str, ...] = "auto"
 
     def solve(
         self, problem: MulticlassProblem, *, start: MulticlassStart | None = None
@@ -86,13 +91,25 @@ class MulticlassNewton:
         # Products with a column per class are too thin for a second thread to gain much.
         with single_threaded_blas(problem.operator, always=True):
             best = lowest(
-                _Run(problem, self, rng).go(start),
+                self._first(problem, start, rng),
                 lambda: _Run(problem, self, rng).go_from_random_weights(),
                 self.n_restarts,
             )
             return never_worse_than_constant(
                 problem, best, lambda W, b: _Run(problem, self, rng).go((W, b, best.multipliers))
             )
+
+    def _first(
+        self, problem: MulticlassProblem, start: MulticlassStart | None, rng: np.random.Generator
+    ) -> SolverResult:
+        """Return what the given start leads to, or the best of all starts."""
+        compared = searches(problem, self.starts)
+        if start is None and compared:
+            return best_start(
+                problem, compared, self.random_state, lambda s: _Run(problem, self, rng).go(s)
+            )
+        result = _Run(problem, self, rng).go(start)
+        return replace(result, start="convex" if start is None else "warm")
 
 
 class _Run(Descent):

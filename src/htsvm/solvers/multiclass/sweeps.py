@@ -81,7 +81,7 @@ class MulticlassSweeps:
         self.square = float(self.mean @ self.mean)
         squares = problem.operator.row_squares() - 2.0 * self.projections + self.square
         self.squares = self.scale * np.maximum(squares, 0.0)
-        typical = float(self.squares[used].mean()) or 1.0
+        typical = float(np.median(self.squares[used])) or 1.0
         self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
 
     def run(

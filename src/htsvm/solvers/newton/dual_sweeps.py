@@ -25,6 +25,12 @@ from htsvm.solvers.newton.state import Clock, Iterate, RoundReport
 MANY_FEATURES = 2000
 # Sweeps per round; the first looks at all relevant rows, the others only at undecided ones.
 SWEEPS = 4
+# How hard imbalance is punished, in units of a typical squared row: hard enough to move the
+# intercept, soft enough not to tie it to the samples visited last. Rows that are far shorter than
+# this would hardly move, so the typical row is the median: a mean is that of the longest.
+STIFFNESS = 0.1
+# Sweeps crawl where the slack has not halved within so many rounds.
+PATIENCE = 15
 
 
 def prefers_sweeps(problem: Problem) -> bool:
@@ -48,8 +54,10 @@ class DualSweeps:
         self.X = problem.operator.block(slice(None))
         self.scale = 1.0 / float(problem.regularizer.values)
         self.squares = self.scale * problem.operator.row_squares()
-        used = self.squares[problem.penalty > 0.0]
-        self.stiffness = (float(used.mean()) or 1.0) if problem.fit_intercept else 0.0
+        used = self.squares[(problem.penalty > 0.0) & (self.squares > 0.0)]
+        typical = float(np.median(used)) if len(used) else 1.0
+        self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
+        self.lags: list[float] = []
 
     def run(
         self, it: Iterate, xi: float, *, tol: float, max_steps: int, reach: float
@@ -59,7 +67,7 @@ class DualSweeps:
         rows = kernels.active.relevant_rows(it.q, it.alpha, it.weights, reach)
         before = it.alpha.copy()
         np.minimum(it.alpha, it.weights, out=it.alpha)
-        report = RoundReport(steps=SWEEPS, finished=True, rows=len(rows))
+        report = RoundReport(steps=SWEEPS, finished=True, penalised=False, rows=len(rows))
         began = time.perf_counter()
         it.w, balance = self._exact_w(it.alpha)
         for number in range(SWEEPS):
@@ -71,6 +79,16 @@ class DualSweeps:
         self.clock.passes += time.perf_counter() - began
         self._fill(report, it, balance, before)
         return report
+
+    def crawl(self, lag: float) -> bool:
+        """Note by how much the multipliers lag after a round; return whether sweeps crawl.
+
+        Where rows or columns differ by orders of magnitude in length, coordinates hang together
+        and a sweep changes next to nothing.
+        """
+        self.lags.append(lag)
+        recent = self.lags[-PATIENCE - 1 :]
+        return len(recent) > PATIENCE and min(recent[1:]) > 0.5 * recent[0]
 
     def _exact_w(self, alpha: Array) -> tuple[Array, float]:
         share = np.count_nonzero(alpha) / len(alpha)

@@ -22,6 +22,7 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.linalg.kernel_operator import KernelOperator
 from htsvm.linalg.positive import Cholesky
+from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem
 from htsvm.solvers.line_search import slope_root
 from htsvm.solvers.newton.inner import MOST_TRIALS, SLOPE_REDUCTION
@@ -129,10 +130,12 @@ class Inner:
         pull = self.operator.product(signed)
         g, image = self.w - signed, self.values - pull
         grad_b = -float(signed.sum()) if self.fit_intercept else 0.0
-        unit = _length(self.w, self.values) + _length(signed, pull)
-        report.stationarity = _length(g, image) / unit if unit > 0.0 else 0.0
-        total = float(self.s.sum())
-        report.balance = abs(grad_b) / total if total > 0.0 else 0.0
+        gross = float(self.s.sum())
+        report.stationarity = residuals.stationarity(
+            _length(g, image), _length(self.w, self.values), _length(signed, pull),
+            gross * self.operator.row_length,
+        )  # fmt: skip
+        report.balance = residuals.balance(grad_b, gross)
         return g, image, grad_b
 
     def _step(self, xi: float, g: Array, image: Array, grad_b: float) -> bool:

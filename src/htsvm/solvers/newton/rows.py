@@ -136,7 +136,10 @@ class LocalRows:
 
     def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:
         """Weigh the samples for the loss `stage` and look at the result; see `close_round`."""
-        return close_round(self.problem, self.it, stage, nu, refresh)
+        closing = close_round(self.problem, self.it, stage, nu, refresh)
+        if isinstance(self.rounds, DualSweeps) and self.rounds.crawl(closing.lag):
+            self.rounds = Rounds(self.problem, self.rounds.clock)
+        return closing
 
     def reweigh(self, loss: Loss, band: float, closing: Closing) -> Closing:
         """Set the weights to the slopes of a loss whose slope jumps; return how that leaves things.

@@ -19,6 +19,7 @@ from htsvm.solvers.newton.rows import LocalRows
 from htsvm.solvers.parameters import SearchableParameters
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
+from htsvm.solvers.starts import best_start, searches
 
 # Each inner problem is solved to this share of what its stage asks for.
 INNER_SHARE = 0.1
@@ -69,6 +70,9 @@ class Newton(SearchableParameters):
         Drives the choice of sampled rows and the restarts.
     callback : callable, optional
         Called after each round with its row of the history.
+    starts : "auto" or tuple of str, default="auto"
+        The names of the starts that are compared where the loss is truncated and there is no warm
+        start; see `htsvm.solvers.starts`. ``("convex",)`` takes the solver's own way alone.
     """
 
     requires = ("profile",)
@@ -78,6 +82,7 @@ class Newton(SearchableParameters):
     n_restarts: int = 0
     random_state: int | np.random.Generator = 0
     callback: Callback | None = None
+    starts: str | tuple[str, ...] = "auto"
 
     def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
         """Return a stationary point of `problem`.
@@ -95,13 +100,25 @@ class Newton(SearchableParameters):
         rng = np.random.default_rng(self.random_state)
         with single_threaded_blas(problem.operator):
             best = lowest(
-                _Run(problem, self, rng).go(start),
+                self._first(problem, start, rng),
                 lambda: _Run(problem, self, rng).go(None, restart=True),
                 self.n_restarts,
             )
             return never_worse_than_constant(
                 problem, best, lambda w, b: _Run(problem, self, rng).go((w, b, None))
             )
+
+    def _first(
+        self, problem: Problem, start: Start | None, rng: np.random.Generator
+    ) -> SolverResult:
+        """Return what the given start leads to, or the best of all starts."""
+        compared = searches(problem, self.starts)
+        if start is None and compared:
+            return best_start(
+                problem, compared, self.random_state, lambda s: _Run(problem, self, rng).go(s)
+            )
+        result = _Run(problem, self, rng).go(start)
+        return replace(result, start="convex" if start is None else "warm")
 
 
 class _Run(Descent):

@@ -54,6 +54,8 @@ class RoundReport:
         How far the multipliers moved, in units of the violations times xi.
     finished : bool
         Whether the inner problem was solved to the tolerance.
+    penalised : bool
+        Whether the round depends on the penalty xi.
     rows, violated : int
         Rows looked at, and those of them that are violated; -1 if all rows were.
     stale : bool
@@ -69,6 +71,7 @@ class RoundReport:
     balance: float = math.inf
     multiplier_change: float = math.inf
     finished: bool = False
+    penalised: bool = True
     rows: int = 0
     violated: int = -1
     stale: bool = False

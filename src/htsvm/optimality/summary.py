@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.optimality._inputs import Point
-from htsvm.optimality._samples import Samples
 from htsvm.optimality.duality import DualSums, merge_dual, sum_dual
+from htsvm.optimality.point import Point
+from htsvm.optimality.samples import Samples
 
 
 @dataclass(frozen=True, eq=False)

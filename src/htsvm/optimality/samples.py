@@ -8,8 +8,8 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
-from htsvm.optimality._inputs import Point
 from htsvm.optimality.partition import SampleStatus, sample_status
+from htsvm.optimality.point import Point
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
 
 

@@ -1,0 +1,374 @@
+"""MultiViewHTSVC with its trade-offs chosen by cross-validation."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from itertools import product
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import _fit_context
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from htsvm._typing import Array
+from htsvm.multiview.alternation import Outcome
+from htsvm.multiview.htsvc import MultiViewHTSVC, TruncatedMultiViewSVC
+from htsvm.multiview.preparation import Prepared
+from htsvm.multiview.view_classifiers import ViewPoints
+from htsvm.problems.build import labels_of
+from htsvm.svm.path import check_grid
+from htsvm.svm.solving import AnyProblem
+
+# The place of a point in the grid: structure, cap, smoothness, C.
+Place = tuple[int, int, int, int]
+
+
+class MultiViewHTSVCCV(TruncatedMultiViewSVC):
+    r"""MultiViewHTSVC that chooses C, structure, cap and smoothness by cross-validation.
+
+    The views of a fold are brought into coordinates and clustered once for all points of the grid,
+    and each point starts from the solution of its neighbour, so that the grid costs a few fits, not
+    one per point. Then the best point is fitted to all the data.
+
+    Parameters
+    ----------
+    Cs : int or array-like, default=5
+        The penalties to try (the paper's C), the same for all views; or how many between 1/16
+        and 16.
+    structures : float or array-like, default=0.0
+        The strengths of the structure to try (the paper's eta), the same for all views.
+    smoothnesses : float, "auto" or list of these, default="auto"
+        The values of `weight_smoothness` to try (the paper's alpha).
+    caps : float or array-like, default=1.0
+        The caps to try: the margin violation from which on a view ignores a sample. ``inf`` is the
+        convex model.
+    cv : int, splitter or iterable, default=None
+        How to split: the number of folds, a splitter of scikit-learn, or pairs of training and test
+        indices; None is stratified 5-fold.
+    scoring : str or callable, default=None
+        The score to maximise, by its name in scikit-learn or a scorer; None is accuracy.
+    knee : float, default=2/3
+        Where the straight part of the loss ends, as a share of the cap.
+    view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
+        Whether to learn the view weights, or which ones to keep; these must add up to 1.
+    kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
+        The kernel, for all views or one for each.
+    gamma : "scale", float, or list or dict of these, default="scale"
+        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
+    views : None, list or dict, default=None
+        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
+        callables that return one of these, or the widths of views that lie side by side. None is
+        one view of all columns, or goes with a list or dict of matrices.
+    solver : {"newton", "admm"} or solver object, default="newton"
+        What solves the problem of a view in a round.
+    tol : float, default=1e-3
+        The largest residual of the P-stationarity conditions in each view, and the largest change
+        of a view weight in the last round.
+    max_iter : int, default=1000
+        The largest number of iterations of the solver for one view in one round.
+    max_rounds : int, default=50
+        The largest number of rounds: classifiers, then weights.
+    fit_intercept : bool, default=True
+        Whether to fit intercepts, which are not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class.
+    multi_class : {"auto", "joint", "ovr"}, default="auto"
+        How to fit more than two classes: as one problem ("joint"), or each class against the rest
+        ("ovr"). "auto" is "joint", but "ovr" with "admm".
+    memory : None, str or joblib.Memory, default=None
+        Where to keep clusters and covariances for other fits on the same samples.
+    n_restarts : int, default=0
+        Further starts for the "newton" solver in the first round of the final fit.
+    n_jobs : int, optional
+        Threads over folds, and over the views in the final fit.
+    random_state : int, RandomState or None, default=None
+        Drives the solver's sample of rows and restarts, and the summary that is clustered where
+        there are many samples. None always takes the same seed.
+    verbose : int, default=0
+        1 prints a line per round of the final fit, 2 also one per iteration of the solver.
+
+    Attributes
+    ----------
+    C_, structure_, cap_ : float
+        The chosen penalty, strength of the structure, and cap.
+    weight_smoothness_ : ndarray of shape (n_problems,)
+        The alpha of the final fit; what was chosen is `smoothness_`, which may be "auto".
+    Cs_, structures_, caps_, smoothnesses_ : ndarrays and list
+        The grid, in the order of `scores_`.
+    scores_ : ndarray of shape (n_folds, n_structures, n_caps, n_smoothnesses, n_Cs)
+        The score of each point in each fold. Of equal means the larger cap wins, then the larger
+        structure and smoothness, then the smaller C: the tamer model.
+    view_weights_, view_coef_, coef_, certificate_, support_, sample_status_, ...
+        Those of the final fit, under the names that they have in `MultiViewHTSVC`.
+
+    See Also
+    --------
+    MultiViewHTSVC : The model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from htsvm.multiview import MultiViewHTSVCCV
+    >>> X, y = make_classification(n_samples=200, flip_y=0.2, random_state=0)
+    >>> clf = MultiViewHTSVCCV(Cs=3, structures=[0.0, 0.1], views=[10, 10], cv=3).fit(X, y)
+    >>> clf.scores_.shape
+    (3, 2, 1, 1, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TruncatedMultiViewSVC._parameter_constraints,
+        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "structures": [Interval(Real, 0.0, None, closed="left"), "array-like"],
+        "smoothnesses": [
+            Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"}), list, tuple,
+            np.ndarray,
+        ],
+        "caps": [Interval(Real, 0.0, None, closed="right"), "array-like"],
+        "cv": ["cv_object"],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+    }  # fmt: skip
+    for _name in ("C", "cap", "structure", "weight_smoothness"):
+        del _parameter_constraints[_name]
+    del _name
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = 5,
+        structures: Any = 0.0,
+        smoothnesses: Any = "auto",
+        caps: Any = 1.0,
+        cv: Any = None,
+        scoring: Any = None,
+        knee: float = 2.0 / 3.0,
+        view_weights: Any = "learned",
+        kernel: Any = "linear",
+        gamma: Any = "scale",
+        views: Any = None,
+        solver: Any = "newton",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        max_rounds: int = 50,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        multi_class: str = "auto",
+        memory: Any = None,
+        n_restarts: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.structures = structures
+        self.smoothnesses = smoothnesses
+        self.caps = caps
+        self.cv = cv
+        self.scoring = scoring
+        self.knee = knee
+        self.view_weights = view_weights
+        self.kernel = kernel
+        self.gamma = gamma
+        self.views = views
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_rounds = max_rounds
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.memory = memory
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiViewHTSVCCV:
+        """Choose the trade-offs by cross-validation, then fit all the data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of views
+            Training data.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C per sample; they also weigh the scores.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        views, y, classes, codes, weights = self._validated(X, y, sample_weight)
+        self._check_grids()
+        splits = check_cv(self.cv, y, classifier=True).split(views[0], y)
+        self.classes_ = classes
+        self.scores_ = np.array(
+            Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._score_fold)(views, y, codes, weights, train, test)
+                for train, test in splits
+            )
+        )
+        self.structure_, self.cap_, self.smoothness_, self.C_ = self._at(self._chosen())
+        self._fit_checked(views, classes, codes, weights)
+        return self
+
+    # --------------------------------------------------------------------------------- the grid
+
+    def _check_grids(self) -> None:
+        """Set the grid; of all but C the tamest values come first."""
+        self.Cs_ = check_grid(self.Cs)
+        self.structures_ = _falling("structures", self.structures, least=0.0)
+        self.caps_ = _falling("caps", self.caps, infinite=True)
+        self.smoothnesses_ = _check_smoothnesses(self.smoothnesses)
+
+    def _at(self, place: Place) -> tuple[float, float, Any, float]:
+        """Return structure, cap, smoothness and C of a point."""
+        s, c, a, i = place
+        return (
+            float(self.structures_[s]), float(self.caps_[c]), self.smoothnesses_[a],
+            float(self.Cs_[i]),
+        )  # fmt: skip
+
+    def _places(self) -> list[Place]:
+        """Return the points in the order in which they are solved."""
+        falling = np.argsort(-self.Cs_, kind="stable").tolist()
+        axes = (self.structures_, self.caps_, self.smoothnesses_)
+        return [
+            (s, c, a, i) for s, c, a in product(*(range(len(axis)) for axis in axes))
+            for i in falling
+        ]  # fmt: skip
+
+    def _chosen(self) -> Place:
+        """Return the point with the best mean score; of equal ones the tamest."""
+        means = self.scores_.mean(axis=0)
+        best = np.argwhere(means >= means.max() - 1e-12)
+
+        def tameness(place: Place) -> tuple[float, ...]:
+            structure, cap, smoothness, C = self._at(place)
+            return cap, structure, np.inf if smoothness == "auto" else smoothness, -C
+
+        places: list[Place] = [(s, c, a, i) for s, c, a, i in best.tolist()]
+        return max(places, key=tameness)
+
+    # -------------------------------------------------------------------------------- one fold
+
+    def _score_fold(
+        self,
+        views: list[Any],
+        y: Array,
+        codes: Array,
+        weights: Array | None,
+        train: Array,
+        test: Array,
+    ) -> Array:
+        """Return the scores of all points on one fold."""
+        kept = None if weights is None else weights[train]
+        parts = [X[train] for X in views]
+        strongest = np.full(len(views), self.structures_.max())
+        prepared = self._prepared(parts, codes[train], kept, strongest)
+        fold = copy.copy(self)
+        fold.n_jobs, fold.verbose, fold.n_restarts = None, 0, 0
+        fold.C_, fold.cap_ = 1.0, 1.0
+        problems = fold._view_problems(prepared.spaces, self.classes_, codes[train], kept)
+        samples = dict(zip(self.view_names_, (X[test] for X in views), strict=True))
+        scores = np.empty(
+            (len(self.structures_), len(self.caps_), len(self.smoothnesses_), len(self.Cs_))
+        )
+        found: dict[Place, list[Outcome[ViewPoints]]] = {}
+        before: Place | None = None
+        for place in self._places():
+            start = None if before is None else found[_neighbour(place, before)]
+            found[place] = fold._solve_point(place, problems, prepared, start)
+            fold._store_fit(found[place], prepared.spaces)
+            held = None if weights is None else weights[test]
+            scores[place] = fold._score(samples, y[test], held)
+            before = place
+        return scores
+
+    def _solve_point(
+        self,
+        place: Place,
+        problems: list[list[AnyProblem]],
+        prepared: Prepared,
+        starts: list[Outcome[ViewPoints]] | None,
+    ) -> list[Outcome[ViewPoints]]:
+        """Solve all problems of one point, stated for C = 1, from the solutions for another."""
+        self.structure_, self.cap_, self.smoothness_, self.C_ = self._at(place)
+        outcomes = []
+        for k, of_views in enumerate(problems):
+            losses = zip(of_views, self._losses(), strict=True)
+            stated = [replace(one.scaled(self.C_), loss=loss) for one, loss in losses]
+            classifiers = self._classifiers(stated, self._strength(), prepared.covariances, None)
+            classifiers.certify = False
+            if starts is not None:
+                classifiers.start = starts[k].point
+            first = None if starts is None else starts[k].weights
+            outcomes.append(self._alternation(classifiers, first).run())
+        return outcomes
+
+    def _score(self, samples: dict[Any, Any], y: Array, weights: Array | None) -> float:
+        if self.scoring is None:
+            predicted = labels_of(self.decision_function(samples), self.classes_)
+            return float(np.average(predicted == y, weights=weights))
+        scorer = check_scoring(self, scoring=self.scoring)
+        options = {} if weights is None else {"sample_weight": weights}
+        return float(scorer(self, samples, y, **options))
+
+    # ------------------------------------------------------------------------- what was chosen
+
+    def _penalties(self) -> Array:
+        return np.full(len(self.view_names_), self.C_)
+
+    def _strength(self) -> Array:
+        return np.full(len(self.view_names_), self.structure_)
+
+    def _caps(self) -> Array:
+        return np.full(len(self.view_names_), self.cap_)
+
+    def _smoothness(self) -> Any:
+        return self.smoothness_
+
+    def as_multiview_htsvc(self) -> MultiViewHTSVC:
+        """Return an unfitted `MultiViewHTSVC` with the chosen trade-offs."""
+        shared = MultiViewHTSVC().get_params().keys() & self.get_params().keys()
+        options = {name: getattr(self, name) for name in shared}
+        return MultiViewHTSVC(
+            self.C_, cap=self.cap_, structure=self.structure_, weight_smoothness=self.smoothness_,
+            **options,
+        )  # fmt: skip
+
+
+def _neighbour(place: Place, before: Place) -> Place:
+    """Return the point to start from: the last one, or where C begins again the last that did."""
+    return before if before[:3] == place[:3] else (*before[:3], place[3])
+
+
+def _falling(name: str, values: Any, least: float | None = None, infinite: bool = False) -> Array:
+    """Return the different values of an axis, largest first."""
+    grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    fine = (grid > 0.0) if least is None else (grid >= least)
+    if grid.ndim != 1 or len(grid) == 0 or not np.all(fine & (infinite | np.isfinite(grid))):
+        wanted = "positive" if least is None else "not negative"
+        raise ValueError(
+            f"{name} must be {wanted}{'' if infinite else ' and finite'}, one or several, got "
+            f"{values!r}."
+        )
+    return np.unique(grid)[::-1]
+
+
+def _check_smoothnesses(values: Any) -> list[Any]:
+    """Return the different values of alpha: "auto" first, then the largest."""
+    listed = [values] if isinstance(values, (str, Real)) else list(values)
+    numbers = [value for value in listed if not isinstance(value, str)]
+    names = [value for value in listed if isinstance(value, str)]
+    if not listed or any(name != "auto" for name in names):
+        raise ValueError(f"smoothnesses must be positive numbers or 'auto', got {values!r}.")
+    falling = _falling("smoothnesses", numbers).tolist() if numbers else []
+    return [*dict.fromkeys(names), *falling]

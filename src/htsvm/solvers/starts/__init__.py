@@ -1,0 +1,28 @@
+"""Starts: from which points a fit of a truncated loss goes down, and how they are found."""
+
+from htsvm.solvers.starts.choice import best_start, searches
+from htsvm.solvers.starts.portfolio import (
+    ALL,
+    NAMES,
+    Convex,
+    SearchStart,
+    checked_names,
+    chosen,
+    search,
+)
+from htsvm.solvers.starts.terrain import BinaryTerrain, MulticlassTerrain, Terrain
+
+__all__ = [
+    "ALL",
+    "NAMES",
+    "BinaryTerrain",
+    "Convex",
+    "MulticlassTerrain",
+    "SearchStart",
+    "Terrain",
+    "best_start",
+    "checked_names",
+    "chosen",
+    "search",
+    "searches",
+]

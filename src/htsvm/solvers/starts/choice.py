@@ -1,0 +1,113 @@
+"""From the search to a result: which starts the solver goes down from, and which it leaves out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers.result import SolverResult
+from htsvm.solvers.starts.portfolio import Convex, Search, SearchStart, chosen, search
+from htsvm.solvers.starts.terrain import BinaryTerrain, MulticlassTerrain, Terrain
+
+# The rows that are searched: so many stored values are worth it, within these numbers of rows.
+SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
+# All rows are taken if they are no more than this many samples.
+NO_SAMPLE = 1.5
+# On a sample, starts within this share of the lowest may still win on all rows.
+CLOSE = 0.03
+# The solver may end above where the search ended by this share, before the next point is tried.
+SLIPPED = 1e-3
+
+Descend = Callable[[Any], SolverResult]
+
+
+def searches(problem: Any, names: Any) -> tuple[SearchStart, ...]:
+    """Return the starts that are to be compared; none where there is nothing to compare.
+
+    A convex loss has one minimum; the convex start alone needs no comparison.
+    """
+    starts = chosen(names)
+    loss = problem.loss
+    if math.isinf(loss.cap) or loss.tilt != 0.0 or loss.stretched(math.inf) is None:
+        return ()
+    return () if len(starts) == 1 and isinstance(starts[0], Convex) else starts
+
+
+def best_start(
+    problem: Any, starts: tuple[SearchStart, ...], seed: Any, descend: Descend
+) -> SolverResult:
+    """Search for starts, go down from the best, and return the lowest point.
+
+    Parameters
+    ----------
+    problem : Problem or MulticlassProblem
+        What to minimise; its rows may be elsewhere.
+    starts : tuple of SearchStart
+        Which starts are tried.
+    seed : int or Generator
+        Drives the sample of rows and what is random in starts.
+    descend : callable
+        The solver, from a start or, with None, by its own way from the convex solution.
+    """
+    rng = np.random.default_rng(seed)
+    before = problem.operator.passes
+    terrain, share = _terrain(problem, rng)
+    if terrain is None:
+        return _named(descend(None), "convex", {})
+    found = search(terrain, starts, rng)
+    result = _descended(problem, found, share, descend)
+    return replace(result, passes=problem.operator.passes - before)
+
+
+def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, float]:
+    """Return where to search, and the share of rows there; None if one class has no sample."""
+    m = problem.n_samples
+    kind = MulticlassTerrain if isinstance(problem, MulticlassProblem) else BinaryTerrain
+    per_row = max(problem.operator.stored / max(m, 1), 1.0)
+    size = int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
+    local = problem.rows is None
+    if m <= NO_SAMPLE * size and local:
+        return kind(problem), 1.0
+    rows = np.arange(m)
+    if m > NO_SAMPLE * size:
+        rows = np.sort(rng.choice(m, size=size, replace=False))
+    part = problem.take(rows)
+    part = replace(part, penalty=part.penalty * (m / len(rows)), C=part.C * (m / len(rows)))
+    labels = part.labels if isinstance(part, MulticlassProblem) else part.y
+    counted = labels[part.penalty > 0.0]
+    if len(counted) == 0 or np.all(counted == counted[0]):
+        return None, 1.0
+    return kind(part), len(rows) / m
+
+
+def _descended(problem: Any, found: Search, share: float, descend: Descend) -> SolverResult:
+    """Go down from the best point, and by the solver's own way where that may be lower."""
+    convex = found.reached.get("convex", math.nan)
+    if found.point is None or not found.truncated:
+        return _named(descend(None), "convex", found.reached)
+    results = []
+    if share < 1.0 and convex <= (1.0 + CLOSE) * found.lowest:
+        results.append(_named(descend(None), "convex", found.reached))
+    if share == 1.0 or found.name != "convex":
+        coef, intercept = found.terrain.parts(found.point)
+        multipliers = None
+        if share == 1.0:
+            values = found.terrain.multipliers(found.point)
+            multipliers = problem.multipliers_of(found.terrain.problem, values)
+        result = _named(descend((coef, intercept, multipliers)), found.name, found.reached)
+        if found.convex is not None:
+            at_convex = problem.objective_at(*found.terrain.parts(found.convex))
+            result.convex_objective = at_convex
+        results.append(result)
+    if share == 1.0 and results[-1].objective > (1.0 + SLIPPED) * found.lowest:
+        results.append(_named(descend(None), "convex", found.reached))
+    return min(results, key=lambda result: result.objective)
+
+
+def _named(result: SolverResult, name: str, reached: dict[str, float]) -> SolverResult:
+    return replace(result, start=name, starts=dict(reached))

@@ -1,0 +1,248 @@
+"""The starts themselves, each a small object with a name, and the search through them."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.solvers.descent import CAP_FACTORS
+from htsvm.solvers.starts.terrain import ROUGH, Terrain
+
+# Steps of a search: on a smooth stand-in for the loss, and on the loss itself at the end.
+STEPS, LAST_STEPS = 15, 25
+# Steps to the convex solution and to that of least squares, and with each stretched cap.
+CONVEX_STEPS, STRETCHED_STEPS = 40, 6
+# How wide the sigmoids are, in caps: of one search, and of a ladder from nearly convex on.
+WARM, LADDER = (0.5,), (4.0, 2.0, 1.0, 0.5, 0.25)
+# A push: so many steps at this width with random weights, then at that with those of the problem.
+PUSH_STEPS, PUSH_WIDTH, AFTER_PUSH = 6, 0.7, 0.35
+# How many pushes there are, at most, and how much work they may be: samples times features, summed
+# over all of them.
+MOST_PUSHES, LEAST_PUSHES, PUSH_WORK = 12, 2, 300_000
+
+
+@dataclass
+class Search:
+    """What a search knows so far.
+
+    Attributes
+    ----------
+    terrain : Terrain
+        Where it takes place.
+    rng : Generator
+        Drives all that is random.
+    reached : dict
+        The objective that each start led to, in the order in which they were tried; NaN for one
+        that failed.
+    point, name : ndarray, str
+        The lowest point, and the start that led to it.
+    convex : ndarray or None
+        The solution of the convex problem, if it was asked for.
+    truncated : bool
+        Whether truncation plays a part: samples lie where the loss bends, at the convex solution.
+    failures : dict
+        What went wrong in starts that failed.
+    """
+
+    terrain: Terrain
+    rng: np.random.Generator
+    reached: dict[str, float] = field(default_factory=dict)
+    point: Array | None = None
+    name: str = ""
+    convex: Array | None = None
+    truncated: bool = True
+    failures: dict[str, str] = field(default_factory=dict)
+    _squares: Array | None = None
+
+    @property
+    def lowest(self) -> float:
+        """The lowest objective so far."""
+        return min((v for v in self.reached.values() if math.isfinite(v)), default=math.inf)
+
+    def least_squares(self) -> Array:
+        """Return the rescaled least squares fit, found once."""
+        if self._squares is None:
+            self._squares = self.terrain.rescaled(self.terrain.least_squares(CONVEX_STEPS))
+        return self._squares
+
+    def add(self, name: str, z: Array) -> None:
+        """Take note of a point that a start has led to."""
+        objective = self.terrain.objective(z)
+        if not math.isfinite(objective):
+            raise FloatingPointError("the objective is not finite")
+        before = self.lowest
+        self.reached[name] = min(objective, self.reached.get(name, math.inf))
+        if objective < before:
+            self.point, self.name = z, name
+
+
+class SearchStart(ABC):
+    """A way to a point from which the solver goes down."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def run(self, search: Search) -> None:
+        """Find one or several points and add them to the search."""
+
+
+@dataclass(frozen=True)
+class Convex(SearchStart):
+    """The solution without truncation, then the loss with a cap that comes down step by step."""
+
+    name = "convex"
+
+    def run(self, search: Search) -> None:
+        """Minimise the convex problem; stop there if no sample feels the truncation."""
+        terrain = search.terrain
+        z = terrain.settle(terrain.zero(), CONVEX_STEPS, stretch=math.inf)
+        search.convex = z
+        bend = terrain.loss.curved_interval[0]
+        if terrain.largest_violation(z) <= bend:
+            search.truncated = False
+            search.add(self.name, z)
+            return
+        largest = terrain.largest_violation(z)
+        for factor in CAP_FACTORS:
+            if factor * bend < largest:
+                z = terrain.settle(z, STRETCHED_STEPS, stretch=factor, tol=ROUGH)
+        search.add(self.name, terrain.settle(z, LAST_STEPS))
+
+
+@dataclass(frozen=True)
+class LeastSquares(SearchStart):
+    """The least squares fit times the best number, truncated at once."""
+
+    name = "least_squares"
+
+    def run(self, search: Search) -> None:
+        """Go down from the rescaled least squares fit with the loss itself."""
+        search.add(self.name, search.terrain.settle(search.least_squares(), LAST_STEPS))
+
+
+@dataclass(frozen=True)
+class Annealed(SearchStart):
+    """From least squares by way of sigmoids that become steeper.
+
+    Attributes
+    ----------
+    label : str
+        The name.
+    widths : tuple of float
+        The widths of the sigmoids, in caps.
+    balanced : bool
+        Whether least squares gives all classes the same weight.
+    """
+
+    label: str
+    widths: tuple[float, ...]
+    balanced: bool = False
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name."""
+        return self.label
+
+    def run(self, search: Search) -> None:
+        """Go down with one sigmoid after the other, then with the loss itself."""
+        terrain = search.terrain
+        if self.balanced:
+            z = terrain.rescaled(terrain.least_squares(CONVEX_STEPS, balanced=True))
+        else:
+            z = search.least_squares()
+        for width in self.widths:
+            z = terrain.anneal(z, width, STEPS)
+        search.add(self.name, terrain.settle(z, LAST_STEPS))
+
+
+@dataclass(frozen=True)
+class Pushed(SearchStart):
+    """From the lowest point so far, pushed away by other sample weights, again and again."""
+
+    name = "pushed"
+
+    def run(self, search: Search) -> None:
+        """Push, go down, keep the lowest; as often as the size of the data allows."""
+        terrain = search.terrain
+        for _ in range(self.count(terrain)):
+            z = search.least_squares() if search.point is None else search.point
+            terrain.weigh(terrain.wave(search.rng))
+            try:
+                z = terrain.anneal(z, PUSH_WIDTH, PUSH_STEPS)
+            finally:
+                terrain.weigh(None)
+            z = terrain.anneal(z, AFTER_PUSH, STEPS)
+            search.add(self.name, terrain.settle(z, LAST_STEPS))
+
+    @staticmethod
+    def count(terrain: Terrain) -> int:
+        """Return how many pushes the size of the data allows."""
+        work = terrain.problem.operator.stored + terrain.problem.n_samples
+        classes = getattr(terrain.problem, "n_classes", 1)
+        return int(np.clip(PUSH_WORK / (work * classes), LEAST_PUSHES, MOST_PUSHES))
+
+
+ALL: tuple[SearchStart, ...] = (
+    Convex(),
+    LeastSquares(),
+    Annealed("annealed", WARM),
+    Annealed("ladder", LADDER),
+    Annealed("balanced", WARM, balanced=True),
+    Pushed(),
+)
+NAMES = tuple(start.name for start in ALL)
+
+
+def chosen(names: Any) -> tuple[SearchStart, ...]:
+    """Return the starts of the given names, in the order in which they are tried.
+
+    Parameters
+    ----------
+    names : "auto" or iterable of str
+        "auto" means all of them.
+    """
+    if isinstance(names, str):
+        if names != "auto":
+            raise ValueError(_unknown([names]))
+        return ALL
+    wanted = list(names)
+    unknown = [name for name in wanted if name not in NAMES]
+    if unknown or not wanted:
+        raise ValueError(_unknown(unknown))
+    return tuple(start for start in ALL if start.name in wanted)
+
+
+def checked_names(names: Any) -> str | tuple[str, ...]:
+    """Return the names of starts as solvers take them, or complain of those that do not exist."""
+    chosen(names)
+    return names if isinstance(names, str) else tuple(names)
+
+
+def _unknown(names: list[Any]) -> str:
+    known = ", ".join(map(repr, NAMES))
+    what = f"starts names {names!r}" if names else "starts is empty"
+    return f"{what}; give 'auto' or a list of some of {known}."
+
+
+def search(terrain: Terrain, starts: Iterable[SearchStart], rng: np.random.Generator) -> Search:
+    """Try the starts one after the other; those that fail are left out.
+
+    Ends early where truncation turns out to play no part.
+    """
+    found = Search(terrain, rng)
+    for start in starts:
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                start.run(found)
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
+            found.reached.setdefault(start.name, math.nan)
+            found.failures[start.name] = str(error)
+        if not found.truncated:
+            break
+    return found

@@ -1,0 +1,135 @@
+"""Limited-memory BFGS for sums of smooth functions of scores that are linear in the variables."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+import numpy as np
+
+from htsvm._typing import Array
+
+# The pairs of steps and changes of the gradient that are kept.
+MEMORY = 8
+# The line search: the share of the first slope that a step must gain, and to which it must fall.
+MOST_TRIALS, DECREASE, CURVATURE = 20, 1e-4, 0.9
+
+
+class Function(Protocol):
+    """What is minimised: ``z' A z / 2`` plus a smooth function of an image of z.
+
+    The image is linear in z, so that a line search needs no further products with the data. `scale`
+    estimates the inverse of the diagonal of the Hessian, up to a factor.
+    """
+
+    scale: Array
+
+    def image(self, z: Array) -> Array:
+        """Return the image of z."""
+
+    def value_and_slopes(self, image: Array) -> tuple[float, Array]:
+        """Return the function of the image, and its derivatives."""
+
+    def largest_change(self, image: Array) -> float:
+        """Return the largest entry of the image of a direction, in size, that counts."""
+
+    def pull(self, slopes: Array) -> Array:
+        """Return the gradient in z, from the derivatives."""
+
+    def smooth(self, z: Array) -> Array:
+        """Return A z."""
+
+
+def minimise(function: Function, z: Array, max_steps: int, tol: float) -> tuple[Array, float, int]:
+    """Go down from z; return where that ends, the value there, and the number of steps.
+
+    Stop after `max_steps`, or when a step lowers the value by a share of less than `tol`.
+    """
+    pairs: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
+    image = function.image(z)
+    value, slopes = function.value_and_slopes(image)
+    value += 0.5 * float(z @ function.smooth(z))
+    gradient = function.smooth(z) + function.pull(slopes)
+    steps = 0
+    while steps < max_steps:
+        direction = _direction(gradient, pairs, function.scale)
+        if not direction @ gradient < 0.0:
+            if not pairs:
+                break
+            pairs.clear()
+            continue
+        change = function.image(direction)
+        steps += 1
+        t, lower, slopes = _line_search(
+            function, z, image, gradient, direction, change, value, first=not pairs
+        )
+        if not lower < value:
+            if not pairs:
+                break
+            pairs.clear()
+            continue
+        z, image = z + t * direction, image + t * change
+        new = function.smooth(z) + function.pull(slopes)
+        difference, gradient = new - gradient, new
+        curvature = t * float(direction @ difference)
+        if curvature > 1e-10 * float(difference @ difference):
+            pairs.append((t * direction, difference, 1.0 / curvature))
+        gain, value = value - lower, lower
+        if gain <= tol * abs(value + gain):
+            break
+    return z, value, steps
+
+
+def _direction(gradient: Array, pairs: deque[tuple[Array, Array, float]], scale: Array) -> Array:
+    """Return minus the gradient times the approximate inverse of the Hessian."""
+    direction = -gradient
+    shares = []
+    for step, difference, rho in reversed(pairs):
+        shares.append(rho * float(step @ direction))
+        direction = direction - shares[-1] * difference
+    factor = 1.0
+    if pairs:
+        _, difference, rho = pairs[-1]
+        factor = 1.0 / (rho * float(difference @ (scale * difference)))
+    direction = factor * scale * direction
+    for (step, difference, rho), share in zip(pairs, reversed(shares), strict=True):
+        direction = direction + (share - rho * float(difference @ direction)) * step
+    return direction
+
+
+def _line_search(
+    function: Function,
+    z: Array,
+    image: Array,
+    gradient: Array,
+    direction: Array,
+    change: Array,
+    start: float,
+    first: bool,
+) -> tuple[float, float, Array]:
+    """Find a step that satisfies the weak Wolfe conditions by doubling and halving."""
+    slope = float(gradient @ direction)
+    smooth = function.smooth(direction)
+    energy = 0.5 * float(z @ function.smooth(z))
+    linear, square = float(z @ smooth), float(direction @ smooth)
+    t, low, high = 1.0, 0.0, 0.0
+    if first:
+        # No entry of the image changes by more than one.
+        t = 1.0 / max(function.largest_change(change), 1e-300)
+        if square > 0.0:
+            t = min(t, -slope / square)
+    best = (0.0, start, np.zeros_like(image))
+    for _ in range(MOST_TRIALS):
+        value, slopes = function.value_and_slopes(image + t * change)
+        value += energy + t * linear + 0.5 * t * t * square
+        along = float(np.vdot(slopes, change)) + linear + t * square
+        if value < best[1]:
+            best = (t, value, slopes)
+        if not value <= start + DECREASE * t * slope:
+            high = t
+        elif along < CURVATURE * slope:
+            low = t
+        else:
+            return t, value, slopes
+        t = 0.5 * (low + high) if high > 0.0 else 2.0 * t
+    return best

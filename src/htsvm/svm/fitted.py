@@ -1,0 +1,117 @@
+"""The attributes of a fitted model, from the results of its problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.optimality import PointCertificate, SampleStatus
+from htsvm.problems import MulticlassProblem, MulticlassStart, Problem
+from htsvm.solvers import SolverResult
+
+AnyFitted = tuple[SolverResult, PointCertificate]
+
+
+def store_results(model: Any, fitted: Sequence[AnyFitted]) -> None:
+    """Store the classifier, its certificates and how it was found."""
+    results = [result for result, _ in fitted]
+    model.certificate_ = [certificate for _, certificate in fitted]
+    model.coef_ = np.vstack([result.coef for result in results])
+    model.intercept_ = np.concatenate([np.atleast_1d(result.intercept) for result in results])
+    model.objective_ = np.array([certificate.objective for _, certificate in fitted])
+    model.start_ = [result.start for result, _ in fitted]
+    model.starts_ = [result.starts for result, _ in fitted]
+    model.n_iter_ = max(result.n_iter for result in results)
+    model.n_passes_ = float(sum(result.passes for result in results))
+    model.seconds_ = [result.seconds for result in results]
+    model.history_ = joined_history(results)
+
+
+def store_support(
+    model: Any,
+    fitted: Sequence[AnyFitted],
+    problems: Sequence[Problem | MulticlassProblem],
+    codes: Array,
+) -> None:
+    """Store the support vectors, with their coefficients in each classifier."""
+    pulls = [
+        result.multipliers.T
+        if isinstance(problem, MulticlassProblem)
+        else [-result.multipliers * problem.y]
+        for (result, _), problem in zip(fitted, problems, strict=True)
+    ]
+    table = np.vstack(pulls)
+    model.support_ = np.flatnonzero(np.any(table != 0.0, axis=0))
+    model.dual_coef_ = table[:, model.support_]
+    model.n_support_ = np.bincount(codes[model.support_], minlength=len(model.classes_))
+
+
+def store_status(model: Any, codes: Array) -> None:
+    """Store what became of each sample, once: not in the certificates as well."""
+    statuses = [certificate.sample_status for certificate in model.certificate_]
+    model.certificate_ = [replace(c, sample_status=None) for c in model.certificate_]
+    table: Array = np.column_stack([s for s in statuses if s is not None])
+    model.sample_status_ = table[:, 0] if len(statuses) == 1 else table
+    own = table[:, 0] if len(statuses) == 1 else table[np.arange(len(codes)), codes]
+    model.ignored_ = np.flatnonzero(own == SampleStatus.IGNORED)
+
+
+def joined_history(results: Sequence[Any]) -> dict[str, Array]:
+    """Return one table for all problems, with a column that tells them apart."""
+    if len(results) == 1:
+        return {name: np.array(column) for name, column in results[0].history.items()}
+    table = {
+        name: np.concatenate([np.array(result.history[name]) for result in results])
+        for name in results[0].history
+    }
+    lengths = [len(result.history["iteration"]) for result in results]
+    return {"problem": np.repeat(np.arange(len(results)), lengths), **table}
+
+
+# ------------------------------------------------------------------------------- warm starts
+
+
+def continues(model: Any, classes: Array, problems: Sequence[Any]) -> bool:
+    """Return whether to start from the last solution, and it is one of such problems."""
+    if not (getattr(model, "warm_start", False) and hasattr(model, "coef_")):
+        return False
+    model.densify()
+    rows = 1 if len(classes) == 2 else len(classes)
+    return (
+        model.coef_.shape == (rows, problems[0].operator.shape[1])
+        and np.array_equal(model.classes_, classes)
+        and len(model.certificate_) == len(problems)
+    )
+
+
+def warm_starts(model: Any, classes: Array, problems: Sequence[Any]) -> list[Any]:
+    """Return the starts of the problems: the last solution, or None for cold ones.
+
+    Multipliers go with it if the number of samples is the same.
+    """
+    if not continues(model, classes, problems):
+        return [None] * len(problems)
+    m = problems[0].operator.shape[0]
+    same_size = len(model.sample_status_) == m
+    if isinstance(problems[0], MulticlassProblem):
+        return [_multiclass_start(model, m if same_size else None)]
+    starts = []
+    for k, problem in enumerate(problems):
+        psi = None
+        if same_size:
+            psi = np.zeros(m)
+            psi[model.support_] = -model.dual_coef_[k] * problem.y[model.support_]
+        starts.append((model.coef_[k], float(model.intercept_[k]), psi))
+    return starts
+
+
+def _multiclass_start(model: Any, n_samples: int | None) -> MulticlassStart:
+    pulls = None
+    if n_samples is not None:
+        pulls = np.zeros((n_samples, len(model.classes_)))
+        pulls[model.support_] = model.dual_coef_.T
+    return model.coef_, model.intercept_, pulls

@@ -1,0 +1,83 @@
+"""Checks of parameters and data that estimators share."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+
+from htsvm._typing import Array
+from htsvm.problems.build import check_weights, encode_labels
+
+# What scikit-learn checks of the parameters that most estimators have.
+CONSTRAINTS: dict[str, list[Any]] = {
+    "C": [Interval(Real, 0.0, None, closed="neither")],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "fit_intercept": ["boolean"],
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "multi_class": [StrOptions({"auto", "joint", "crammer_singer", "ovr"})],
+    "warm_start": ["boolean"],
+    "starts": [StrOptions({"auto"}), list, tuple],
+    "n_restarts": [Interval(Integral, 0, None, closed="left")],
+    "n_jobs": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, None, -1, closed="right"),
+        None,
+    ],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+
+def plain(label: Any) -> Any:
+    """Return a label as people write it: 1.0, not np.float64(1.0)."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def check_no_none(y: Any) -> None:
+    """Complain of None among the labels, which cannot be compared with others."""
+    labels = np.asarray(y) if not hasattr(y, "dtype") or y.dtype == object else None
+    if labels is None or labels.dtype != object:
+        return
+    missing = np.flatnonzero([label is None for label in labels.ravel()])
+    if len(missing):
+        raise ValueError(
+            f"y has None among its labels, in {len(missing)} of {labels.size} samples (the first "
+            f"in row {missing[0]}); leave these samples out, or give them a label."
+        )
+
+
+def checked_labels(name: str, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
+    """Return the classes, their codes in y and the weights, all of them checked."""
+    check_classification_targets(y)
+    weights = check_weights(sample_weight, y)
+    classes, codes = encode_labels(y)
+    check_classes(name, classes, np.bincount(codes, weights=weights, minlength=len(classes)))
+    return classes, codes, weights
+
+
+def check_classes(name: str, classes: Array, mass: Array) -> None:
+    """Complain where there are not two classes with weight to tell apart."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{name} needs samples of at least two classes, but y holds only one class: "
+            f"{plain(classes[0])!r}."
+        )
+    empty = classes[mass == 0.0].tolist()
+    if len(classes) - len(empty) < 2:
+        raise ValueError(
+            "sample_weight is zero for every sample of all but one class; the classes "
+            f"without weight are {empty!r}."
+        )
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed; always the same one for None, so that fits can be repeated."""
+    if random_state is None or isinstance(random_state, Integral):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,102 @@
+"""MultiViewHTSVC with its trade-offs chosen by cross-validation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from htsvm.multiview import MultiViewHTSVC, MultiViewHTSVCCV, stack_views
+from tests.multiview.data import noisy_classes, two_views
+
+
+@parametrize_with_checks([MultiViewHTSVCCV(Cs=2, cv=2)])
+def test_scikit_learn_is_content(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("smoothness", ["auto", 20.0])
+def test_the_grid_scores_like_fits_one_by_one(smoothness):
+    views, y = two_views(120)
+    folds = StratifiedKFold(3)
+    grid = {"structure": [0.3, 0.0], "cap": [np.inf, 1.0], "C": [0.2, 2.0]}
+    clf = MultiViewHTSVCCV(
+        Cs=grid["C"], structures=grid["structure"], caps=grid["cap"], cv=folds,
+        smoothnesses=smoothness,
+    ).fit(views, y)  # fmt: skip
+    expected = np.empty((3, 2, 2, 1, 2))
+    for place in np.ndindex(*expected.shape):
+        f, s, c, _, i = place
+        train, test = list(folds.split(views[0], y))[f]
+        one = MultiViewHTSVC(
+            grid["C"][i], structure=grid["structure"][s], cap=grid["cap"][c],
+            weight_smoothness=smoothness,
+        ).fit([X[train] for X in views], y[train])  # fmt: skip
+        expected[place] = one.score([X[test] for X in views], y[test])
+    # One sample of 40 may lie on the boundary; with a cap, fits may end in other valleys.
+    np.testing.assert_allclose(clf.scores_[:, :, 0], expected[:, :, 0], atol=0.026)
+    np.testing.assert_allclose(clf.scores_[:, :, 1].mean(), expected[:, :, 1].mean(), atol=0.03)
+
+
+def test_the_final_fit_is_that_of_the_chosen_point():
+    views, y = two_views(120)
+    clf = MultiViewHTSVCCV(Cs=[0.1, 1.0], structures=[0.0, 0.2], cv=3).fit(views, y)
+    plain = clf.as_multiview_htsvc()
+    assert (plain.C, plain.structure, plain.cap) == (clf.C_, clf.structure_, clf.cap_)
+    np.testing.assert_array_equal(plain.fit(views, y).coef_, clf.coef_)
+    assert all(one.certified for one in clf.certificate_)
+    best = clf.scores_.mean(axis=0).max()
+    s, i = list(clf.structures_).index(clf.structure_), list(clf.Cs_).index(clf.C_)
+    assert clf.scores_.mean(axis=0)[s, 0, 0, i] == pytest.approx(best)
+
+
+def test_of_equal_points_the_tamest_is_chosen():
+    rng = np.random.default_rng(0)
+    y = np.tile([0, 1], 30)
+    views = [rng.normal(size=(60, 3)) + 9.0 * y[:, None] for _ in range(2)]
+    clf = MultiViewHTSVCCV(
+        Cs=[1.0, 0.5], structures=[0.0, 0.01], caps=[1.0, 2.0], smoothnesses=[5.0, 50.0], cv=2
+    ).fit(views, y)
+    assert clf.scores_.min() == 1.0
+    assert (clf.C_, clf.structure_, clf.cap_, clf.smoothness_) == (0.5, 0.01, 2.0, 50.0)
+
+
+@pytest.mark.parametrize("multi_class", ["joint", "ovr"])
+def test_several_classes_threads_weights_and_scorers(multi_class):
+    views, y = noisy_classes()
+    weights = 1.0 + (np.arange(len(y)) % 2)
+    options = {"Cs": [0.1, 1.0], "cv": 2, "multi_class": multi_class}
+    clf = MultiViewHTSVCCV(scoring="balanced_accuracy", n_jobs=2, **options)
+    clf.fit(views, y, sample_weight=weights)
+    again = MultiViewHTSVCCV(scoring="balanced_accuracy", **options)
+    again.fit(views, y, sample_weight=weights)
+    np.testing.assert_array_equal(clf.scores_, again.scores_)
+    assert clf.score(views, y) > 0.6
+
+
+def test_a_stacked_matrix_in_a_search():
+    views, y = two_views(80)
+    X, widths = stack_views(views)
+    clf = MultiViewHTSVCCV(Cs=2, views=widths, cv=2)
+    search = GridSearchCV(clf, {"knee": [0.5, 0.7]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.7
+    assert clone(search.best_estimator_).get_params() == search.best_estimator_.get_params()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"Cs": [0.0]}, "Cs must be a non-empty list of positive"),
+        ({"structures": [-1.0]}, "structures must be not negative and finite"),
+        ({"caps": []}, "caps must be positive"),
+        ({"smoothnesses": ["even"]}, "smoothnesses must be positive numbers or 'auto'"),
+        ({"smoothnesses": [0.0]}, "smoothnesses must be positive"),
+        ({"solver": "sgd"}, "solver"),
+    ],
+)
+def test_bad_grids_are_named(parameters, message):
+    clf = MultiViewHTSVCCV(**parameters)
+    with pytest.raises(ValueError, match=message):
+        clf.fit(*two_views(40))

@@ -1,0 +1,83 @@
+"""Which package may import which: a list, read from left to right, and nothing private."""
+
+import ast
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import htsvm
+
+ROOT = Path(htsvm.__file__).parent
+ORDER = ["losses", "linalg", "problems", "optimality", "solvers", "svm", "multiview", "distributed",
+         "baselines", "datasets", "plotting", "experiments", "demo"]  # fmt: skip
+# Modules beside the packages that any of them may use.
+SHARED = {"_typing", "_version", "_show_versions", "exceptions", "backends", "svg"}
+# What is still to be mended: (importing file, imported name).
+OWED_ORDER = {
+    ("svm/_decisions.py", "htsvm.distributed"),
+    ("svm/base.py", "htsvm.distributed"),
+    ("svm/htsvc.py", "htsvm.distributed"),
+    ("svm/path.py", "htsvm.distributed"),
+    ("multiview/base.py", "htsvm.distributed"),
+    ("multiview/structured.py", "htsvm.distributed"),
+    ("multiview/htsvc.py", "htsvm.distributed"),
+    ("multiview/views.py", "htsvm.distributed"),
+    ("experiments/commands.py", "htsvm.demo"),
+}
+
+
+def imports():
+    """Yield the file, the imported module and the imported name of every import of our own."""
+    for path in sorted(ROOT.rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("htsvm"):
+                for alias in node.names:
+                    yield file, node.module, alias.name
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name.startswith("htsvm"):
+                        yield file, alias.name, ""
+
+
+def package_of(file_or_module, separator):
+    parts = file_or_module.split(separator)
+    return parts[1 if separator == "." else 0] if len(parts) > 1 else ""
+
+
+def crossing():
+    for file, module, name in imports():
+        ours = package_of(file, "/")
+        theirs = package_of(module, ".") or name
+        if ours and ours != theirs and theirs not in SHARED:
+            yield file, module, name, ours, theirs
+
+
+def test_every_package_has_its_place():
+    assert {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()} <= set(ORDER)
+
+
+def test_packages_import_from_the_left_only():
+    wrong = {
+        (file, module if theirs in module else f"htsvm.{theirs}")
+        for file, module, _, ours, theirs in crossing()
+        if theirs in ORDER and ORDER.index(theirs) > ORDER.index(ours)
+    }
+    assert {(file, ".".join(module.split(".")[:2])) for file, module in wrong} <= OWED_ORDER
+
+
+def test_nothing_private_is_imported_across_packages():
+    private = [
+        (file, module, name)
+        for file, module, name, _, theirs in crossing()
+        if any(part.startswith("_") for part in [*module.split(".")[1:], name])
+    ]
+    assert private == []
+
+
+@pytest.mark.parametrize(("first", "second"), list(pairwise(["losses", "linalg", "problems"])))
+def test_the_lowest_packages_do_not_know_the_next(first, second):
+    """Also not by an import at run time."""
+    found = [file for file, _, _, ours, theirs in crossing() if (ours, theirs) == (first, second)]
+    assert found == []
