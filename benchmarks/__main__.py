@@ -15,6 +15,8 @@ if __name__ == "__main__":
         os.environ[variable] = THREADS
 
 from benchmarks import (  # noqa: E402
+    accuracy,
+    audit,
     baselines,
     distributed,
     label_issues,
@@ -42,6 +44,7 @@ PARTS = {
     "speed": speed,
     "baselines": baselines,
     "path": path,
+    "accuracy": accuracy,
     "memory": memory,
     "startup": startup,
     "multiview": multiview,
@@ -52,6 +55,7 @@ PARTS = {
     "multiclass": multiclass,
     "multiview-multiclass": multiview_multiclass,
     "label-issues": label_issues,
+    "audit": audit,
     "distributed": distributed,
     "minima": minima,
     "quality": quality,
@@ -77,6 +81,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--time-limit", type=float, default=300.0, help="seconds per set for the restarts"
     )
+    parser.add_argument("--rows", type=int, help="the most training rows of the part accuracy")
     parser.add_argument(
         "--out", type=Path, help="folder for results; narrowed runs go to results/partial"
     )
@@ -104,7 +109,8 @@ def parts_of(options: argparse.Namespace) -> list[str]:
 
 def folder_of(options: argparse.Namespace) -> Path:
     """Return where results go: only runs on all sets with all repeats replace the full ones."""
-    narrowed = options.quick or options.sets or (options.repeats or FULL_REPEATS) < FULL_REPEATS
+    narrowed = options.quick or options.sets or options.rows
+    narrowed = narrowed or (options.repeats or FULL_REPEATS) < FULL_REPEATS
     return options.out or (RESULTS / "partial" if narrowed else RESULTS)
 
 
@@ -117,8 +123,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     default = QUICK_REPEATS if options.quick else FULL_REPEATS
     plan = Plan(
-        sources, options.repeats or default, time_limit=options.time_limit, quick=options.quick
-    )
+        sources, options.repeats or default, time_limit=options.time_limit, quick=options.quick,
+        rows=options.rows,
+    )  # fmt: skip
     folder = folder_of(options)
     done: list[str] = []
     failed: list[str] = []
@@ -153,6 +160,8 @@ def run_part(name: str, plan: Plan, folder: Path) -> None:
     page = report.part_page(name, part.bars(rows), part.tables(rows), described)
     report.write(folder / f"{name}.csv", report.csv_text(rows))
     report.write(folder / f"{name}.md", page)
+    if hasattr(part, "figure"):
+        part.figure(rows, folder / f"{name}.svg")
     report.remember(folder, name, described)
 
 

@@ -32,6 +32,8 @@ class Plan:
         Seconds per set for the restarts.
     quick : bool
         Whether to leave out what takes long.
+    rows : int or None
+        The most training rows where accuracy is compared; None for all.
     began : float
         When the run began, by `time.perf_counter`.
     """
@@ -41,6 +43,7 @@ class Plan:
     penalties: tuple[float, ...] = PENALTIES
     time_limit: float = 300.0
     quick: bool = False
+    rows: int | None = None
     began: float = field(default_factory=time.perf_counter)
 
     def say(self, text: str) -> None:

@@ -24,11 +24,13 @@ class Kept:
         The name of the run.
     folder : Path
         Where its rows are kept.
+    sources : str, optional
+        What the rows depend on; by default every file of the library and of the benchmark.
     """
 
-    def __init__(self, name: str, folder: Path = FOLDER) -> None:
+    def __init__(self, name: str, folder: Path = FOLDER, sources: str | None = None) -> None:
         self.path = folder / f".{name}.jsonl"
-        self.sources = _fingerprint()
+        self.sources = sources or _fingerprint()
         self.rows: dict[str, list[Row]] = {}
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():

@@ -61,7 +61,6 @@ html_sidebars = {"index": [], "start/**": ["sidebar-nav-bs"], "search": []}
 # -------------------------------------------------------------------------------------- reference
 autosummary_generate = True
 autodoc_typehints = "none"
-autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request"}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 numpydoc_class_members_toctree = False

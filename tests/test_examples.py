@@ -20,7 +20,7 @@ PAGES = sorted(
 )
 PUBLIC = [
     "htsvm", "htsvm.svm", "htsvm.multiview", "htsvm.baselines", "htsvm.optimality",
-    "htsvm.datasets", "htsvm.plotting", "htsvm.distributed", "htsvm.losses", "htsvm.solvers",
+    "htsvm.audit", "htsvm.datasets", "htsvm.plotting", "htsvm.distributed", "htsvm.losses", "htsvm.solvers",
 ]  # fmt: skip
 
 

@@ -90,6 +90,7 @@ def build_app() -> Any:
             raise typer.Exit(INTERRUPTED) from None
 
     _add_experiments(app)
+    _add_audit(app)
 
     @app.command()
     def versions() -> None:
@@ -102,6 +103,13 @@ def build_app() -> Any:
 def _add_experiments(app: Any) -> None:
     """Add the commands of the experiments, which need an extra of their own."""
     from htsvm.experiments.commands import add_commands
+
+    add_commands(app)
+
+
+def _add_audit(app: Any) -> None:
+    """Add the commands that find wrong labels in a table."""
+    from htsvm.audit.commands import add_commands
 
     add_commands(app)
 

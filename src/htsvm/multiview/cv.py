@@ -82,6 +82,11 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         ("ovr"). "auto" is "joint", but "ovr" with "admm".
     memory : None, str or joblib.Memory, default=None
         Where to keep clusters and covariances for other fits on the same samples.
+    starts : "auto" or list of str, default="auto"
+        From where the "newton" solver goes down in the first round of each view: "convex" (the
+        solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
+        squares with equal classes) and "pushed". They are compared by quick searches, and the one
+        that leads lowest is taken; "auto" tries all of them.
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round of the final fit.
     n_jobs : int, optional
@@ -158,6 +163,7 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         class_weight: Any = None,
         multi_class: str = "auto",
         memory: Any = None,
+        starts: Any = "auto",
         n_restarts: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -182,6 +188,7 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.memory = memory
+        self.starts = starts
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -147,7 +147,10 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         Where to keep clusters and covariances, so that other fits on the same samples (other
         parameters in a grid, for instance) find them there.
     starts : "auto" or list of str, default="auto"
-        Which starts the "newton" solver compares for each view in the first round; see `HTSVC`.
+        From where the "newton" solver goes down in the first round of each view: "convex" (the
+        solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
+        squares with equal classes) and "pushed". They are compared by quick searches, and the one
+        that leads lowest is taken; "auto" tries all of them.
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round.
     n_jobs : int, optional

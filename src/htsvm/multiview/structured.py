@@ -162,7 +162,7 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self.weight_smoothness_ = np.array([one.smoothness for one in outcomes])
         self.weight_residual_ = np.array([one.change for one in outcomes])
         self.objective_ = np.array([one.objective for one in outcomes])
-        self.start_: Any = [[p.result.start for p in one.points] for one in outcomes]
+        self.start_: Any = [[result.start for result in of] for of in results]
         self.history_ = joined_history(outcomes)
         self.n_iter_ = max(len(one.history["iteration"]) for one in outcomes)
 

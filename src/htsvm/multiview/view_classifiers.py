@@ -162,13 +162,14 @@ class ViewClassifiers(Classifiers[ViewPoints]):
             certificate = certify_result(problem, view.result, self.solver.tol)
             if not certificate.certified and whitened(problem) is not None:
                 # Residuals are measured in the given coordinates.
-                result = for_warm_start(self.solver).solve(problem, start=start_of(view.result))
+                solver = for_warm_start(self.solver, problem)
+                result = solver.solve(problem, start=start_of(view.result))
                 view = views[v] = self._point(v, problem, result)
                 certificate = certify_result(problem, view.result, self.solver.tol)
             # Of a multi-class problem no second-order verdict is known.
             escape = getattr(certificate, "escape_direction", None)
             if escape is not None and isinstance(problem, Problem) and not self.literal:
-                solver = for_warm_start(self.solver)
+                solver = for_warm_start(self.solver, problem)
                 result, other = solve_certified(problem, solver, start=start_of(view.result))
                 better = self._point(v, problem, result)
                 if self._is_lower(v, weights, better, view):
@@ -221,7 +222,7 @@ class ViewClassifiers(Classifiers[ViewPoints]):
             start = None if self.start is None else white.enter(self.start.views[v].result)
             result = self.solver.solve(white.problem, start=start and start_of(start))
             return self._point(v, given, white.leave(result))
-        solver, near = for_warm_start(self.solver), white.enter(before.result)
+        solver, near = for_warm_start(self.solver, given), white.enter(before.result)
         result = solver.solve(white.problem, start=start_of(near))
         after = self._point(v, given, white.leave(result))
         if self._is_lower(v, weights, after, before):

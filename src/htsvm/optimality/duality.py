@@ -48,16 +48,19 @@ class DualSums:
     primal: float
 
 
-def sum_dual(point: Point, q: Array, violation: Array) -> DualSums | None:
+def sum_dual(point: Point, q: Array, bent: Array) -> DualSums | None:
     """Return the sums of a point; None for losses that have neither a profile nor a conjugate.
 
-    The loss is touched at `violation`, which may differ from q by what q is off.
+    Where the loss is `bent` it is touched where the multiplier is its slope. That is not where q
+    is, but the difference is what the prox residual measures.
     """
     loss, penalty = point.loss, point.penalty
     if "profile" in loss.abilities:
         weights = np.empty(len(q))
-        loss.slopes(violation, penalty, weights)
+        loss.slopes(q, penalty, weights)
         shift = loss.tilt * penalty
+        steepest = float(loss.profile_slope(0.0)) * penalty[bent]
+        weights[bent] = np.clip(shift[bent] - point.psi[bent], 0.0, steepest)
         alpha = np.clip(-point.psi, -shift, weights - shift)
         primal = float(weights @ np.maximum(q, 0.0)) - float(shift @ q)
         conjugate = np.zeros(len(q))

@@ -108,7 +108,13 @@ class MulticlassPoint:
         self.c = penalty * loss.profile_slope(np.maximum(self.q, 0.0))
         self.held = -B
         self.held[self.places, y] = 0.0
-        self.held[self.places, y] = self.c - self.held.sum(axis=1)
+        rivals = self.held.sum(axis=1)
+        self.held[self.places, y] = self.c - rivals
+        # Where the loss bends, the convex problem of the duality gap touches it where the
+        # multipliers are its slopes.
+        top = float(loss.profile_slope(0.0)) * penalty
+        bent = self.q > loss.curved_interval[0]
+        self.weights = np.where(bent, np.clip(rivals, 0.0, top), self.c)
         steps = (penalty / step_length(loss))[:, None]
         self.target = project_to_simplex(self.held + steps * levels, self.c)
 
@@ -129,7 +135,7 @@ class MulticlassPoint:
             square_size=float(self.penalty @ (1.0 + np.square(self.q))),
             stray=float(np.abs(self.B[~kept]).sum()),
             loss=float(self.penalty @ self.loss.profile(np.maximum(self.q, 0.0))),
-            convex_loss=float(self.c @ np.maximum(self.q, 0.0)),
+            convex_loss=float(self.weights @ np.maximum(self.q, 0.0)),
             class_penalty=np.bincount(self.y, weights=self.penalty, minlength=self.k),
             flow=flow,
             counts=np.bincount(status[kept], minlength=len(SampleStatus)),
@@ -161,7 +167,7 @@ class MulticlassPoint:
         a = np.maximum(self.held, 0.0)
         a[self.places, self.y] = 0.0
         total = a.sum(axis=1)
-        factor = np.ones(len(self.c))
-        np.divide(self.c, total, out=factor, where=total > self.c)
+        factor = np.ones(len(total))
+        np.divide(self.weights, total, out=factor, where=total > self.weights)
         a *= factor[:, None]
         return a

@@ -71,19 +71,17 @@ class Samples:
         """Return the square of a vector over `rows`, times the penalties."""
         return float(np.dot(self.penalty * errors, errors))
 
-    def touching(self) -> Array:
-        """Return the violations at which the convex problem of the duality gap touches the loss.
+    def bent(self) -> Array:
+        """Return which samples are where the loss bends down, or at its concave kink.
 
-        These are q, but for a sample that still pulls beyond a concave kink, by no more than its
-        prox error: that one counts as below it.
+        There the slope of the loss is not known better than the violation; at a kink both slopes
+        are right, if the violation is no further from it than its prox error.
         """
-        cap, q = self.point.loss.cap, self.q
-        if not (math.isinf(self.point.loss.weak_convexity) and 0.0 < cap < math.inf):
-            return q
-        near = (self.psi != 0.0) & (self.near_q >= cap) & (self.near_q <= cap + 2.0 * self.errors)
-        touched: Array = q.copy()
-        touched[self.rows[near]] = np.nextafter(cap, 0.0)
-        return touched
+        bend, cap = self.point.loss.curved_interval
+        bent: Array = self.q > bend
+        if math.isinf(self.point.loss.weak_convexity) and math.isfinite(cap):
+            bent[self.rows[np.abs(self.near_q - cap) <= 2.0 * self.errors]] = True
+        return bent
 
     def largest_nu(self) -> float:
         """Return the largest nu for which every sample satisfies its prox condition."""

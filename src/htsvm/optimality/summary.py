@@ -88,7 +88,7 @@ def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary
         loss=point.loss.total(q, point.penalty),
         class_penalty=np.array([point.penalty[point.y == side].sum() for side in (-1, 1)]),
         counts=samples.counts(status),
-        dual=sum_dual(point, q, samples.touching()),
+        dual=sum_dual(point, q, samples.bent()),
     )
     return summary, samples, status
 

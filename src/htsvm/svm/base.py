@@ -26,9 +26,10 @@ from htsvm.svm.warn import warn_ignored, warn_unconverged, warn_unrecognised
 
 
 class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
-    """A classifier fitted as one problem, or one per class against the rest.
+    """A classifier that is fitted by one problem, or by one per class against the rest.
 
-    Subclasses with a parameter `multi_class` can fit more than two classes as one problem.
+    Subclasses say what a fit does with data that has been checked: `_fit_checked`. Those with a
+    parameter `multi_class` can fit more than two classes as one problem.
     """
 
     # A bounded loss finds it cheap to give up a small class, so each class is by default fitted
@@ -131,6 +132,7 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
                 random_state=seed_of(self.random_state),
                 callback=progress or base.callback,
                 starts=checked_names(getattr(self, "starts", "auto")),
+                compare_warm=getattr(self, "warm_start", False),
             )
         if getattr(self, "starts", "auto") != "auto":
             raise ValueError(

@@ -2,66 +2,116 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.model_selection import check_cv
+from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from htsvm._typing import Array, validated_fit
 from htsvm.losses import HybridTruncated, Loss
+from htsvm.problems.build import labels_of
 from htsvm.solvers import Newton, Solver
+from htsvm.svm import choosing, folds
 from htsvm.svm.base import BaseLinearSVC
-from htsvm.svm.fitted import AnyFitted
+from htsvm.svm.folds import Fold, Held, Routed
+from htsvm.svm.grid import Grid
 from htsvm.svm.htsvc import HTSVC
-from htsvm.svm.path import check_grid, solve_path
+from htsvm.svm.path import check_grid
 from htsvm.svm.solving import AnyProblem
+from htsvm.svm.validation import seed_of
+
+# Where the default grid of C begins and ends. With many wrong labels the best C is small.
+SMALLEST_C, LARGEST_C = 2.0**-10, 2.0**6
+# Folds are solved to this tolerance if that of the fit is finer: their scores do not need more.
+FOLD_TOL = 1e-2
 
 
 class HTSVCCV(BaseLinearSVC):
-    """HTSVC that chooses C, and the cap if several are given, by cross-validation.
+    """HTSVC that chooses C and the cap by cross-validation, by a rule made for noisy labels.
 
-    Every fold is fitted for the whole grid with warm starts: along C from large to small, and
-    along the cap from large to small (``inf``, the convex model, first if it is given), so that
-    the grid costs a few fits, not one per point. Then the best pair is fitted to all the data.
+    Every fold is fitted for the whole grid, each point from its neighbours, so that a grid of 36
+    points and 5 folds costs some 25 fits, not 180. The chosen point is then solved on all the data
+    along the same path, so that what is delivered is what was scored.
+
+    Where labels are wrong, so are the labels of the held-out samples, and the count of mistakes
+    says little about small differences. The rule therefore looks at the held-out decision
+    values: see Notes.
 
     Parameters
     ----------
     Cs : int or array-like, default=9
-        The penalties to try, or how many between 1/16 and 16.
-    caps : float or array-like, default=1.0
+        The penalties to try, or how many between 2^-10 and 2^6.
+    caps : float or array-like, default=(inf, 4, 2, 1)
         The caps to try. With ``inf`` among them truncation is never forced on data that is better
         off without.
     cv : int, splitter or iterable, default=None
-        As everywhere in scikit-learn; None is stratified 5-fold.
+        The folds. None is stratified 5-fold, a number that many; both are shuffled, driven by
+        `random_state`.
     scoring : str or callable, default=None
-        The score to maximise; None is accuracy.
-    knee, solver, tol, max_iter, fit_intercept, class_weight, multi_class, n_restarts, \
-    random_state, verbose
+        None is the rule described below. Otherwise a score to maximise, as everywhere in
+        scikit-learn ("accuracy", "f1", a scorer); of equal means the larger cap, then the smaller
+        C is taken.
+    tune_threshold : bool, default=False
+        Whether to move the threshold of a binary decision to where the held-out decisions have the
+        best accuracy, instead of zero.
+    knee, solver, tol, max_iter, fit_intercept, class_weight, multi_class, n_restarts, random_state
         As for `HTSVC`; the solver and the restarts are those of the final fit.
     n_jobs : int, optional
         Threads over folds.
+    verbose : int, default=0
+        1 prints a line per fold and the choice; 2 also a line per iteration of the final fit.
 
     Attributes
     ----------
     C_, cap_ : float
-        The chosen penalty and cap. Of equal scores, the one with the larger cap, then with the
-        smaller C wins: the tamer model.
+        The chosen penalty and cap.
+    best_index_ : int
+        Their place in `cv_results_`.
+    best_score_ : float
+        The mean score of the chosen point.
+    threshold_ : float
+        What a decision value must exceed for ``classes_[1]``; 0 unless it was tuned.
     Cs_, caps_ : ndarray
         The grid, in the order of `scores_`.
     scores_ : ndarray of shape (n_folds, n_caps, n_Cs)
-        The score of each point in each fold.
+        The score of each point in each fold: accuracy, or what `scoring` says.
+    agreement_ : ndarray of shape (n_caps, n_Cs)
+        What the rule maximises; absent with another `scoring`.
+    cv_results_ : dict of ndarrays
+        The table of the grid, as `GridSearchCV` gives it; for ``pandas.DataFrame``.
+    n_splits_ : int
+        The number of folds.
+    search_passes_ : float
+        The work of the search, in products with all of X.
     coef_, intercept_, classes_, certificate_, ...
         As for `HTSVC`, from the final fit.
 
     See Also
     --------
     HTSVC : The model.
+    htsvm.plotting.plot_grid : Draws the scores of the grid.
+
+    Notes
+    -----
+    The rule: of all points whose accuracy on the held-out samples is within half a standard error
+    of the best, the one whose held-out decisions agree best with the labels. The agreement is the
+    correlation of the labels with ``tanh(f / s)``, where f are the decision values of all held-out
+    samples and s is their root mean square (`htsvm.svm.choosing.agreement`). A point at which all
+    held-out samples get the same class is taken only where every other one is clearly worse, and
+    then with a warning. On large data the accuracy decides, on small data the agreement. How the
+    rule was found, and judged on other data, is told in docs/developers/choosing-c-and-cap.md.
+
+    A truncated loss has many minima. Fits with a cap below 4 start from least squares,
+    shrunk the more the fewer samples there are per feature, and stay near that; the final fit does
+    the same. An `HTSVC` with the same C and cap (`as_htsvc`) looks for the lowest objective, and
+    may find another minimum.
 
     Examples
     --------
@@ -79,8 +129,9 @@ class HTSVCCV(BaseLinearSVC):
         "caps": [Interval(Real, 0.0, None, closed="right"), "array-like"],
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+        "tune_threshold": ["boolean"],
     }
-    for _name in ("C", "cap", "warm_start"):
+    for _name in ("C", "cap", "warm_start", "starts"):
         del _parameter_constraints[_name]
     del _name
 
@@ -88,9 +139,10 @@ class HTSVCCV(BaseLinearSVC):
         self,
         *,
         Cs: Any = 9,
-        caps: Any = 1.0,
+        caps: Any = (np.inf, 4.0, 2.0, 1.0),
         cv: Any = None,
         scoring: Any = None,
+        tune_threshold: bool = False,
         knee: float = 2.0 / 3.0,
         solver: Any = "newton",
         tol: float = 1e-3,
@@ -107,6 +159,7 @@ class HTSVCCV(BaseLinearSVC):
         self.caps = caps
         self.cv = cv
         self.scoring = scoring
+        self.tune_threshold = tune_threshold
         self.knee = knee
         self.solver = solver
         self.tol = tol
@@ -120,7 +173,7 @@ class HTSVCCV(BaseLinearSVC):
         self.verbose = verbose
 
     @validated_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HTSVCCV:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> HTSVCCV:
         """Choose C and cap by cross-validation, then fit all the data.
 
         Parameters
@@ -130,93 +183,132 @@ class HTSVCCV(BaseLinearSVC):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample; they also weigh the scores.
+            Factors of C per sample; they also weigh the held-out samples.
+        **params : dict
+            ``groups`` for the splitter. With metadata routing enabled, whatever the splitter
+            and the scorer have requested.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        routed = Routed.of(self, X, sample_weight, params)
         X, y, classes, codes, weights = self._validated(X, y, sample_weight)
-        self.Cs_ = check_grid(self.Cs)
+        self._check_threshold(classes)
+        self.Cs_ = check_grid(self.Cs, SMALLEST_C, LARGEST_C)
         self.caps_ = _check_caps(self.caps)
-        splits = check_cv(self.cv, y, classifier=True).split(X, y)
-        self.scores_ = np.array(
-            Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._score_fold)(X, y, classes, codes, weights, train, test)
-                for train, test in splits
-            )
-        )
-        self.cap_, self.C_ = self._choose()
+        splits = folds.splits(self.cv, X, y, codes, seed_of(self.random_state), routed.split)
+        held = self._cross_validate(X, y, classes, codes, weights, splits, routed)
+        self._choose(held)
         self._fit_checked(X, classes, codes, weights)
         return self
 
-    def _score_fold(
+    # ------------------------------------------------------------------------------ the search
+
+    def _cross_validate(
         self,
         X: Any,
         y: Array,
         classes: Array,
         codes: Array,
         weights: Array | None,
-        train: Array,
-        test: Array,
-    ) -> Array:
-        """Return the scores on one fold, of shape (n_caps, n_Cs)."""
-        kept = None if weights is None else weights[train]
-        problems = self._problems(
-            X[train], classes, codes[train], kept, C=1.0, loss=self._loss_at(1.0)
+        splits: list[tuple[Array, Array]],
+        routed: Routed,
+    ) -> Held:
+        """Return what the folds say of the whole grid."""
+        self.n_splits_ = len(splits)
+
+        def one(number: int, train: Array, test: Array) -> Fold:
+            grids = self._grids(X[train], classes, codes[train], folds.some(weights, train))
+            fold = Fold.of(grids, X[test], number, train, test, len(codes))
+            if self.scoring is not None:
+                model = HTSVC()
+                model.classes_, model.n_features_in_ = classes, X.shape[1]
+                fold.score_by(self.scoring, model, X[test], y[test], routed.score_part(test))
+            if self.verbose:
+                fold.report(type(self).__name__, self.n_splits_)
+            return fold
+
+        parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(one)(number, train, test) for number, (train, test) in enumerate(splits)
         )
-        columns = [self._solve_grid(problem) for problem in problems]
-        scores = np.empty((len(self.caps_), len(self.Cs_)))
-        for i in range(len(self.caps_)):
-            for j in range(len(self.Cs_)):
-                results = [column[i][j][0] for column in columns]
-                coef = np.vstack([result.coef for result in results])
-                intercept = np.concatenate([np.atleast_1d(result.intercept) for result in results])
-                scores[i, j] = self._score(
-                    coef, intercept, classes, X[test], y[test],
-                    None if weights is None else weights[test],
-                )  # fmt: skip
-        return scores
+        self.search_passes_ = float(sum(part.passes for part in parts))
+        return Held.of(parts, codes, weights)
 
-    def _solve_grid(self, problem: AnyProblem) -> list[list[AnyFitted]]:
-        """Solve one problem for all caps, largest first, and all C."""
-        solver = Newton(tol=self.tol, max_iter=self.max_iter)
-        rows: list[list[AnyFitted]] = []
-        for cap in self.caps_:
-            stated = replace(problem, loss=self._loss_at(float(cap)))
-            rows.append(solve_path(stated, self.Cs_, solver, rows[-1] if rows else None))
-        return rows
+    def _grids(self, X: Any, classes: Array, codes: Array, weights: Array | None) -> list[Grid]:
+        """Return the grids of all problems of a fit: one, or one per class against the rest."""
+        problems = self._problems(X, classes, codes, weights, C=1.0, loss=self._loss_at(1.0))
+        return [self._grid(problem) for problem in problems]
 
-    def _score(
-        self,
-        coef: Array,
-        intercept: Array,
-        classes: Array,
-        X: Any,
-        y: Array,
-        weights: Array | None,
-    ) -> float:
-        if self.scoring is None:
-            scores = safe_sparse_dot(X, coef.T, dense_output=True) + intercept
-            codes = (scores[:, 0] > 0.0) if len(classes) == 2 else scores.argmax(axis=1)
-            return float(np.average(classes[codes.astype(np.intp)] == y, weights=weights))
-        model = HTSVC()
-        model.classes_, model.coef_, model.intercept_ = classes, coef, intercept
-        model.n_features_in_ = coef.shape[1]
-        scorer = check_scoring(model, scoring=self.scoring)
-        options = {} if weights is None else {"sample_weight": weights}
-        return float(scorer(model, X, y, **options))
+    def _grid(self, problem: AnyProblem) -> Grid:
+        tol, seed = max(self.tol, FOLD_TOL), seed_of(self.random_state)
+        solver = Newton(tol=tol, max_iter=self.max_iter, random_state=seed)
+        return Grid(problem, self.Cs_, self.caps_, self._loss_at, solver)
 
-    def _choose(self) -> tuple[float, float]:
-        """Return the best (cap, C); of equals the larger cap, then the smaller C."""
-        means = self.scores_.mean(axis=0)
-        best = means >= means.max() - 1e-12
-        i, j = max(
-            zip(*np.nonzero(best), strict=True),
-            key=lambda place: (self.caps_[place[0]], -self.Cs_[place[1]]),
+    def _choose(self, held: Held) -> None:
+        """Choose a point of the grid, and say what a user should know about it."""
+        caps, Cs = self.caps_, self.Cs_
+        thresholds = np.zeros((len(caps), len(Cs)))
+        if self.tune_threshold:
+            held, thresholds = held.moved()
+        more: dict[str, Array] = {}
+        if held.asked:
+            self.__dict__.pop("agreement_", None)
+            choice = choosing.by_score(held, caps, Cs)
+        else:
+            self.agreement_ = more["agreement"] = choosing.agreements(held)
+            choice = choosing.by_agreement(held, self.agreement_, Cs)
+        self.cap_, self.C_ = float(caps[choice.place[0]]), float(Cs[choice.place[1]])
+        self.scores_ = held.scores
+        self.best_score_ = float(held.means[choice.place])
+        self.best_index_ = choice.place[0] * len(Cs) + choice.place[1]
+        self.cv_results_ = held.table(caps, Cs, choice.order, more)
+        self.threshold_ = float(thresholds[choice.place])
+        if self.verbose:
+            print(
+                f"[{type(self).__name__}] chose C = {self.C_:g}, cap = {self.cap_:g}: "
+                f"mean score {self.best_score_:.4f}",
+                flush=True,
+            )
+        for text in choice.remarks:
+            warnings.warn(f"{type(self).__name__}: {text}", UserWarning, stacklevel=4)
+
+    # --------------------------------------------------------------------------- the final fit
+
+    def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
+        """Return the chosen point of each problem, at the end of the path that the folds went."""
+        grids = [self._grid(_stated_for_one(problem)) for problem in problems]
+        starts: list[Any] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(grid.start_at)(self.cap_, self.C_) for grid in grids
         )
-        return float(self.caps_[i]), float(self.Cs_[j])
+        return starts
+
+    def _check_threshold(self, classes: Array) -> None:
+        if self.tune_threshold and len(classes) > 2:
+            raise ValueError(
+                f"tune_threshold=True needs two classes, but y has {len(classes)}; leave it off."
+            )
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels. With `tune_threshold`, ``classes_[1]`` where the decision value is
+            above `threshold_`.
+        """
+        scores = self.decision_function(X)
+        return labels_of(scores - self.threshold_, self.classes_)
+
+    def _progress(self) -> Any:
+        return super()._progress() if self.verbose > 1 else None
 
     def _loss_at(self, cap: float) -> HybridTruncated:
         return HybridTruncated(knee=self.knee, cap=cap)
@@ -235,6 +327,22 @@ class HTSVCCV(BaseLinearSVC):
         shared = HTSVC().get_params().keys() & self.get_params().keys()
         options = {name: getattr(self, name) for name in shared}
         return HTSVC(**{**options, "C": self.C_, "cap": self.cap_})
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata are routed: to this estimator, the splitter and the scorer."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router = router.add(
+            splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split")
+        )
+        return router.add(
+            scorer=folds.scorer_of(self.scoring),
+            method_mapping=MethodMapping().add(caller="fit", callee="score"),
+        )
+
+
+def _stated_for_one(problem: AnyProblem) -> AnyProblem:
+    """Return the problem for C = 1."""
+    return replace(problem, penalty=problem.penalty / problem.C, C=1.0)
 
 
 def _check_caps(caps: Any) -> Array:

@@ -113,7 +113,7 @@ def ht_path(
     options = {
         "C": 1.0, "loss": HybridTruncated(knee=knee, cap=cap), "fit_intercept": fit_intercept
     }  # fmt: skip
-    solver = Newton(tol=tol, max_iter=max_iter, random_state=random_state)
+    solver = Newton(tol=tol, max_iter=max_iter, random_state=random_state, compare_warm=True)
     classes, problems = _problems(X, y, sample_weight, class_weight, multi_class, options)
     columns = [solve_path(problem, grid, solver) for problem in problems]
     rows = list(zip(*columns, strict=True))
@@ -163,12 +163,14 @@ def check_path_classes(classes: Array) -> None:
         raise ValueError(f"ht_path needs at least two classes in y, got only {classes[0]!r}.")
 
 
-def check_grid(Cs: Any) -> Array:
+def check_grid(Cs: Any, smallest: float = 2.0**-4, largest: float = 2.0**4) -> Array:
     """Return a grid of positive penalties from a number of points or a list of values."""
     if np.ndim(Cs) == 0:
         if not (isinstance(Cs, (int, np.integer)) and Cs >= 1):
             raise ValueError(f"Cs must be a positive whole number or a list of values, got {Cs!r}.")
-        return np.geomspace(2.0**-4, 2.0**4, int(Cs)) if Cs > 1 else np.ones(1)
+        powers = np.linspace(np.log2(smallest), np.log2(largest), int(Cs))
+        grid: Array = np.exp2(powers) if Cs > 1 else np.ones(1)
+        return grid
     grid = np.asarray(Cs, dtype=np.float64)
     if grid.ndim != 1 or len(grid) == 0 or not np.all(np.isfinite(grid) & (grid > 0.0)):
         raise ValueError(f"Cs must be a non-empty list of positive, finite values, got {Cs!r}.")

@@ -42,6 +42,7 @@ def multiclass_solver(solver: Solver) -> MulticlassNewton:
         random_state=solver.random_state,
         callback=solver.callback,
         starts=solver.starts,
+        compare_warm=solver.compare_warm,
     )
 
 

@@ -17,7 +17,7 @@ from htsvm.solvers.multiclass.least_squares import SAYS_NOTHING, least_squares_s
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
-from htsvm.solvers.starts import best_start, searches
+from htsvm.solvers.starts import first_descent
 
 # Each inner problem is solved to this share of what its stage asks for.
 INNER_SHARE = 0.3
@@ -60,6 +60,8 @@ class MulticlassNewton:
     starts : "auto" or tuple of str, default="auto"
         The names of the starts that are compared where the loss is truncated and there is no warm
         start; see `htsvm.solvers.starts`. ``("convex",)`` takes the solver's own way alone.
+    compare_warm : bool, default=False
+        Whether a warm start is compared with these starts too: it may lead into a poor minimum.
     """
 
     requires = ("profile",)
@@ -70,6 +72,7 @@ class MulticlassNewton:
     random_state: int | np.random.Generator = 0
     callback: Callback | None = None
     starts: str | tuple[str, ...] = "auto"
+    compare_warm: bool = False
 
     def solve(
         self, problem: MulticlassProblem, *, start: MulticlassStart | None = None
@@ -91,25 +94,13 @@ class MulticlassNewton:
         # Products with a column per class are too thin for a second thread to gain much.
         with single_threaded_blas(problem.operator, always=True):
             best = lowest(
-                self._first(problem, start, rng),
+                first_descent(problem, self, start, lambda s: _Run(problem, self, rng).go(s)),
                 lambda: _Run(problem, self, rng).go_from_random_weights(),
                 self.n_restarts,
             )
             return never_worse_than_constant(
                 problem, best, lambda W, b: _Run(problem, self, rng).go((W, b, best.multipliers))
             )
-
-    def _first(
-        self, problem: MulticlassProblem, start: MulticlassStart | None, rng: np.random.Generator
-    ) -> SolverResult:
-        """Return what the given start leads to, or the best of all starts."""
-        compared = searches(problem, self.starts)
-        if start is None and compared:
-            return best_start(
-                problem, compared, self.random_state, lambda s: _Run(problem, self, rng).go(s)
-            )
-        result = _Run(problem, self, rng).go(start)
-        return replace(result, start="convex" if start is None else "warm")
 
 
 class _Run(Descent):

@@ -19,7 +19,7 @@ from htsvm.solvers.newton.rows import LocalRows
 from htsvm.solvers.parameters import SearchableParameters
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
-from htsvm.solvers.starts import best_start, searches
+from htsvm.solvers.starts import first_descent
 
 # Each inner problem is solved to this share of what its stage asks for.
 INNER_SHARE = 0.1
@@ -73,6 +73,8 @@ class Newton(SearchableParameters):
     starts : "auto" or tuple of str, default="auto"
         The names of the starts that are compared where the loss is truncated and there is no warm
         start; see `htsvm.solvers.starts`. ``("convex",)`` takes the solver's own way alone.
+    compare_warm : bool, default=False
+        Whether a warm start is compared with these starts too: it may lead into a poor minimum.
     """
 
     requires = ("profile",)
@@ -83,6 +85,7 @@ class Newton(SearchableParameters):
     random_state: int | np.random.Generator = 0
     callback: Callback | None = None
     starts: str | tuple[str, ...] = "auto"
+    compare_warm: bool = False
 
     def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
         """Return a stationary point of `problem`.
@@ -100,25 +103,13 @@ class Newton(SearchableParameters):
         rng = np.random.default_rng(self.random_state)
         with single_threaded_blas(problem.operator):
             best = lowest(
-                self._first(problem, start, rng),
+                first_descent(problem, self, start, lambda s: _Run(problem, self, rng).go(s)),
                 lambda: _Run(problem, self, rng).go(None, restart=True),
                 self.n_restarts,
             )
             return never_worse_than_constant(
                 problem, best, lambda w, b: _Run(problem, self, rng).go((w, b, None))
             )
-
-    def _first(
-        self, problem: Problem, start: Start | None, rng: np.random.Generator
-    ) -> SolverResult:
-        """Return what the given start leads to, or the best of all starts."""
-        compared = searches(problem, self.starts)
-        if start is None and compared:
-            return best_start(
-                problem, compared, self.random_state, lambda s: _Run(problem, self, rng).go(s)
-            )
-        result = _Run(problem, self, rng).go(start)
-        return replace(result, start="convex" if start is None else "warm")
 
 
 class _Run(Descent):

@@ -1,6 +1,6 @@
 """Starts: from which points a fit of a truncated loss goes down, and how they are found."""
 
-from htsvm.solvers.starts.choice import best_start, searches
+from htsvm.solvers.starts.choice import first_descent, searches
 from htsvm.solvers.starts.portfolio import (
     ALL,
     NAMES,
@@ -20,9 +20,9 @@ __all__ = [
     "MulticlassTerrain",
     "SearchStart",
     "Terrain",
-    "best_start",
     "checked_names",
     "chosen",
+    "first_descent",
     "search",
     "searches",
 ]

@@ -38,6 +38,31 @@ def searches(problem: Any, names: Any) -> tuple[SearchStart, ...]:
     return () if len(starts) == 1 and isinstance(starts[0], Convex) else starts
 
 
+def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> SolverResult:
+    """Return what a given start leads to, or the best of the starts that a solver compares.
+
+    Parameters
+    ----------
+    problem : Problem or MulticlassProblem
+        What to minimise.
+    solver : Newton or MulticlassNewton
+        Which starts are compared, and whether a warm one is compared with them.
+    start : tuple or None
+        A warm start.
+    descend : callable
+        The solver, from a start or, with None, by its own way from the convex solution.
+    """
+    compared = searches(problem, solver.starts)
+    if start is None:
+        if compared:
+            return best_start(problem, compared, solver.random_state, descend)
+        return replace(descend(None), start="convex")
+    warm = replace(descend(start), start="warm")
+    if not (solver.compare_warm and compared):
+        return warm
+    return no_worse_than_cold(problem, warm, compared, solver.random_state, descend)
+
+
 def best_start(
     problem: Any, starts: tuple[SearchStart, ...], seed: Any, descend: Descend
 ) -> SolverResult:
@@ -62,6 +87,32 @@ def best_start(
     found = search(terrain, starts, rng)
     result = _descended(problem, found, share, descend)
     return replace(result, passes=problem.operator.passes - before)
+
+
+def no_worse_than_cold(
+    problem: Any,
+    warm: SolverResult,
+    starts: tuple[SearchStart, ...],
+    seed: Any,
+    descend: Descend,
+) -> SolverResult:
+    """Return what a warm start led to, or what a cold one leads to if that is lower.
+
+    The search for starts decides whether it is worth going down from one.
+    """
+    rng = np.random.default_rng(seed)
+    before = problem.operator.passes
+    terrain, share = _terrain(problem, rng)
+    found = None if terrain is None else search(terrain, starts, rng)
+    result = warm
+    if found is not None and found.point is not None and found.truncated:
+        reached = found.lowest
+        if share < 1.0:
+            reached = problem.objective_at(*found.terrain.parts(found.point))
+        if reached < (1.0 - SLIPPED) * warm.objective:
+            cold = _descended(problem, found, share, descend)
+            result = min(warm, cold, key=lambda one: one.objective)
+    return replace(result, passes=warm.passes + problem.operator.passes - before)
 
 
 def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, float]:

@@ -1,0 +1,310 @@
+"""Which labels are wrong: `audit_labels` beside cleanlab."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import cross_val_predict
+
+from benchmarks.audit_data import dense, settings
+from benchmarks.bars import Bar, Row
+from benchmarks.multiclass_data import Noisy
+from benchmarks.plan import Plan
+from benchmarks.report import markdown_table, number
+from benchmarks.sets import MissingData
+from htsvm import HTSVC
+from htsvm.audit import audit_labels
+from htsvm.audit.plot import reliability
+
+FOLDS = 5
+DRAWS = 3
+REVIEWED = 0.05
+BEHIND = 0.005
+FRAMES = 30.0
+OURS, FOLDED, INSIDE = "audit_labels", "audit_labels(model=HTSVC)", "one fit of HTSVC, in-sample"
+LOGISTIC, BOOSTED = "cleanlab, logistic regression", "cleanlab, gradient boosting"
+RIVALS = (LOGISTIC, BOOSTED)
+PAGE = "the page, 100,000 rows"
+Verdict = tuple[np.ndarray, float | None, Callable[[], tuple[Any, np.ndarray]], Row]
+
+
+def run(plan: Plan) -> list[Row]:
+    """Audit all settings by all methods."""
+    rows: list[Row] = []
+    for name, load in settings(plan.quick, DRAWS):
+        try:
+            data = load()
+        except MissingData as reason:
+            plan.say(f"{name}: skipped, {reason}")
+            continue
+        if np.bincount(data.y).min() < FOLDS:
+            plan.say(f"{name}: skipped, a class has fewer samples than folds")
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows += [_row(plan, name, data, method, judge) for method, judge in METHODS.items()]
+    rows = [row for row in rows if row]
+    frames = frames_per_second(plan)
+    if frames is not None:
+        rows.append({"set": PAGE, "method": PAGE, "frames": frames})
+    return rows
+
+
+# -------------------------------------------------------------------------------- methods
+
+
+def _ours(model: Any, data: Noisy) -> Verdict:
+    audit = audit_labels(data.X, data.y, model=model)
+    said, seen = reliability(audit.trust, data.y == data.y_true)
+    more = {"calibration": float(np.abs(said - seen).mean())}
+    return 1.0 - audit.trust, audit.share_wrong, lambda: (data.X, audit.corrected_labels()), more
+
+
+def _inside(data: Noisy) -> Verdict:
+    model = HTSVC(C=0.1, cap=2.0).fit(data.X, data.y)
+    violation = model.margin_violation(data.X, data.y)
+    return violation, None, lambda: (data.X, model.predict(data.X)), {}
+
+
+def _cleanlab(model: Any, data: Noisy) -> Verdict:
+    from cleanlab.count import num_label_issues
+    from cleanlab.filter import find_label_issues
+    from cleanlab.rank import get_label_quality_scores
+
+    X = dense(data.X) if isinstance(model, HistGradientBoostingClassifier) else data.X
+    shares = cross_val_predict(model, X, data.y, cv=FOLDS, method="predict_proba")
+    issues = find_label_issues(data.y, shares, n_jobs=1)
+    kept = np.flatnonzero(~issues)
+    score = -get_label_quality_scores(data.y, shares)
+    estimate = num_label_issues(data.y, shares) / len(data.y)
+    return score, float(estimate), lambda: (data.X[kept], data.y[kept]), {}
+
+
+METHODS: dict[str, Callable[[Noisy], Verdict]] = {
+    OURS: partial(_ours, None),
+    FOLDED: partial(_ours, HTSVC(C=0.1, cap=2.0, tol=1e-2)),
+    INSIDE: _inside,
+    LOGISTIC: partial(_cleanlab, LogisticRegression(max_iter=300)),
+    BOOSTED: partial(_cleanlab, HistGradientBoostingClassifier(random_state=0)),
+}
+
+
+def _row(
+    plan: Plan, name: str, data: Noisy, method: str, judge: Callable[[Noisy], Verdict]
+) -> Row:  # fmt: skip
+    wrong = data.y != data.y_true
+    began = time.process_time()
+    try:
+        score, estimate, cleaned, more = judge(data)
+    except ImportError:
+        plan.say("cleanlab is not installed: left out")
+        return {}
+    seconds = time.process_time() - began
+    first = np.argsort(-score, kind="stable")[: round(REVIEWED * len(wrong))]
+    row = {
+        "set": name,
+        "method": method,
+        "samples": len(wrong),
+        "wrong": float(wrong.mean()),
+        "estimate": estimate,
+        "roc": float(roc_auc_score(wrong, score)),
+        "precision": float(average_precision_score(wrong, score)),
+        "left": 1.0 - float(wrong[first].sum() / wrong.sum()),
+        "accuracy": _accuracy(data, *cleaned()),
+        "seconds": seconds,
+        **more,
+    }
+    plan.say(
+        f"{name}, {method}: ROC area {row['roc']:.4f}, average precision {row['precision']:.4f}, "
+        f"{seconds:.2f} s"
+    )
+    return row
+
+
+def _accuracy(data: Noisy, X: Any, y: np.ndarray) -> float:
+    """Return the accuracy on clean test labels of logistic regression on cleaned data."""
+    if len(np.unique(y)) < 2:
+        return float(np.mean(data.y_test == y[0])) if len(y) else 0.0
+    model = LogisticRegression(max_iter=300).fit(X, y)
+    return float(model.score(data.X_test, data.y_test))
+
+
+# ----------------------------------------------------------------------------------- page
+
+
+def frames_per_second(plan: Plan) -> float | None:
+    """Scroll through 100,000 rows in headless Chromium; None where there is no browser."""
+    import os
+    import shutil
+    import tempfile
+    from pathlib import Path
+
+    from tests.audit.test_page import FLAGS, NAMES, SCROLL, many_rows
+
+    from htsvm.audit.page import render
+
+    path = os.environ.get("HTSVM_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        path = None
+    if path is None:
+        plan.say("the page: skipped, there is no browser or no playwright")
+        return None
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        file = Path(folder) / "page.html"
+        file.write_text(render(many_rows(100_000)), encoding="utf-8")
+        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
+        page = browser.new_page()
+        page.goto(file.as_uri())
+        found = float(np.median([page.evaluate(SCROLL) for _ in range(3)]))
+        browser.close()
+    plan.say(f"the page: {found:.0f} frames per second")
+    return found
+
+
+# --------------------------------------------------------------------------------- report
+
+
+def _pairs(rows: list[Row]) -> list[tuple[Row, list[Row]]]:
+    """Return our rows, each with those of cleanlab in the same setting."""
+    found: list[tuple[Row, list[Row]]] = []
+    for place, row in enumerate(rows):
+        if row["method"] != OURS:
+            continue
+        rivals = []
+        for other in rows[place + 1 :]:
+            if other["method"] == OURS or other["set"] != row["set"]:
+                break
+            rivals += [other] * (other["method"] in RIVALS)
+        if rivals:
+            found.append((row, rivals))
+    return found
+
+
+def _mean_bar(promise: str, ours: list[float], theirs: list[float], *, more: bool = True) -> Bar:
+    if not ours:
+        return Bar(promise, "", None)
+    a, b = float(np.mean(ours)), float(np.mean(theirs))
+    return Bar(
+        promise, f"{a:.4f} against {b:.4f} ({len(ours)} settings)", a >= b if more else a <= b
+    )
+
+
+def bars(rows: list[Row]) -> list[Bar]:
+    """Compare with cleanlab."""
+    pairs = _pairs(rows)
+    found = []
+    for column, name in (("roc", "ROC area"), ("precision", "average precision")):
+        best = [max(rival[column] for rival in rivals) for _, rivals in pairs]
+        own = [row[column] for row, _ in pairs]
+        found.append(_mean_bar(f"{name}: mean at least that of cleanlab's best", own, best))
+        short = [(b - a, row["set"]) for a, b, (row, _) in zip(own, best, pairs, strict=True)]
+        behind = sum(value > BEHIND for value, _ in short)
+        worst = max(short, default=(0.0, ""))
+        found.append(
+            Bar(
+                f"{name}: nowhere behind cleanlab's best by more than {BEHIND}",
+                f"{behind} of {len(short)} behind, most by {worst[0]:.3f} ({worst[1]})",
+                behind == 0 if short else None,
+            )
+        )
+    plain = [
+        (row, rival) for row, rivals in pairs for rival in rivals if rival["method"] == LOGISTIC
+    ]
+    errors = [[abs(r["estimate"] - r["wrong"]) for r in pair] for pair in plain]
+    found.append(
+        _mean_bar(
+            "share of wrong labels: mean absolute error at most half of cleanlab's",
+            [a for a, _ in errors], [b / 2.0 for _, b in errors], more=False,
+        )
+    )  # fmt: skip
+    ratios = [row["seconds"] / rival["seconds"] for row, rival in plain]
+    over = sum(ratio > 0.5 for ratio in ratios)
+    found.append(
+        Bar(
+            "time: at most half of cleanlab's with logistic regression",
+            f"median {np.median(ratios):.2f}, {over} of {len(ratios)} above" if ratios else "",
+            over == 0 if ratios else None,
+        )
+    )
+    for column, name, more in (
+        ("accuracy", "accuracy after correction: at least cleanlab's in the mean", True),
+        ("left", f"wrong labels left after {REVIEWED:.0%} reviewed: at most as many", False),
+    ):  # fmt: skip
+        own, theirs = [r[column] for r, _ in plain], [o[column] for _, o in plain]
+        found.append(_mean_bar(name, own, theirs, more=more))
+    frames = [row["frames"] for row in rows if row["method"] == PAGE]
+    found.append(
+        Bar(
+            f"the page scrolls 100,000 rows at {FRAMES:g} frames per second or better",
+            f"{frames[0]:.0f}" if frames else "",
+            frames[0] >= FRAMES if frames else None,
+        )
+    )
+    return found
+
+
+def tables(rows: list[Row]) -> str:
+    """Render as Markdown: means over settings, by method and by kind of noise; then all rows."""
+    judged = [row for row in rows if row["method"] != PAGE]
+    return (
+        "Every method sees the same rows, features and labels; nothing was chosen on true labels. "
+        f"cleanlab has out-of-sample probabilities from {FOLDS} folds. After correction: logistic "
+        "regression on our corrected labels, or on what cleanlab leaves, tested on clean labels. "
+        f"Left: the share of wrong labels that are still there when the first {REVIEWED:.0%} of "
+        "all labels have been put right. Calibration: mean distance between trust and the share of "
+        "right labels in ten groups. Seconds are of CPU time.\n\n"
+        f"{markdown_table(_means(judged))}\n\n{markdown_table([_cells(row) for row in judged])}"
+    )
+
+
+def _means(rows: list[Row]) -> list[dict[str, str]]:
+    kinds = list(dict.fromkeys(row["set"].split(", ", 1)[1] for row in rows))
+    found = []
+    for kind in ("all", *kinds):
+        for method in METHODS:
+            own = [r for r in rows if r["method"] == method and kind in ("all", _kind(r))]
+            if own:
+                columns = ("roc", "precision", "left", "accuracy", "calibration", "seconds")
+                means = {c: _mean([r.get(c) for r in own]) for c in columns}
+                errors = [abs(r["estimate"] - r["wrong"]) for r in own if _is(r.get("estimate"))]
+                found.append(_cells({"set": kind, "method": method, **means}, _mean(errors)))
+    return found
+
+
+def _kind(row: Row) -> str:
+    return str(row["set"].split(", ", 1)[1])
+
+
+def _is(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not np.isnan(value)
+
+
+def _mean(values: list[Any]) -> float | None:
+    known = [value for value in values if _is(value)]
+    return float(np.mean(known)) if known else None
+
+
+def _cells(row: Row, error: float | None = None) -> dict[str, str]:
+    if error is None and _is(row.get("estimate")):
+        error = abs(row["estimate"] - row["wrong"])
+    return {
+        "labels": str(row["set"]),
+        "method": str(row["method"]),
+        "ROC area": number(row["roc"], 4),
+        "average precision": number(row["precision"], 4),
+        "error of the share": number(error),
+        "after correction": number(row["accuracy"], 4),
+        "left": number(row["left"]),
+        "calibration": number(row.get("calibration")),
+        "CPU s": number(row["seconds"]),
+    }

@@ -1,0 +1,168 @@
+"""What else is worth knowing about a table: duplicates, outliers, odd columns, rare classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from htsvm._typing import Array
+
+# An outlier is further from the others than the upper quartile by so many quartile ranges.
+FAR = 3.0
+# A class is rare if it has less than this share of an even split.
+RARE = 0.1
+# Columns counted as one kind of identifier have all values different, on at least so many rows.
+LEAST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to know about the data that is not a wrong label.
+
+    Attributes
+    ----------
+    kind : str
+        "missing", "constant", "identifier", "rare class" or "note".
+    where : str
+        The column or class.
+    text : str
+        A sentence.
+    """
+
+    kind: str
+    where: str
+    text: str
+
+
+def duplicates(X: Any, codes: Array) -> Array:
+    """Return a group number for rows that are equal but have different labels, else -1.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} or mapping of those
+        Samples.
+    codes : ndarray of shape (n_samples,)
+        Labels as numbers.
+    """
+    views = list(X.values()) if isinstance(X, Mapping) else [X]
+    keys = np.column_stack([_row_keys(view) for view in views])
+    _, group = np.unique(keys, axis=0, return_inverse=True)
+    group = group.ravel()
+    top = np.full(group.max() + 1, -1)
+    low = np.full(group.max() + 1, np.iinfo(int).max)
+    np.maximum.at(top, group, codes)
+    np.minimum.at(low, group, codes)
+    mixed = np.flatnonzero(top > low)
+    number = np.full(group.max() + 1, -1)
+    number[mixed] = np.arange(len(mixed))
+    return np.asarray(number[group])
+
+
+def _row_keys(X: Any) -> Array:
+    """Return two independent 64-bit sums per row; equal rows have equal ones."""
+    rng = np.random.default_rng(20)
+    factors = rng.integers(1, 2**63, size=(X.shape[1], 2), dtype=np.uint64) | np.uint64(1)
+    if sp.issparse(X):
+        X = X.tocsr(copy=X.has_canonical_format is False)
+        X.sum_duplicates()
+        values = _bits(X.data)
+        products = values[:, None] * factors[X.indices]
+        sums = np.zeros((X.shape[0], 2), dtype=np.uint64)
+        filled = np.flatnonzero(np.diff(X.indptr))
+        if len(filled):
+            sums[filled] = np.add.reduceat(products, X.indptr[filled], axis=0)
+        return sums
+    sums = np.zeros((len(X), 2), dtype=np.uint64)
+    for j in range(X.shape[1]):
+        sums += _bits(X[:, j])[:, None] * factors[j]
+    return sums
+
+
+def _bits(values: Array) -> Array:
+    """Return numbers as mixed bits; zero stays zero, whatever its sign."""
+    bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+    bits = bits ^ (bits >> np.uint64(29))
+    return np.asarray(bits * np.uint64(0x9E3779B97F4A7C15))
+
+
+def outliers(isolation: Array | None, n: int) -> Array:
+    """Return which samples lie far from all others.
+
+    Parameters
+    ----------
+    isolation : ndarray of shape (n_samples,), optional
+        Squared distances to near samples; None where nothing is known.
+    n : int
+        The number of samples.
+    """
+    if isolation is None:
+        return np.zeros(n, dtype=bool)
+    logs = np.log(np.maximum(isolation, 1e-12))
+    low, high = np.quantile(logs, [0.25, 0.75])
+    # A spread of less than a factor of 1.3 is no scale to judge by.
+    return np.asarray(logs > high + FAR * max(high - low, 0.25))
+
+
+def column_findings(X: Any, names: Sequence[str]) -> list[Finding]:
+    """Name columns with missing values, with one value only, or that number the rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Numbers, NaN where one is missing.
+    names : sequence of str
+        Names of the columns.
+    """
+    found = []
+    for j, name in enumerate(names):
+        column = np.asarray(X[:, j], dtype=float)
+        seen = column[~np.isnan(column)]
+        if len(seen) < len(column):
+            share = 1.0 - len(seen) / len(column)
+            found.append(
+                Finding("missing", name, f"{share:.1%} of the values of {name!r} are missing.")
+            )
+        if len(seen) == 0 or seen.min() == seen.max():
+            found.append(Finding("constant", name, f"{name!r} has the same value in every row."))
+        elif numbers_rows(column):
+            text = f"{name!r} looks like a number of the row: all values are different integers."
+            found.append(Finding("identifier", name, text))
+    return found
+
+
+def numbers_rows(column: Array) -> bool:
+    """Return whether a column counts rows: different integers, sorted or nearly without gaps."""
+    if len(column) < LEAST_ROWS or not np.all(np.isfinite(column)):
+        return False
+    if np.any(column != np.round(column)):
+        return False
+    steps = np.diff(np.sort(column))
+    if steps.min() <= 0.0:
+        return False
+    in_order = np.all(np.diff(column) > 0) or np.all(np.diff(column) < 0)
+    return bool(in_order or np.mean(steps == 1.0) > 0.9)
+
+
+def class_findings(classes: Array, codes: Array) -> list[Finding]:
+    """Name classes that have few samples.
+
+    Parameters
+    ----------
+    classes : ndarray
+        Class labels.
+    codes : ndarray of shape (n_samples,)
+        Labels as numbers.
+    """
+    counts = np.bincount(codes, minlength=len(classes))
+    few = counts < RARE * len(codes) / len(classes)
+    return [
+        Finding(
+            "rare class", str(label),
+            f"Class {label!s} has {count} of {len(codes)} samples: what is said of it is unsure.",
+        )
+        for label, count in zip(classes[few], counts[few], strict=True)
+    ]  # fmt: skip

@@ -1,0 +1,167 @@
+"""``htsvm audit`` and ``htsvm audit apply``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+# Suspects on the page at most, unless all rows are asked for.
+MOST_SHOWN = 100_000
+INTERRUPTED = 130
+
+
+class _AuditGroup(TyperGroup):
+    """``htsvm audit data.csv`` is ``htsvm audit run data.csv``."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Take a first word that is no command for the table."""
+        if args and args[0] not in self.commands:
+            args = ["run", *args]
+        return super().resolve_command(ctx, args)
+
+
+def add_commands(app: Any) -> None:
+    """Add the group ``audit`` to a Typer application."""
+    group = typer.Typer(
+        cls=_AuditGroup, help="Find wrong labels in a table, and review them on a page.",
+        no_args_is_help=True,
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )  # fmt: skip
+    app.add_typer(group, name="audit")
+
+    @group.command(context_settings={"ignore_unknown_options": False})
+    def run(
+        table: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+        label: Annotated[str, typer.Option(help="The column with the labels.")],
+        id: Annotated[str | None, typer.Option(help="A column that names the rows.")] = None,
+        text: Annotated[str | None, typer.Option(help="A column of texts.")] = None,
+        image: Annotated[
+            str | None, typer.Option(help="A column of image files, relative to the table.")
+        ] = None,
+        output: Annotated[
+            Path, typer.Option("--output", "-o", help="The page; issues.csv goes beside it.")
+        ] = Path("audit.html"),
+        whole: Annotated[bool, typer.Option("--all", help="Show all rows on the page.")] = False,
+        force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    ) -> None:
+        """Audit a table; the word run may be left out: htsvm audit data.csv --label species."""
+        _check_extra()
+        with _Refusals():
+            _run(table, label, id, text, image, output, whole, force)
+
+    @group.command()
+    def apply(
+        table: Annotated[Path, typer.Argument(help="The table that was audited.")],
+        corrections: Annotated[Path, typer.Argument(help="What the page exported.")],
+        output: Annotated[Path, typer.Option("--output", "-o", help="The corrected table.")],
+        force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    ) -> None:
+        """Write the table with the labels of a review; a next audit trusts those."""
+        _check_extra()
+        from htsvm.audit.corrections import apply_corrections
+
+        with _Refusals():
+            done = apply_corrections(table, corrections, output, force)
+            typer.echo(
+                f"{done['changed']} labels changed, {done['kept']} confirmed, {done['unsure']} "
+                f"left as unsure: {output}"
+            )
+
+
+class _Refusals:
+    """Turns what is wrong with the input into one line and the exit code 1."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            typer.echo("htsvm: interrupted; nothing was written.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        if isinstance(error, (ValueError, OSError)):
+            typer.echo(f"htsvm: {error}", err=True)
+            raise typer.Exit(1) from None
+
+
+def _check_extra() -> None:
+    missing = [name for name in ("pandas", "rich") if find_spec(name) is None]
+    if missing:
+        typer.echo(
+            f"htsvm: an audit of tables needs {', '.join(missing)}. Install with:\n"
+            '  pip install "htsvm[audit]"',
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+def _run(
+    path: Path, label: str, id: str | None, text: str | None, image: str | None, output: Path,
+    whole: bool, force: bool,
+) -> None:  # fmt: skip
+    from rich.console import Console
+
+    from htsvm.audit.audit import audit_labels
+    from htsvm.audit.page import page_text, row_name
+    from htsvm.audit.table import TableError, read_table
+
+    issues_path = output.with_name("issues.csv")
+    for target in (output, issues_path):
+        if target.exists() and not force:
+            raise TableError(f"{target} exists already; --force replaces it.")
+        if not target.resolve().parent.is_dir():
+            raise TableError(f"the folder {target.resolve().parent} does not exist.")
+    console = Console(stderr=True)
+    with console.status("reading the table") as status:
+        table = read_table(path, label, id=id, text=text, image=image, progress=status.update)
+        audit = audit_labels(table.X, table.y, trusted=table.trusted, progress=status.update)
+        rows = suspects(audit, whole)
+        status.update("writing the page")
+        page = page_text(audit, table, path.name, rows)
+        frame = audit.issues()
+        frame.insert(0, "row", frame.index + 1)
+        frame.insert(1, "id", [row_name(table, int(row)) for row in frame.index])
+    _write_both(output, page, issues_path, frame.to_csv(index=False))
+    shares = audit.share_wrong_interval
+    typer.echo(
+        f"{len(audit)} labels, about {audit.n_wrong:.0f} wrong ({shares.low:.1%} to "
+        f"{shares.high:.1%}); {len(frame)} named in {issues_path}."
+    )
+    for finding in (*audit.findings, *table.findings):
+        typer.echo(f"  {finding.text}")
+    typer.echo(f"Review them: {output}")
+
+
+def suspects(audit: Any, whole: bool) -> Any:
+    """Return the rows for the page, the least trusted first.
+
+    Parameters
+    ----------
+    audit : LabelAudit
+        The audit.
+    whole : bool
+        Whether to show all rows.
+    """
+    import numpy as np
+
+    shown = audit.suggested != audit.codes
+    shown |= (audit.trust < 0.5) | (audit.duplicate >= 0) | audit.outlier
+    shown &= ~audit.trusted
+    rows = np.arange(len(audit)) if whole else np.flatnonzero(shown)
+    return rows[np.argsort(audit.trust[rows], kind="stable")][: None if whole else MOST_SHOWN]
+
+
+def _write_both(output: Path, page: str, issues_path: Path, issues: str) -> None:
+    """Write two files; a failure leaves neither behind."""
+    drafts = [target.with_name(f".{target.name}.tmp") for target in (output, issues_path)]
+    try:
+        for draft, content in zip(drafts, (page, issues), strict=True):
+            draft.write_text(content, encoding="utf-8", newline="")
+        for draft, target in zip(drafts, (output, issues_path), strict=True):
+            draft.replace(target)
+    finally:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)

@@ -1,0 +1,221 @@
+r"""How labels went wrong, estimated without a single clean one.
+
+A sample with scores :math:`s` has the true class k with probability
+:math:`p_k = \mathrm{softmax}(a s + b + c s^2)_k`, and a sample of class k is given the label j with
+probability :math:`T_{kj}`. Only the given labels are seen, with probability
+:math:`\sum_k p_k T_{kj}`. Because a softmax tends to 0 and 1, a share of labels that stays wrong
+however clear the scores are can only come from T; a share that goes on falling is put down to the
+curve c, that is to classes that overlap. All of a, b, c, T are fitted at once by maximum
+likelihood, with out-of-sample scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from htsvm._typing import Array
+
+# Weak priors. On T: one more sample of each class with the right label; rates of one matrix
+# resemble each other (variance one on the log scale). On b and c: close to zero.
+RIGHT_LABELS, RATE_VARIANCE, OFFSET_PRECISION, CURVE_PRECISION = 1.0, 1.0, 0.1, 1.0
+# What a sample of uncertain true class costs, per unit of entropy: where the likelihood cannot tell
+# wrong labels from classes that overlap, this decides for wrong labels. So that nothing is won by
+# giving up a class, the same price is put on true classes being rarer than their labels.
+AMBIGUITY = 0.02
+START_SCALE, START_RATE = 4.0, 0.2
+MAX_ITER = 100
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseModel:
+    """A fitted model of wrong labels.
+
+    Attributes
+    ----------
+    rates : ndarray of shape (n_classes, n_classes)
+        ``rates[k, j]`` is the share of samples of class k that are given the label j.
+    scale : float
+        The factor a of the scores.
+    offsets, curves : ndarray of shape (n_classes,)
+        The offsets b and the factors c of the squared scores, per class.
+    """
+
+    rates: Array
+    scale: float
+    offsets: Array
+    curves: Array
+
+    def classes(self, scores: Array) -> Array:
+        """Return the probabilities of the true class, before the given label is looked at."""
+        lines = self.scale * scores + self.offsets + self.curves * scores**2
+        return np.asarray(softmax(lines, axis=1))
+
+    def posterior(self, scores: Array, codes: Array) -> Array:
+        """Return the probabilities of the true class given scores and label."""
+        joint = self.classes(scores) * self.rates[:, codes].T
+        total = joint.sum(axis=1, keepdims=True)
+        own = np.eye(len(self.rates))[codes]
+        return np.where(total > 0.0, joint / np.maximum(total, 1e-300), own)
+
+
+def fit_noise(
+    scores: Array,
+    codes: Array,
+    *,
+    weights: Array | None = None,
+    trusted: Array | None = None,
+    ambiguity: float = AMBIGUITY,
+    start: NoiseModel | None = None,
+    max_iter: int = MAX_ITER,
+) -> NoiseModel:
+    """Fit the model of wrong labels.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+        Out-of-sample scores.
+    codes : ndarray of shape (n_samples,)
+        Given labels as numbers.
+    weights : ndarray of shape (n_samples,), optional
+        Sample weights.
+    trusted : ndarray of bool, optional
+        Samples whose label is known to be right.
+    ambiguity : float
+        What a sample of uncertain true class costs, per unit of entropy.
+    start : NoiseModel, optional
+        Where to start.
+    max_iter : int
+        The largest number of quasi-Newton steps.
+
+    Returns
+    -------
+    NoiseModel
+        The fit.
+    """
+    k = scores.shape[1]
+    unit = _unit(scores)
+    own = np.ones(len(codes)) if weights is None else weights
+    objective = _Objective(scores / unit, codes, own, trusted, ambiguity)
+    if start is None:
+        rate = np.log(START_RATE / (k - 1) / (1.0 - START_RATE))
+        rates = np.full(k * k - k, rate)
+        x = np.concatenate([[np.log(START_SCALE)], np.zeros(2 * k), rates])
+    else:
+        logits = np.log(np.maximum(start.rates, 1e-12))
+        logits -= np.diag(logits)[:, None]
+        x = np.concatenate(
+            [
+                [np.log(start.scale * unit)],
+                start.offsets,
+                start.curves * unit**2,
+                logits[objective.off],
+            ]
+        )
+    found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
+    scale, offsets, curves, logits = objective.parts(found.x)
+    rates = np.asarray(softmax(logits, axis=1))
+    return NoiseModel(rates, scale / unit, offsets, curves / unit**2)
+
+
+def _unit(scores: Array) -> float:
+    """Return the size of the scores: one for scores of about -1 and +1."""
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    size = float(np.sqrt(np.mean(centred**2)))
+    return size if size > 1.5 else 1.0
+
+
+class _Objective:
+    """The negative log-likelihood with its priors, per sample, and its gradient."""
+
+    def __init__(
+        self, scores: Array, codes: Array, weights: Array, trusted: Array | None, ambiguity: float
+    ) -> None:
+        self.scores, self.codes, self.ambiguity = scores, codes, ambiguity
+        self.squares = scores**2
+        self.weights = weights[:, None]
+        self.shares = np.bincount(codes, weights=weights, minlength=scores.shape[1])
+        self.trusted = trusted if trusted is not None and trusted.any() else None
+        self.k = scores.shape[1]
+        self.off = ~np.eye(self.k, dtype=bool)
+        free = np.ones(len(codes), bool) if self.trusted is None else ~self.trusted
+        self.members = [np.flatnonzero((codes == j) & free) for j in range(self.k)]
+
+    def parts(self, x: Array) -> tuple[float, Array, Array, Array]:
+        logits = np.zeros((self.k, self.k))
+        logits[self.off] = x[1 + 2 * self.k :]
+        return float(np.exp(x[0])), x[1 : 1 + self.k], x[1 + self.k : 1 + 2 * self.k], logits
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        scale, offsets, curves, logits = self.parts(x)
+        logs = scale * self.scores + offsets + curves * self.squares
+        logs -= logs.max(axis=1, keepdims=True)
+        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+        classes = np.exp(logs)
+        rates: Array = softmax(logits, axis=1)
+        seen = rates[:, self.codes].T
+        if self.trusted is not None:
+            seen = np.where(self.trusted[:, None], np.eye(self.k)[self.codes], seen)
+        joint = classes * seen
+        given = joint.sum(axis=1, keepdims=True) + 1e-300
+        joint /= given  # Now the posterior.
+        entropy = -(classes * logs).sum(axis=1, keepdims=True)
+        mean = (self.weights * classes).sum(axis=0) / self.weights.sum()
+        value = (self.weights * (self.ambiguity * entropy - np.log(given))).sum()
+        value -= self.ambiguity * self.shares @ np.log(np.maximum(mean, 1e-300))
+        lost = self.ambiguity * self.shares / self.weights.sum() / np.maximum(mean, 1e-300)
+        slope = classes - joint - self.ambiguity * classes * (logs + entropy)
+        slope -= classes * (lost - classes @ lost[:, None])
+        slope *= self.weights
+        joint *= self.weights
+        counts = np.column_stack([joint[rows].sum(axis=0) for rows in self.members])
+        prior, pull = self._priors(offsets, curves, logits, rates)
+        d_logits = rates * counts.sum(axis=1, keepdims=True) - counts + pull
+        gradient = np.concatenate(
+            [
+                [scale * np.vdot(slope, self.scores)],
+                slope.sum(axis=0) + OFFSET_PRECISION * offsets,
+                np.einsum("ij,ij->j", slope, self.squares) + CURVE_PRECISION * curves,
+                d_logits[self.off],
+            ]
+        )
+        n = len(self.codes)
+        return float(value + prior) / n, gradient / n
+
+    def _priors(
+        self, offsets: Array, curves: Array, logits: Array, rates: Array
+    ) -> tuple[float, Array]:
+        """Return the priors' part of the objective, and its derivative by the logits."""
+        apart = np.zeros((self.k, self.k))
+        apart[self.off] = logits[self.off] - logits[self.off].mean()
+        right = np.log(np.maximum(np.diag(rates), 1e-300))
+        value = (
+            0.5 * OFFSET_PRECISION * offsets @ offsets
+            + 0.5 * CURVE_PRECISION * curves @ curves
+            - RIGHT_LABELS * right.sum()
+            + 0.5 / RATE_VARIANCE * np.sum(apart**2)
+        )
+        return float(value), apart / RATE_VARIANCE - RIGHT_LABELS * (np.eye(self.k) - rates)
+
+
+def bootstrap_rates(
+    scores: Array, codes: Array, model: NoiseModel, options: dict[str, Array], draws: int, seed: int
+) -> Array:
+    """Return the rates of fits to resampled rows, of shape (draws, n_classes, n_classes).
+
+    Of more than 2,000 rows that many are drawn, and the deviations shrunk accordingly.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(codes)
+    size = min(n, 2000)
+    found = []
+    for _ in range(draws):
+        rows = rng.integers(0, n, size)
+        own: dict[str, Any] = {name: values[rows] for name, values in options.items()}
+        fit = fit_noise(scores[rows], codes[rows], start=model, max_iter=25, **own)
+        found.append(model.rates + (fit.rates - model.rates) * np.sqrt(size / n))
+    return np.asarray(np.clip(np.array(found), 0.0, 1.0))

@@ -1,0 +1,351 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const $ = (id) => document.getElementById(id);
+  const make = (tag, text, name) => {
+    const node = document.createElement(tag);
+    if (text !== undefined) node.textContent = text;
+    if (name) node.className = name;
+    return node;
+  };
+  const { classes, rows } = data;
+  const n = rows.row.length;
+  const key = "htsvm-audit:" + data.fingerprint;
+  const HEIGHT = 44;
+  // A decision is [kind, class]: kind is keep, accept, other or unsure.
+  let decisions = new Map();
+  let past = [];
+  let view = [];
+  let current = -1;
+
+  // ------------------------------------------------------------------------------- state
+  const load = () => {
+    try {
+      const kept = JSON.parse(localStorage.getItem(key) || "null");
+      if (!kept) return;
+      decisions = new Map(kept.decisions.filter(([i]) => i >= 0 && i < n));
+      past = kept.past;
+    } catch (error) { say("The browser keeps no state here: export before you leave."); }
+  };
+  const store = () => {
+    try {
+      localStorage.setItem(key, JSON.stringify({ decisions: [...decisions], past: past.slice(-1000) }));
+    } catch (error) { say("The browser could not keep the state: export before you leave."); }
+  };
+  const say = (text) => { $("said").textContent = text; };
+  let storing = 0;
+  const storeSoon = () => { clearTimeout(storing); storing = setTimeout(store, decisions.size > 5000 ? 1000 : 0); };
+  window.addEventListener("pagehide", store);
+
+  const decide = (kind, label) => {
+    if (current < 0 || current >= view.length) return;
+    const i = view[current];
+    past.push([i, decisions.get(i) || null]);
+    decisions.set(i, [kind, label]);
+    storeSoon();
+    const words = kind === "unsure" ? "unsure" : kind === "keep" ? "kept " + classes[label] : "now " + classes[label];
+    say(rows.id[i] + ": " + words);
+    const before = current;
+    refresh(false);
+    // With reviewed rows hidden the next one has moved up to this place.
+    select(view[before] === i ? before + 1 : before);
+  };
+  const undo = () => {
+    const last = past.pop();
+    if (!last) { say("Nothing to undo."); return; }
+    const [i, was] = last;
+    if (was) decisions.set(i, was); else decisions.delete(i);
+    storeSoon();
+    refresh(false);
+    const place = view.indexOf(i);
+    if (place >= 0) select(place);
+    say(rows.id[i] + ": undone");
+  };
+
+  // -------------------------------------------------------------------------------- list
+  const wanted = (i) => {
+    const given = $("given").value, better = $("suggested").value, status = $("status").value;
+    const decision = decisions.get(i);
+    if (given !== "" && rows.given[i] !== +given) return false;
+    if (better !== "" && rows.suggested[i] !== +better) return false;
+    if (rows.trust[i] > +$("below").value) return false;
+    if (status === "open") return !decision;
+    if (status === "done") return Boolean(decision);
+    if (status === "unsure") return Boolean(decision) && decision[0] === "unsure";
+    if (status === "duplicate") return rows.duplicate[i] >= 0;
+    if (status === "outlier") return rows.outlier[i] === 1;
+    return true;
+  };
+  const orders = {
+    trust: (a, b) => rows.trust[a] - rows.trust[b] || a - b,
+    pair: (a, b) => rows.given[a] - rows.given[b] || rows.suggested[a] - rows.suggested[b] || rows.trust[a] - rows.trust[b],
+    row: (a, b) => rows.row[a] - rows.row[b],
+  };
+  const refresh = (restart) => {
+    view = [];
+    for (let i = 0; i < n; i++) if (wanted(i)) view.push(i);
+    if ($("order").value !== "trust" || !data.sorted) view.sort(orders[$("order").value]);
+    $("spacer").style.height = view.length * HEIGHT + "px";
+    $("belowText").textContent = (+$("below").value).toFixed(2);
+    progress();
+    if (restart) { $("list").scrollTop = 0; select(0); } else draw();
+  };
+  const pool = [];
+  const draw = () => {
+    const list = $("list");
+    const first = Math.max(0, Math.floor(list.scrollTop / HEIGHT) - 4);
+    const last = Math.min(view.length, first + Math.ceil(list.clientHeight / HEIGHT) + 9);
+    while (pool.length < last - first) {
+      const node = make("div", "", "row");
+      node.setAttribute("role", "option");
+      const parts = ["id", "trust", "pair", "state"].map((name) => node.appendChild(make("span", "", name)));
+      node.addEventListener("click", () => { select(node.place); list.focus(); });
+      pool.push({ node, parts });
+      list.appendChild(node);
+    }
+    pool.forEach(({ node, parts }, p) => {
+      const place = first + p;
+      node.hidden = place >= last;
+      node.style.display = node.hidden ? "none" : "";
+      if (node.hidden) return;
+      const i = view[place];
+      const decision = decisions.get(i);
+      node.place = place;
+      node.id = "row-" + i;
+      node.style.transform = "translateY(" + place * HEIGHT + "px)";
+      node.classList.toggle("current", place === current);
+      node.setAttribute("aria-selected", String(place === current));
+      node.setAttribute("aria-posinset", String(place + 1));
+      node.setAttribute("aria-setsize", String(view.length));
+      parts[0].textContent = rows.id[i];
+      parts[1].textContent = rows.trust[i].toFixed(2);
+      parts[2].textContent = classes[rows.given[i]] + (rows.suggested[i] === rows.given[i] ? "" : " → " + classes[rows.suggested[i]]);
+      parts[3].textContent = decision ? (decision[0] === "unsure" ? "unsure" : classes[decision[1]]) : "";
+    });
+  };
+  const select = (place) => {
+    current = view.length ? Math.max(0, Math.min(place, view.length - 1)) : -1;
+    const list = $("list");
+    const top = current * HEIGHT;
+    if (current >= 0 && (top < list.scrollTop || top + HEIGHT > list.scrollTop + list.clientHeight)) {
+      list.scrollTop = Math.max(0, top - list.clientHeight / 3);
+    }
+    if (current >= 0) list.setAttribute("aria-activedescendant", "row-" + view[current]);
+    draw();
+    card();
+  };
+
+  // -------------------------------------------------------------------------------- card
+  const picture = (row, name) => {
+    const image = make("img", undefined, name);
+    image.src = data.images[row];
+    image.alt = "image of row " + (row + 1);
+    return image;
+  };
+  const nearest = (box, title, found) => {
+    if (!found || !found.length) return;
+    box.appendChild(make("h3", title));
+    const line = make("div");
+    for (const [row, text] of found) {
+      if (data.images && data.images[row]) line.appendChild(picture(row, "near"));
+      else line.appendChild(make("div", text, "near-text"));
+    }
+    box.appendChild(line);
+  };
+  const card = () => {
+    const box = $("card");
+    box.replaceChildren();
+    const none = current < 0;
+    for (const id of ["keep", "accept", "unsure", "other"]) $(id).disabled = none;
+    if (none) {
+      box.appendChild(make("p", decisions.size ? "Nothing left here. Export the corrections, or show other rows." : "No suspects here.", "nothing"));
+      return;
+    }
+    const i = view[current];
+    box.appendChild(make("h2", rows.id[i]));
+    const labels = make("div", undefined, "labels");
+    labels.appendChild(make("span", "given"));
+    labels.appendChild(make("span", classes[rows.given[i]], "chip given"));
+    labels.appendChild(make("span", "suggested"));
+    labels.appendChild(make("span", classes[rows.suggested[i]], "chip better"));
+    box.appendChild(labels);
+    box.appendChild(make("p", "Trust " + rows.trust[i].toFixed(3) + ": of labels like this about " + Math.round(100 * rows.trust[i]) + " in 100 are right. Given up in " + rows.ignored[i] + " of " + data.fits + " fits."));
+    if (rows.duplicate[i] >= 0) box.appendChild(make("p", "An equal sample has another label (group " + (rows.duplicate[i] + 1) + ")."));
+    if (rows.outlier[i]) box.appendChild(make("p", "Far from all other samples: perhaps of no class at all."));
+    if (data.images && data.images[rows.row[i]]) box.appendChild(picture(rows.row[i], "picture"));
+    if (rows.text) box.appendChild(make("div", rows.text[i], "text"));
+    const reasons = rows.reasons ? rows.reasons[i] : null;
+    if (reasons && reasons.length) {
+      const table = make("table");
+      const head = table.appendChild(make("tr"));
+      for (const title of ["against the label", "here", "typical " + classes[rows.given[i]], "typical " + classes[rows.suggested[i]]]) head.appendChild(make("th", title));
+      for (const reason of reasons) {
+        const line = table.appendChild(make("tr"));
+        for (const cell of reason) line.appendChild(make("td", cell));
+      }
+      box.appendChild(table);
+    }
+    const near = rows.near ? rows.near[i] : null;
+    if (near) {
+      nearest(box, "Nearest confirmed " + classes[rows.suggested[i]], near[1]);
+      nearest(box, "Nearest confirmed " + classes[rows.given[i]], near[0]);
+    }
+    $("other").value = "";
+    const decision = decisions.get(i);
+    if (decision) box.appendChild(make("p", "Reviewed: " + (decision[0] === "unsure" ? "unsure" : classes[decision[1]])));
+  };
+
+  // ---------------------------------------------------------------------------- overview
+  const progress = () => {
+    let sure = 0, settled = 0;
+    for (const [i, [kind]] of decisions) if (kind !== "unsure") { sure++; settled += 1 - rows.trust[i]; }
+    $("bar").style.width = (n ? 100 * decisions.size / n : 0) + "%";
+    $("progress").setAttribute("aria-valuemax", String(n));
+    $("progress").setAttribute("aria-valuenow", String(decisions.size));
+    $("left").textContent = decisions.size + " of " + n + " reviewed, " + (n - decisions.size) + " left" + (view.length === n ? "" : ", " + view.length + " shown");
+    $("wrong").textContent = "about " + Math.max(0, Math.round(data.wrong - settled)) + " wrong labels remain";
+  };
+  const matrix = () => {
+    const pairs = data.pairs;
+    const most = Math.max(0.01, ...pairs.filter(([k, j]) => k !== j).map((pair) => pair[2]));
+    const box = $("matrix");
+    const choose = (true_, given) => {
+      $("given").value = String(given); $("suggested").value = true_ === given ? "" : String(true_);
+      refresh(true); $("list").focus();
+    };
+    const cell = (k, j, share, low, high) => {
+      const button = make("button", (100 * share).toFixed(0));
+      button.style.setProperty("--heat", k === j ? "0%" : 60 * share / most + "%");
+      button.title = "true " + classes[k] + ", given " + classes[j] + ": " + (100 * share).toFixed(1) + " % (" + (100 * low).toFixed(1) + " to " + (100 * high).toFixed(1) + ")";
+      button.setAttribute("aria-label", button.title);
+      button.addEventListener("click", () => choose(k, j));
+      return button;
+    };
+    const table = make("table");
+    if (data.whole) {
+      const head = table.appendChild(make("tr"));
+      head.appendChild(make("th", ""));
+      for (const name of classes) head.appendChild(make("th", name));
+      classes.forEach((name, k) => {
+        const line = table.appendChild(make("tr"));
+        line.appendChild(make("th", name));
+        classes.forEach((_, j) => line.appendChild(make("td")).appendChild(cell(k, j, ...pairs[k * classes.length + j].slice(2))));
+      });
+    } else {
+      for (const [k, j, share, low, high] of pairs) {
+        const line = table.appendChild(make("tr"));
+        line.appendChild(make("th", classes[k] + " given as " + classes[j]));
+        line.appendChild(make("td")).appendChild(cell(k, j, share, low, high));
+      }
+    }
+    box.appendChild(table);
+  };
+  const histogram = () => {
+    const space = "http://www.w3.org/2000/svg";
+    const svg = document.createElementNS(space, "svg");
+    svg.setAttribute("viewBox", "0 0 400 150");
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", "numbers of labels by trust, from 0 to 1");
+    const counts = data.histogram;
+    const sorted = [...counts].sort((a, b) => b - a);
+    const top = Math.max(1, Math.min(sorted[0], 3 * (sorted[3] || sorted[0])));
+    counts.forEach((count, b) => {
+      const bar = document.createElementNS(space, "rect");
+      const height = count ? Math.max(1.5, 115 * Math.min(1, count / top)) : 0;
+      bar.setAttribute("x", String(b * 400 / counts.length + 1));
+      bar.setAttribute("width", String(400 / counts.length - 2));
+      bar.setAttribute("y", String(125 - height));
+      bar.setAttribute("height", String(height));
+      const title = document.createElementNS(space, "title");
+      title.textContent = count + " labels with trust from " + (b / counts.length).toFixed(2) + " to " + ((b + 1) / counts.length).toFixed(2);
+      bar.appendChild(title);
+      svg.appendChild(bar);
+    });
+    for (const [x, text, anchor] of [[2, "0", "start"], [200, "0.5", "middle"], [398, "1", "end"]]) {
+      const label = document.createElementNS(space, "text");
+      label.setAttribute("x", String(x)); label.setAttribute("y", "143"); label.setAttribute("text-anchor", anchor);
+      label.textContent = text;
+      svg.appendChild(label);
+    }
+    $("histogram").appendChild(svg);
+  };
+
+  // ------------------------------------------------------------------------------ export
+  const quoted = (value) => {
+    const text = String(value);
+    return /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+  };
+  const corrections = () => {
+    const lines = ["row,id,given_label,decision,new_label,table"];
+    const done = [...decisions].sort(([a], [b]) => rows.row[a] - rows.row[b]);
+    for (const [i, [kind, label]] of done) {
+      const fresh = kind === "unsure" ? "" : classes[label];
+      lines.push([rows.row[i] + 1, rows.id[i], classes[rows.given[i]], kind, fresh, data.fingerprint].map(quoted).join(","));
+    }
+    return lines.join("\r\n") + "\r\n";
+  };
+  const save = () => {
+    const link = make("a");
+    link.href = URL.createObjectURL(new Blob([corrections()], { type: "text/csv" }));
+    link.download = "corrections.csv";
+    document.body.appendChild(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    say(decisions.size + " decisions written to corrections.csv");
+  };
+
+  // -------------------------------------------------------------------------------- keys
+  const own = () => (current < 0 ? null : view[current]);
+  const keep = () => { if (own() !== null) decide("keep", rows.given[own()]); };
+  const accept = () => {
+    const i = own();
+    if (i === null) return;
+    if (rows.suggested[i] === rows.given[i]) say("The suggestion is the given label: keep it, or choose another.");
+    else decide("accept", rows.suggested[i]);
+  };
+  const page = () => Math.max(1, Math.floor($("list").clientHeight / HEIGHT) - 1);
+  const keys = {
+    k: keep, a: accept, u: () => decide("unsure", -1), z: undo, e: save,
+    o: () => { $("other").focus(); if ($("other").showPicker) try { $("other").showPicker(); } catch (error) { /* needs a click in some browsers */ } },
+    j: () => select(current + 1), ArrowDown: () => select(current + 1),
+    i: () => select(current - 1), ArrowUp: () => select(current - 1),
+    PageDown: () => select(current + page()), PageUp: () => select(current - page()),
+    Home: () => select(0), End: () => select(view.length - 1),
+  };
+  document.addEventListener("keydown", (event) => {
+    const field = event.target.closest("select, input");
+    if (event.key === "Escape" && field) { $("list").focus(); return; }
+    if (field || event.ctrlKey || event.metaKey || event.altKey) return;
+    const inButton = event.target.closest("button, summary") && [" ", "Enter"].includes(event.key);
+    const action = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!action || inButton) return;
+    event.preventDefault();
+    action();
+  });
+  for (const [id, action] of [["keep", keep], ["accept", accept], ["unsure", keys.u], ["undo", undo], ["export", save]]) {
+    $(id).addEventListener("click", action);
+  }
+  $("other").addEventListener("change", () => {
+    const label = $("other").value;
+    if (label !== "" && own() !== null) { decide(+label === rows.given[own()] ? "keep" : "other", +label); $("list").focus(); }
+  });
+
+  // ------------------------------------------------------------------------------- start
+  const options = (id, first) => {
+    $(id).appendChild(make("option", first)).value = "";
+    classes.forEach((name, k) => { $(id).appendChild(make("option", name)).value = String(k); });
+  };
+  options("given", "any"); options("suggested", "any"); options("other", "choose …");
+  for (const id of ["given", "suggested", "below", "status", "order"]) $(id).addEventListener("input", () => refresh(true));
+  $("list").addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
+  window.addEventListener("resize", draw);
+  $("title").textContent = "Labels of " + data.name;
+  document.title = $("title").textContent;
+  $("summary").textContent = data.summary;
+  for (const text of data.findings) $("findings").appendChild(make("li", text));
+  if (!data.findings.length) $("findings").appendChild(make("li", "nothing"));
+  load(); matrix(); histogram(); refresh(true);
+  $("list").focus({ preventScroll: true });
+  window.htsvmAudit = { corrections, decisions: () => decisions.size, shown: () => view.length };
+})();

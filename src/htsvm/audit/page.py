@@ -1,0 +1,223 @@
+"""The page on which people review suspects: one file that works offline.
+
+Everything from the data reaches the page as JSON in a block that is not run, and is shown as
+text. A content policy allows no script but the page's own, by its hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from importlib import resources
+from io import BytesIO
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.audit.reasons import reasons_of, word_reasons
+
+if TYPE_CHECKING:
+    from htsvm.audit.result import LabelAudit
+    from htsvm.audit.table import Table
+
+# Suspects that are shown with neighbours and pictures; the others without.
+EXPLAINED = 2000
+# Classes up to which the whole noise matrix is shown, and pairs that are shown of larger ones.
+WHOLE, PAIRS = 15, 30
+THUMB, TEXT = 96, 1500
+BINS = 25
+
+
+def page_text(audit: LabelAudit, table: Table, name: str, rows: Array) -> str:
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    audit : LabelAudit
+        With its samples.
+    table : Table
+        What was audited.
+    name : str
+        What to call the table.
+    rows : ndarray of int
+        Positions of the suspects, in the order in which they are shown.
+    """
+    return render(payload(audit, table, name, rows))
+
+
+def render(data: dict[str, Any]) -> str:
+    """Return the page with this data.
+
+    Parameters
+    ----------
+    data : dict
+        As `payload` makes it.
+    """
+    files = resources.files("htsvm.audit")
+    html, style, script = (
+        (files / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
+    )
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return Template(html).substitute(
+        policy=policy, style=style, script=script, data=safe_json(data)
+    )
+
+
+def safe_json(data: Any) -> str:
+    """Return JSON in which no character can end the block it stands in.
+
+    Parameters
+    ----------
+    data : object
+        What JSON can hold.
+    """
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return "sha256-" + base64.b64encode(digest).decode("ascii")
+
+
+def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str, Any]:
+    """Return all that the page shows, as what JSON can hold.
+
+    Parameters
+    ----------
+    audit : LabelAudit
+        With its samples.
+    table : Table
+        What was audited.
+    name : str
+        What to call the table.
+    rows : ndarray of int
+        Positions of the suspects.
+    """
+    explained = rows[:EXPLAINED]
+    near = _near(audit, table, explained)
+    shares = audit.share_wrong_interval
+    return {
+        "name": name,
+        "fingerprint": fingerprint(table),
+        "classes": [str(label) for label in audit.classes],
+        "fits": int(audit.fits),
+        "wrong": float(audit.n_wrong),
+        "summary": (
+            f"{len(audit):,} labels of {len(audit.classes)} classes; about {shares.value:.1%} are "
+            f"wrong ({shares.low:.1%} to {shares.high:.1%}). {len(rows):,} are worth a look."
+        ),
+        "findings": [finding.text for finding in (*audit.findings, *table.findings)],
+        "histogram": np.histogram(audit.trust, bins=BINS, range=(0.0, 1.0))[0].tolist(),
+        "whole": len(audit.classes) <= WHOLE,
+        "pairs": _pairs(audit),
+        "sorted": bool(np.all(np.diff(audit.trust[rows]) >= 0.0)),
+        "images": _thumbs(table, explained, near),
+        "rows": {
+            "row": rows.tolist(),
+            "id": [row_name(table, int(row)) for row in rows],
+            "given": audit.codes[rows].tolist(),
+            "suggested": audit.suggested[rows].tolist(),
+            "trust": np.round(audit.trust[rows], 4).tolist(),
+            "ignored": audit.ignored[rows].tolist(),
+            "duplicate": audit.duplicate[rows].tolist(),
+            "outlier": audit.outlier[rows].astype(int).tolist(),
+            "text": _texts(table, rows),
+            "reasons": _reasons(audit, table, rows),
+            "near": near,
+        },
+    }
+
+
+def fingerprint(table: Table) -> str:
+    """Return what tells this table from others: its labels and ids, in their order.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    """
+    digest = hashlib.sha256()
+    for column in (table.label, *([table.id] if table.id is not None else [])):
+        for value in (str(column), *table.frame[column].astype(str)):
+            digest.update(value.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def row_name(table: Table, row: int) -> str:
+    """Return the id of a row, or its number from 1."""
+    return f"row {row + 1}" if table.id is None else str(table.frame[table.id].iloc[row])
+
+
+def _pairs(audit: LabelAudit) -> list[list[float]]:
+    low, high = audit.noise_intervals
+    k = len(audit.classes)
+    order = np.arange(k * k)
+    if k > WHOLE:
+        rates = audit.noise_matrix.copy()
+        np.fill_diagonal(rates, -1.0)
+        order = np.argsort(-rates.ravel(), kind="stable")[:PAIRS]
+    flat = (audit.noise_matrix.ravel(), low.ravel(), high.ravel())
+    return [[int(p // k), int(p % k), *(round(float(part[p]), 4) for part in flat)] for p in order]
+
+
+def _near(audit: LabelAudit, table: Table, rows: Array) -> list[Any]:
+    if audit.samples is None or not len(rows):
+        return []
+    found = audit.neighbours(rows)
+    return [
+        [[[int(r), _brief(table, int(r))] for r in found[int(row)][part]]
+         for part in ("given", "suggested")]
+        for row in rows
+    ]  # fmt: skip
+
+
+def _brief(table: Table, row: int) -> str:
+    """Return a sample in a few words."""
+    if table.text is not None:
+        return f"{row_name(table, row)}: {str(table.frame[table.text].iloc[row])[:160]}"
+    skipped = {table.label, table.id}
+    shown = [c for c in table.frame.columns if c not in skipped][:4]
+    values = ", ".join(f"{c} {table.frame[c].iloc[row]}" for c in shown)
+    return f"{row_name(table, row)}: {values[:200]}"
+
+
+def _texts(table: Table, rows: Array) -> list[str] | None:
+    if table.text is None:
+        return None
+    return [str(value)[:TEXT] for value in table.frame[table.text].iloc[rows]]
+
+
+def _reasons(audit: LabelAudit, table: Table, rows: Array) -> list[Any] | None:
+    if table.numbers is not None:
+        return reasons_of(audit, table, rows)
+    if table.text is not None and table.images is None:
+        return word_reasons(audit, table, rows[:EXPLAINED])
+    return None
+
+
+def _thumbs(table: Table, rows: Array, near: list[Any]) -> dict[str, str] | None:
+    """Return small JPEGs of the suspects and their neighbours as data addresses, by row."""
+    if table.images is None:
+        return None
+    from PIL import Image
+
+    wanted = {int(row) for row in rows}
+    wanted |= {r for parts in near for part in parts for r, _ in part}
+    found = {}
+    for row in sorted(wanted):
+        with Image.open(table.images[row]) as image:
+            small = image.convert("RGB")
+            small.thumbnail((2 * THUMB, 2 * THUMB))
+            buffer = BytesIO()
+            small.save(buffer, "JPEG", quality=80)
+        found[str(row)] = "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return found

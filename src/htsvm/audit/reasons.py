@@ -1,0 +1,114 @@
+"""The values that speak most against a label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from htsvm._typing import Array
+
+if TYPE_CHECKING:
+    from htsvm.audit.result import LabelAudit
+    from htsvm.audit.table import Table
+
+SHOWN = 4
+
+
+def class_means(X: Any, audit: LabelAudit) -> Array:
+    """Return the means of the classes over trusted samples, of shape (n_classes, n_features)."""
+    k = len(audit.classes)
+    members = sp.csr_matrix(
+        (audit.trust, (audit.codes, np.arange(len(audit)))), shape=(k, len(audit))
+    )
+    total = np.maximum(np.asarray(members.sum(axis=1)).ravel(), 1e-12)
+    means = members @ X
+    dense = means.toarray() if sp.issparse(means) else means
+    return np.asarray(dense / total[:, None])
+
+
+def reasons_of(audit: LabelAudit, table: Table, rows: Array) -> list[list[list[str]]]:
+    """Return per sample the columns that put it nearer to the suggested class.
+
+    Parameters
+    ----------
+    audit : LabelAudit
+        The audit.
+    table : Table
+        With its tabular part.
+    rows : ndarray of int
+        Positions of samples.
+
+    Returns
+    -------
+    list
+        Per sample lines of name, value here, typical values of given and suggested class.
+    """
+    X = np.asarray(table.numbers)
+    means = class_means(X, audit)
+    given, better = means[audit.codes[rows]], means[audit.suggested[rows]]
+    away = (X[rows] - given) ** 2 - (X[rows] - better) ** 2
+    best = np.argsort(-away, axis=1, kind="stable")[:, :SHOWN]
+    shown = _original_means(audit, table)
+    found = []
+    for line, row in enumerate(rows):
+        chosen = [int(j) for j in best[line] if away[line, j] > 0.0]
+        pair = (int(audit.codes[row]), int(audit.suggested[row]))
+        found.append([_reason(table, shown, int(row), j, pair) for j in chosen])
+    return found
+
+
+def _original_means(audit: LabelAudit, table: Table) -> dict[str, Array]:
+    """Return class means of the numeric columns in their own units, by name."""
+    import pandas as pd
+
+    plain = [name for name in table.names if name in table.frame.columns]
+    if not plain:
+        return {}
+    values = table.frame[plain].apply(pd.to_numeric, errors="coerce").to_numpy(dtype=float)
+    middle = np.nanmedian(values, axis=0)
+    means = class_means(np.where(np.isfinite(values), values, middle), audit)
+    return dict(zip(plain, means.T, strict=True))
+
+
+def _reason(
+    table: Table, means: dict[str, Array], row: int, j: int, pair: tuple[int, int]
+) -> list[str]:
+    name = table.names[j]
+    if name in means:
+        here = str(table.frame[name].iloc[row])
+        return [name, here, *(f"{means[name][k]:.4g}" for k in pair)]
+    column = name.rsplit(" = ", 1)[0]
+    return [name, str(table.frame[column].iloc[row]), "", ""]
+
+
+def word_reasons(audit: LabelAudit, table: Table, rows: Array) -> list[list[list[str]]]:
+    """Return per text the words that are commoner in the suggested class.
+
+    Parameters
+    ----------
+    audit : LabelAudit
+        The audit.
+    table : Table
+        With a text column only.
+    rows : ndarray of int
+        Positions of samples.
+    """
+    X = sp.csr_matrix(table.X)
+    means = class_means(X, audit)
+    found = []
+    for row in rows:
+        start, stop = X.indptr[row : row + 2]
+        places = X.indices[start:stop]
+        given, better = means[audit.codes[row]][places], means[audit.suggested[row]][places]
+        away = X.data[start:stop] * (better - given)
+        best = np.argsort(-away, kind="stable")[:SHOWN]
+        found.append(
+            [
+                [str(table.words[places[j]]), "in the text", f"{given[j]:.3f}", f"{better[j]:.3f}"]
+                for j in best
+                if away[j] > 0.0
+            ]
+        )
+    return found

@@ -1,0 +1,188 @@
+"""The rule by which a point of the grid is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.svm.folds import Held
+
+# Points whose accuracy is within this many standard errors of the best are equally accurate.
+WIDTH = 0.5
+# A point that is not constant is preferred to one that is, unless it is worse by so many.
+CONSTANT_WIDTH = 1.0
+
+Place = tuple[int, int]
+_NOTHING: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A point of the grid.
+
+    Attributes
+    ----------
+    place : tuple of int
+        The numbers of its cap and of its C.
+    order : ndarray of shape (n_caps, n_Cs)
+        What the points are ranked by; it is largest at the chosen one.
+    remarks : tuple of str
+        What a user should know about it.
+    """
+
+    place: Place
+    order: Array
+    remarks: tuple[str, ...] = ()
+
+
+def agreement(decisions: Array, codes: Array, weights: Array | None = None) -> float:
+    """Return how well decision values agree with labels that may be wrong.
+
+    It is the correlation of the labels with ``tanh(f / s)``, where f are the decision values and s
+    is their root mean square. Unlike accuracy it rewards a decision that is sure where it is
+    right and unsure where it is wrong, so that few samples tell good models from better ones;
+    unlike a plain correlation it does not let a few large values decide. Labels flipped at random
+    shrink it by the same factor for all models. The values of all folds are taken together: models
+    that differ much from fold to fold agree less.
+
+    For several classes the values less their mean are compared with the indicators of the
+    classes, over all classes together.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n_samples,) or (n_samples, 1 or n_classes)
+        Decision values of samples that the models were not fitted to.
+    codes : ndarray of shape (n_samples,)
+        The number of each sample's class.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of the samples.
+
+    Returns
+    -------
+    float
+        Between -1 and 1; 0 where all decisions are equal.
+
+    Examples
+    --------
+    Any classifier can be chosen by it:
+
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> from htsvm.svm.choosing import agreement
+    >>> X, y = make_classification(300, flip_y=0.4, random_state=0)
+    >>> def score(C):
+    ...     model = LogisticRegression(C=C)
+    ...     return agreement(cross_val_predict(model, X, y, method="decision_function"), y)
+    >>> max([0.001, 0.1, 10.0], key=score)
+    0.001
+    """
+    values = np.array(decisions, dtype=np.float64)
+    values = values.reshape(len(values), -1)
+    share = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    share = share / share.sum()
+    several = values.shape[1] > 1
+    if several:
+        values -= values.mean(axis=1, keepdims=True)
+    size = np.sqrt(float(share @ np.square(values).mean(axis=1)))
+    if size == 0.0:
+        return 0.0
+    sure = np.tanh(values / size)
+    target = np.equal.outer(codes, np.arange(values.shape[1]) if several else [1]).astype(float)
+    sure -= share @ sure
+    target -= share @ target
+    spread = float(share @ np.square(sure).sum(axis=1)) * float(
+        share @ np.square(target).sum(axis=1)
+    )
+    if spread <= 1e-24:
+        return 0.0
+    return float(share @ (sure * target).sum(axis=1)) / float(np.sqrt(spread))
+
+
+def agreements(held: Held) -> Array:
+    """Return the agreement of each point of the grid."""
+    shape = held.decisions.shape[:2]
+    found = [
+        agreement(held.decisions[place], held.codes, held.weights) for place in np.ndindex(*shape)
+    ]
+    return np.array(found).reshape(shape)
+
+
+def by_agreement(held: Held, values: Array, Cs: Array) -> Choice:
+    """Choose the highest agreement among the points that are as accurate as the best.
+
+    These are the points whose accuracy on all held-out samples is within half a standard error
+    of the best; the standard error of a share p of n samples is sqrt(p (1 - p) / n).
+    """
+    accuracy = held.accuracy()
+    top = float(accuracy.max())
+    error = float(np.sqrt(top * (1.0 - top) / held.size))
+    able = accuracy >= top - WIDTH * error - 1e-12
+    constant, remarks = held.constant(), _NOTHING
+    if np.all(constant[able]):
+        able, remarks = _instead_of_constant(able, constant, accuracy, CONSTANT_WIDTH * error)
+    else:
+        able &= ~constant
+    # Agreements are at most one, so that those of the other points come after.
+    order = values + 2.0 * able
+    place = _place(order)
+    return Choice(place, order, (*remarks, *_at_the_edge(place, accuracy, Cs)))
+
+
+def by_score(held: Held, caps: Array, Cs: Array) -> Choice:
+    """Choose the best mean score; of equals the larger cap, then the smaller C."""
+    means = held.means
+    able = means >= means.max() - 1e-12
+    constant, remarks = held.constant(), _NOTHING
+    if np.all(constant[able]):
+        spread = float(held.scores[:, able].std(axis=0).max())
+        error = CONSTANT_WIDTH * spread / float(np.sqrt(len(held.scores)))
+        able, remarks = _instead_of_constant(able, constant, means, error)
+    place = max(
+        ((int(i), int(j)) for i, j in np.argwhere(able)), key=lambda p: (caps[p[0]], -Cs[p[1]])
+    )
+    order = np.where(able, means.max(), np.where(constant, means - 1e-9, means))
+    return Choice(place, order, (*remarks, *_at_the_edge(place, means, Cs)))
+
+
+def _instead_of_constant(
+    able: Array, constant: Array, values: Array, width: float
+) -> tuple[Array, tuple[str, ...]]:
+    """Return other points than constant ones if they are hardly worse, and what there is to say."""
+    top = float(values[able].max())
+    if constant.all():
+        return able, (
+            "at every point of the grid all held-out samples get the same class: the model is a "
+            "constant classifier. Try larger values of C, or other features.",
+        )
+    others = np.where(constant, -np.inf, values)
+    best = float(others.max())
+    if best >= top - width:
+        return others >= best, (
+            f"the best points of the grid are constant classifiers (score {top:.4f}); the best of "
+            f"the others ({best:.4f}) is hardly worse and was taken.",
+        )
+    return able, (
+        f"the best points of the grid are constant classifiers: their score is {top:.4f}, that of "
+        f"the best other point {best:.4f}. The features tell little about the labels.",
+    )
+
+
+def _at_the_edge(place: Place, values: Array, Cs: Array) -> tuple[str, ...]:
+    """Return a remark if the best C is the smallest or the largest of the grid."""
+    row, chosen = values[place[0]], float(Cs[place[1]])
+    inner = (Cs > Cs.min()) & (Cs < Cs.max())
+    if not inner.any() or inner[place[1]] or row[place[1]] <= row[inner].max():
+        return ()
+    word = "smaller" if chosen == Cs.min() else "larger"
+    return (
+        f"the chosen C = {chosen:g} is at the edge of the grid and better than all inside it; try "
+        f"{word} values too (Cs).",
+    )
+
+
+def _place(values: Array) -> Place:
+    i, j = np.unravel_index(int(values.argmax()), values.shape)
+    return int(i), int(j)

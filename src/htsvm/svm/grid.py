@@ -1,0 +1,162 @@
+"""All fits of a grid of caps and C on one data set, each from the best of what is known already."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.losses import HybridTruncated
+from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers import Newton, SolverResult
+from htsvm.svm.directions import Direction, shrunk
+from htsvm.svm.solving import AnyProblem, multiclass_solver
+
+# From this cap on the problem is nearly convex, and where one begins does not matter.
+NEARLY_CONVEX = 4.0
+# How strongly the least squares start is shrunk, in mean squares of a feature times features per
+# sample: with few samples it would fit the noise, with many it need not be shrunk.
+SHRINKAGE, MOST_SHRINKAGE = 12.0, 10.0
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A solved point of the grid.
+
+    Attributes
+    ----------
+    result : SolverResult
+        The solution.
+    C : float
+        The penalty that its multipliers belong to.
+    violations : ndarray
+        The margin violations of all rows.
+    seconds : float
+        What it took.
+    """
+
+    result: SolverResult
+    C: float
+    violations: Array
+    seconds: float
+
+    def start(self, C: float) -> Any:
+        """Return the solution as a start for another penalty."""
+        result = self.result
+        return result.coef, result.intercept, result.multipliers * (C / self.C)
+
+
+class Grid:
+    """The grid on one problem.
+
+    Without a cap, and with a large one, C runs from the largest to the smallest, each point from
+    the lowest of the solutions next to it. Where a cap is so large that no sample feels it, the
+    solution for the next larger cap is the solution. Small caps do not follow on from there: what
+    fits the wrong labels without a cap leads to a minimum that still does. They start from least
+    squares, shrunk the more the fewer samples there are, whatever C is.
+
+    Parameters
+    ----------
+    problem : Problem or MulticlassProblem
+        The problem, stated for C = 1; its loss is replaced.
+    Cs, caps : ndarray
+        The grid; caps from the largest to the smallest.
+    loss_at : callable
+        The loss for a cap.
+    solver : Newton
+        Who solves.
+    """
+
+    def __init__(
+        self,
+        problem: AnyProblem,
+        Cs: Array,
+        caps: Array,
+        loss_at: Callable[[float], HybridTruncated],
+        solver: Newton,
+    ) -> None:
+        self.problem, self.Cs, self.caps = problem, Cs, caps
+        self.losses = [loss_at(float(cap)) for cap in caps]
+        self.solver = solver
+        self.order = np.argsort(-Cs, kind="stable")
+        self.points: dict[Place, Point] = {}
+        self.passes = 0.0
+
+    def solve(self) -> list[list[Point]]:
+        """Return all points, a list per cap, in the order of `Cs`."""
+        back = np.argsort(self.order)
+        return [[self._point(i, int(rank)) for rank in back] for i in range(len(self.caps))]
+
+    def start_at(self, cap: float, C: float) -> Any:
+        """Go the way that leads to one point of the grid; return it as a start."""
+        i = int(np.flatnonzero(self.caps == cap)[0])
+        rank = int(np.flatnonzero(self.Cs[self.order] == C)[0])
+        return self._point(i, rank).start(C)
+
+    # ------------------------------------------------------------------------------- one point
+
+    def _point(self, i: int, rank: int) -> Point:
+        """Return a point; solve it, and those that it starts from, where that is still to do."""
+        if (i, rank) not in self.points:
+            self.points[i, rank] = self._solved(i, rank)
+        return self.points[i, rank]
+
+    def _solved(self, i: int, rank: int) -> Point:
+        known = [self._point(*place) for place in self._leading_to(i, rank)]
+        began, before = time.perf_counter(), self.problem.operator.passes
+        C = float(self.Cs[self.order[rank]])
+        problem = replace(self.problem, loss=self.losses[i]).scaled(C)
+        if known and _untouched(problem, known[0]):
+            return replace(known[0], seconds=0.0)
+        start = self._start(problem, known)
+        solver: Any = self.solver
+        if isinstance(problem, MulticlassProblem):
+            solver = multiclass_solver(self.solver)
+        result = solver.solve(problem, start=start)
+        violations = _violations(problem, result.coef, result.intercept)
+        self.passes += self.problem.operator.passes - before
+        return Point(result, C, violations, time.perf_counter() - began)
+
+    def _leading_to(self, i: int, rank: int) -> list[Place]:
+        """Return the places that a point may start from, that for the next larger cap first."""
+        if self.caps[i] < NEARLY_CONVEX:
+            return []
+        near = [(i - 1, rank), (i, rank - 1)]
+        return [place for place in near if min(place) >= 0]
+
+    def _start(self, problem: AnyProblem, known: list[Point]) -> Any:
+        """Return the start of a point; None if nothing is known."""
+        if known:
+            values = [problem.objective(point.result.coef, point.violations) for point in known]
+            return known[int(np.argmin(values))].start(problem.C)
+        if problem.loss.cap >= NEARLY_CONVEX or self._direction is None:
+            return None
+        return self._direction.start(problem)
+
+    @cached_property
+    def _direction(self) -> Direction | None:
+        m, n = self.problem.operator.shape
+        strength = min(SHRINKAGE * n / max(m, 1), MOST_SHRINKAGE)
+        return shrunk(self.problem, strength, np.random.default_rng(self.solver.random_state))
+
+
+def _violations(problem: AnyProblem, coef: Array, intercept: Any) -> Array:
+    if isinstance(problem, MulticlassProblem):
+        return problem.violations(problem.levels(coef, intercept))
+    return problem.violations(coef, intercept)
+
+
+def _untouched(problem: AnyProblem, above: Point) -> bool:
+    """Return whether a solution for the same C and a larger cap solves the problem as well.
+
+    So it is where all violations are in the part of the loss that is the hinge loss.
+    """
+    start_of_curve: float = problem.loss.curved_interval[0]
+    return above.C == problem.C and bool(above.violations.max(initial=0.0) <= start_of_curve)

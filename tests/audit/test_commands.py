@@ -1,0 +1,146 @@
+"""``htsvm audit`` and ``htsvm audit apply``."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from htsvm.cli import build_app
+from tests.audit.data import blobs
+
+
+def run(*words):
+    return CliRunner().invoke(build_app(), ["audit", *map(str, words)])
+
+
+@pytest.fixture
+def table(tmp_path):
+    X, y, _, _ = blobs(120)
+    frame = pd.DataFrame(X, columns=list("abcd")).round(3)
+    frame.insert(0, "key", [f"k{i}" for i in range(120)])
+    frame["kind"] = np.array(["ant", "bee", "007"])[y]
+    path = tmp_path / "data.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def audited(table):
+    output = table.with_name("audit.html")
+    done = run(table, "--label", "kind", "--id", "key", "--output", output)
+    assert done.exit_code == 0, done.output
+    return done, output
+
+
+def corrections_for(table, decide):
+    """Return a corrections file as the page would write it, from issues.csv."""
+    import json
+
+    html = table.with_name("audit.html").read_text()
+    data = json.loads(html.split('id="data">')[1].split("</script>")[0])
+    issues = pd.read_csv(table.with_name("issues.csv"), dtype=str)
+    lines = [
+        {"row": row.row, "id": row.id, "given_label": row.given_label,
+         **dict(zip(("decision", "new_label"), decide(row), strict=True)),
+         "table": data["fingerprint"]}
+        for row in issues.itertuples()
+    ]  # fmt: skip
+    path = table.with_name("corrections.csv")
+    pd.DataFrame(lines).to_csv(path, index=False)
+    return path
+
+
+def test_audit_writes_page_and_issues(table):
+    done, output = audited(table)
+    assert "wrong" in done.output
+    issues = pd.read_csv(table.with_name("issues.csv"), dtype=str)
+    assert issues["id"].str.startswith("k").all()
+    assert "007" in set(issues["given_label"]) | set(issues["predicted_label"])
+    assert output.read_text().startswith("<!doctype html>")
+    again = run(table, "--label", "kind", "--output", output)
+    assert again.exit_code == 1
+    assert "--force" in again.output
+
+
+def test_apply_and_audit_again(table):
+    _, output = audited(table)
+    path = corrections_for(table, lambda row: ("accept", row.predicted_label))
+    clean = table.with_name("clean.csv")
+    done = run("apply", table, path, "--output", clean)
+    assert done.exit_code == 0, done.output
+    before, after = (pd.read_csv(p, dtype=str) for p in (table, clean))
+    issues = pd.read_csv(table.with_name("issues.csv"), dtype=str)
+    rows = issues["row"].astype(int).to_numpy() - 1
+    assert after["kind"].iloc[rows].tolist() == issues["predicted_label"].tolist()
+    others = np.setdiff1d(np.arange(120), rows)
+    assert after["kind"].iloc[others].equals(before["kind"].iloc[others])
+    assert (after["htsvm_reviewed"] == "1").sum() == len(rows)
+    assert run("apply", table, path, "--output", clean).exit_code == 1
+    second = run(clean, "--label", "kind", "--id", "key", "--output", output, "--force")
+    assert second.exit_code == 0, second.output
+    named = pd.read_csv(table.with_name("issues.csv"), dtype=str)
+    assert not set(named["id"]) & set(issues["id"])
+
+
+def test_unsure_changes_nothing(table):
+    audited(table)
+    path = corrections_for(table, lambda row: ("unsure", ""))
+    clean = table.with_name("clean.parquet")
+    done = run("apply", table, path, "--output", clean)
+    assert done.exit_code == 0, done.output
+    assert pd.read_parquet(clean)["kind"].tolist() == pd.read_csv(table, dtype=str)["kind"].tolist()
+
+
+def test_apply_refuses_another_table(table):
+    audited(table)
+    path = corrections_for(table, lambda row: ("keep", row.given_label))
+    frame = pd.read_csv(table, dtype=str)
+    clean = table.with_name("clean.csv")
+    other = table.with_name("other.csv")
+    reviewed = pd.read_csv(path, dtype=str)["row"].astype(int).to_numpy() - 1
+    free = int(np.setdiff1d(np.arange(120), reviewed)[0])
+    for change, words in (
+        (lambda f: f.iloc[::-1], "another table"),
+        (lambda f: f.iloc[:3], "speaks of row"),
+        (lambda f: f.drop(columns="kind"), "another table"),
+        (lambda f: f.assign(kind=f["kind"].where(f.index != free, "ant x")), "fingerprint"),
+    ):
+        change(frame).to_csv(other, index=False)
+        done = run("apply", other, path, "--output", clean)
+        assert done.exit_code == 1
+        assert words in done.output.replace("\n", " ")
+        assert not clean.exists()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [("decision", "maybe", "is not one of"), ("new_label", "", "no new_label"),
+     ("row", "x", "whole numbers"), ("row", "1", "another table")],
+)  # fmt: skip
+def test_bad_corrections(table, column, value, words):
+    audited(table)
+    path = corrections_for(table, lambda row: ("keep", row.given_label))
+    frame = pd.read_csv(path, dtype=str)
+    frame[column] = value
+    frame.to_csv(path, index=False)
+    done = run("apply", table, path, "--output", table.with_name("clean.csv"))
+    assert done.exit_code == 1
+    assert words in done.output
+    assert not table.with_name("clean.csv").exists()
+
+
+def test_a_failed_run_leaves_nothing(table, monkeypatch):
+    def fail(*_):
+        raise ValueError("no page today")
+
+    monkeypatch.setattr("htsvm.audit.page.render", fail)
+    before = sorted(table.parent.iterdir())
+    done = run(table, "--label", "kind", "--output", table.with_name("audit.html"))
+    assert done.exit_code == 1
+    assert "no page today" in done.output
+    assert sorted(table.parent.iterdir()) == before
+
+
+def test_errors_name_what_is_wrong(table):
+    done = run(table, "--label", "species")
+    assert done.exit_code == 1
+    assert "--label species: there is no such column" in done.output
