@@ -19,8 +19,8 @@ PAGES = sorted(
     if page.name != "report.md" and "auto_examples" not in page.parts
 )
 PUBLIC = [
-    "htsvm", "htsvm.svm", "htsvm.multiview", "htsvm.baselines", "htsvm.optimality",
-    "htsvm.audit", "htsvm.datasets", "htsvm.plotting", "htsvm.distributed", "htsvm.losses", "htsvm.solvers",
+    "htsvm", "htsvm.svm", "htsvm.multiview", "htsvm.baselines", "htsvm.optimality", "htsvm.audit",
+    "htsvm.datasets", "htsvm.plotting", "htsvm.distributed", "htsvm.losses", "htsvm.solvers",
 ]  # fmt: skip
 
 
