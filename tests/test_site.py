@@ -1,4 +1,4 @@
-"""The documentation as it is built: no warnings, no broken pictures or links, nothing from elsewhere."""
+"""The documentation as it is built: no warnings, no broken pictures or links."""
 
 from __future__ import annotations
 
