@@ -13,6 +13,7 @@ ORDER = (
     "plot_choosing_cap.py",
     "plot_path.py",
     "plot_digits_wrong_labels.py",
+    "plot_audit.py",
     "plot_text.py",
     "plot_handwritten_views.py",
     "plot_certificate.py",

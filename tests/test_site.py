@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -13,6 +14,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
+
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update",
+         "--disable-sync"]  # fmt: skip
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+LOOKED_AT = (
+    "index.html", "start/five-minutes.html", "guide/choosing.html", "guide/certificates.html",
+    "guide/finding-wrong-labels.html", "auto_examples/index.html",
+    "auto_examples/plot_wrong_labels_in_five_minutes.html", "reference/index.html",
+    "reference/generated/htsvm.HTSVC.html", "report.html", "developers/architecture.html",
+)  # fmt: skip
+BROKEN = "[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)"
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 class Links(HTMLParser):
@@ -81,3 +96,43 @@ def test_every_example_has_a_page_with_a_picture(site):
     for example in (ROOT / "examples").glob("plot_*.py"):
         page = site / "auto_examples" / f"{example.stem}.html"
         assert f"sphx_glr_{example.stem}_001.png" in page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = os.environ.get("HTSVM_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("no Chromium found: set HTSVM_BROWSER to its path")
+    with api.sync_playwright() as driver:
+        shown = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield shown
+        shown.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1200])
+def test_pages_in_a_browser(site, browser, width, scheme):
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    errors = []
+    page.on(
+        "console", lambda message: errors.append(message.text) if message.type == "error" else 0
+    )
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: errors.append(request.url)
+            if request.url.startswith("http") else 0)  # fmt: skip
+    for name in LOOKED_AT:
+        page.goto((site / name).as_uri())
+        page.wait_for_load_state("load")
+        assert page.evaluate(BROKEN) == [], name
+        assert page.evaluate(OVERFLOW) <= 0, f"{name} scrolls sideways at {width} px"
+    assert errors == []
+    page.close()
+
+
+def test_search_works_offline(site, browser):
+    page = browser.new_page()
+    page.goto(f"{(site / 'search.html').as_uri()}?q=certificate")
+    page.wait_for_selector("#search-results li a", timeout=20_000)
+    assert page.locator("#search-results li").count() > 3
+    page.close()
