@@ -16,7 +16,8 @@ from htsvm.datasets import load_noisy_digits
 digits = load_noisy_digits()
 audit = audit_labels(digits.data, digits.target, random_state=0)
 estimate = audit.share_wrong_interval
-
+print(f"estimated share of wrong labels: {estimate.low:.0%} to {estimate.high:.0%}")
+print(f"in truth: {digits.wrong.mean():.0%}")
 
 # %%
 # The table has a row per sample, whose columns begin as those of cleanlab do.
