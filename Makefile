@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # What an installation depends on: a change of any of these installs (and compiles) again.
-SOURCES := pyproject.toml setup.py $(wildcard src/htsvm/linalg/*.pyx src/htsvm/linalg/*.pxd src/htsvm/linalg/*.h)
+SOURCES := pyproject.toml setup.py $(shell find src/htsvm -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
 
 # Tests and benchmarks on larger data look here; without the folder they skip.
 ifneq ($(wildcard ../shared/data),)
@@ -102,4 +102,4 @@ bench: $(VENV)/installed-bench
 
 clean:
 	rm -rf $(VENV) .venv-oldest .venv-wheel build dist docs/auto_examples docs/reference/generated src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -f src/htsvm/linalg/*.c src/htsvm/linalg/*.so htsvm-demo.html htsvm-quick.*
+	find src/htsvm \( -name "*.c" -o -name "*.so" \) -delete; rm -f htsvm-demo.html htsvm-quick.*

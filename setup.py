@@ -22,7 +22,16 @@ OPTIMISE = [
     "-fassociative-math",
     "-fno-signed-zeros",
 ]
-MODULES = ["_compiled", "_newton", "_compiled_multiclass", "_smooth"]
+MODULES = [
+    "linalg._rows",
+    "linalg._vectors",
+    "linalg._compiled_multiclass",
+    "solvers.newton._steps",
+    "solvers.newton._closing",
+    "solvers.newton._sweeps",
+    "solvers.multiclass._sweeps",
+    "solvers.starts._smooth",
+]
 PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 
 
@@ -68,8 +77,8 @@ def kernels():
     extensions = cythonize(
         [
             Extension(
-                f"htsvm.linalg.{name}",
-                [f"src/htsvm/linalg/{name}.pyx"],
+                f"htsvm.{name}",
+                [f"src/htsvm/{name.replace('.', '/')}.pyx"],
                 include_dirs=["src/htsvm/linalg"],
             )
             for name in MODULES

@@ -131,7 +131,11 @@ def _of_rivals(values: dict[str, float], rival: str = "") -> dict[str, float]:
 def _averages(found: Means) -> dict[str, float]:
     """Return the mean of each column over all places."""
     names = dict.fromkeys(name for cells_ in found.values() for name in cells_)
-    return {name: float(np.mean([c[name] for c in found.values()])) for name in names}
+    return {
+        name: float(np.mean([c[name] for c in found.values()]))
+        for name in names
+        if all(name in c for c in found.values())
+    }
 
 
 def tables(rows: list[Row]) -> str:

@@ -23,7 +23,7 @@ y = np.append(y, np.full(14, -1))
 # The convex losses (hinge, pinball, least squares) turn their boundary towards the outliers. The
 # bounded ones do not.
 _, axes = plt.subplots(2, 3, figsize=(10, 6.4), sharex=True, sharey=True)
-models = (HingeSVC(), PinballSVC(), LeastSquaresSVC(), HTSVC(), RampSVC(), ZeroOneSVC())
+models = (HingeSVC(), PinballSVC(), LeastSquaresSVC(), HTSVC(), RampSVC(ceiling=1.0), ZeroOneSVC())
 for axis, model in zip(axes.ravel(), models, strict=True):
     plot_boundary(model.fit(X, y), X, y, axis)
     accuracy = model.score(X[:120], y[:120])

@@ -3,8 +3,9 @@ More and more wrong labels
 ==========================
 
 Accuracy on right labels while a growing share of the training labels is flipped. Random flips
-cancel out in part, and everybody copes with some. Flips in one direction do not cancel, and there
-the truncated loss is ahead.
+cancel out in part, and everybody copes with some; flips in one direction do not. The truncated
+loss holds on for longer, in both. In the end everybody fails: with more than half of a class
+called by the other name, no method can know better.
 """
 
 import matplotlib.pyplot as plt

@@ -11,13 +11,14 @@ from htsvm.svm import HTSVC, ht_path
 if TYPE_CHECKING:
     from htsvm import baselines
     from htsvm.multiview import MultiViewHTSVC
-    from htsvm.svm import HTSVCCV, KernelHTSVC
+    from htsvm.svm import HTSVCCV, KernelHTSVC, KernelHTSVCCV
 
 __all__ = [
     "HTSVC",
     "HTSVCCV",
     "IgnoredClassWarning",
     "KernelHTSVC",
+    "KernelHTSVCCV",
     "MultiViewHTSVC",
     "SampleStatus",
     "__version__",
@@ -31,13 +32,17 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Loaded when first asked for, so that `import htsvm` stays quick.
     if name == "HTSVCCV":
-        from htsvm.svm import HTSVCCV, KernelHTSVC
+        from htsvm.svm import HTSVCCV, KernelHTSVC, KernelHTSVCCV
 
         return HTSVCCV
     if name == "KernelHTSVC":
         from htsvm.svm import KernelHTSVC
 
         return KernelHTSVC
+    if name == "KernelHTSVCCV":
+        from htsvm.svm.kernel_cv import KernelHTSVCCV
+
+        return KernelHTSVCCV
     if name == "baselines":
         from importlib import import_module
 

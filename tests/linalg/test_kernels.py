@@ -5,10 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from htsvm.linalg import _numpy
+from htsvm.linalg import kernels as built
 
-_compiled = pytest.importorskip(
-    "htsvm.linalg._compiled", reason="the compiled kernels were not built"
-)
+if not built.COMPILED:
+    pytest.skip("the compiled kernels were not built", allow_module_level=True)
+_compiled = built.active
 
 # The second size is beyond the point from which on the kernels use several threads.
 SIZES = [(40, 5), (9000, 12)]

@@ -60,9 +60,10 @@ def test_several_classes(multi_class):
         )
 
 
-@pytest.mark.parametrize("model", [SVM2K(0.3), MvSVM2C(0.3)], ids=lambda m: type(m).__name__)
-def test_coupled_views_have_support_vectors_of_their_own(model):
+@pytest.mark.parametrize("cls", [SVM2K, MvSVM2C])
+def test_coupled_views_have_support_vectors_of_their_own(cls):
     views, y = two_views()
+    model = cls(1.0, D=0.05, epsilon=0.5)
     weights = np.where(np.arange(len(y)) < 10, 0.0, 1.0)
     model.fit(views, y, sample_weight=weights)
     scales = np.ones(2) if isinstance(model, SVM2K) else model.view_weights_

@@ -192,11 +192,11 @@ def test_an_operator_without_a_matrix_is_enough(name):
     assert_same(plain, certify(**point))
 
 
-def test_at_most_three_passes():
+def test_three_passes_and_a_few_rows():
     X, y, w, b, psi = some_point(m=500)
     operator = as_operator(X)
     certify(operator, y, w, b, psi, C=0.7, loss=LOSS, tol=1e9)
-    assert operator.passes <= 3.0
+    assert operator.passes <= 3.0 + 2.0 * 64 / 500
 
 
 def test_a_large_sparse_matrix_is_never_made_dense():

@@ -58,7 +58,7 @@ def test_kernel_equals_the_plain_loop(dtype, index):
     squares = 0.5 * np.asarray(X.multiply(X).sum(axis=1), dtype=float).ravel()
     alpha, w = np.zeros(40), np.zeros(30)
     expected_alpha, expected_w = np.zeros(40), np.zeros(30)
-    balance = kernels.active.csr_dual_sweep(
+    balance = dual_sweeps.compiled.csr_dual_sweep(
         X.indptr.astype(index), X.indices.astype(index), X.data, y, c, squares, order, 0.5, 0.7,
         alpha, w, 0.1, 0.0,
     )  # fmt: skip

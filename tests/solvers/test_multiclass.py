@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from htsvm.linalg import Quadratic, as_operator, multiclass_kernels
+from htsvm.linalg import Quadratic, as_operator, kernels, multiclass_kernels
 from htsvm.losses import Hinge, HybridTruncated
 from htsvm.optimality import certify
 from htsvm.problems.multiclass import MulticlassProblem
@@ -43,7 +43,7 @@ def stated(X, labels, *, C=1.0, loss=None, weight=None, fit_intercept=True, R=No
 @pytest.fixture
 def sweeps(monkeypatch):
     """Make small problems use the sweeps as well."""
-    if not hasattr(multiclass_kernels.active, "dense_block_sweep"):
+    if not kernels.COMPILED:
         pytest.skip("sweeps need the compiled kernels")
     monkeypatch.setattr(multiclass_sweeps, "LARGE", 0)
     monkeypatch.setattr(multiclass_sweeps, "MOST_STRENGTH", np.inf)
@@ -240,7 +240,7 @@ def test_certificate_rejects_what_is_not_stationary():
     assert good.certified
     assert not moved.certified
     assert moved.stationarity > 1e-2
-    assert tilted.complementarity > 1e-2
+    assert tilted.prox_residual > 1e-2
     assert not none.certified
     with pytest.raises(ValueError, match="pulls must have shape"):
         certify_multiclass(
@@ -258,12 +258,12 @@ def test_kernels_agree_with_their_twins():
         sigma, c = rng.random(m), rng.random(m) * (rng.random(m) > 0.2)
         labels = rng.integers(k, size=m).astype(np.intp)
         outs = []
-        for kernels in (compiled, twin):
+        for one in (compiled, twin):
             out, counts, q = np.empty((m, k)), np.empty(m, dtype=np.intc), np.empty(m)
-            total = kernels.simplex_step(alpha, U, D, 0.3, sigma, c, out, counts)
-            kernels.top_rivals(U, labels, q)
+            total = one.simplex_step(alpha, U, D, 0.3, sigma, c, out, counts)
+            one.top_rivals(U, labels, q)
             S, several = U.copy(), np.maximum(counts, 1).astype(np.intc)
-            kernels.spread_products(S, (out > 0.0).view(np.uint8), several, sigma)
+            one.spread_products(S, (out > 0.0).view(np.uint8), several, sigma)
             outs.append((out, counts, q, S, total))
         for ours, theirs in zip(*outs, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)

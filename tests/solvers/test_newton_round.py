@@ -15,9 +15,7 @@ from htsvm.solvers.newton.round import Rounds
 from htsvm.solvers.newton.state import Iterate, close_round
 from tests.solvers.test_newton import make_problem, noisy
 
-pytestmark = pytest.mark.skipif(
-    kernels.newton is None, reason="the compiled kernels are not in use"
-)
+pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
 
 FORMATS = {
     "float64": lambda X: X,

@@ -152,7 +152,7 @@ def _dask_scores(
     model: Any, X: Any, y: Any, classes: Array, codes: Array, weights: Array | None,
     known: Array | None, say: Callable[[str], None],
 ) -> Scores:  # fmt: skip
-    from htsvm import HTSVC
+    from htsvm.svm import HTSVC
 
     say("one fit on the workers")
     fitted = HTSVC(C=0.1, cap=2.0) if model is None else model

@@ -117,6 +117,7 @@ class Block(HeldRows, LocalRows):
         self.problem = self.given = problem
         self.offset = offset
         self.part = None
+        self.rounds: Any = None
         self.start_at_zero()
 
     # ----------------------------------------------------------------------------- starts

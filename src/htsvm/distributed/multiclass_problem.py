@@ -72,10 +72,6 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         taken = {"operator": as_operator(X), "labels": labels, "penalty": penalty}
         return MulticlassProblem(**(known | taken))
 
-    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Pulls:
-        """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
-        return Pulls(np.arange(part.n_samples), values)
-
     def scaled(self, C: float) -> MulticlassBlockProblem:
         """Return the problem with all penalties times `C`."""
         return MulticlassBlockProblem.of(self.blocks.with_penalty(C))

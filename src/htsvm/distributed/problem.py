@@ -11,7 +11,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks, stack_rows
 from htsvm.distributed.rows import BlockRows
-from htsvm.linalg import Extent, Quadratic, as_operator
+from htsvm.linalg import Extent, Operator, Quadratic, as_operator
 from htsvm.losses import Hinge
 from htsvm.optimality import BinaryCertificate, certify_problem
 from htsvm.optimality.binary import conclude
@@ -69,6 +69,10 @@ class BlockOperator(Extent):
     def square_sum(self) -> float:
         """The sum of the squares of all entries."""
         return self.blocks.source.square_sum
+
+    def take(self, rows: Array) -> Operator:
+        """Return an operator on a copy of some rows, in this process."""
+        return as_operator(self.blocks.take(rows)[0])
 
 
 def known_of(blocks: Blocks) -> dict[str, Any]:

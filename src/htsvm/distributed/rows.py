@@ -189,9 +189,8 @@ class BlockSteps(Steps):
     ) -> tuple[Array, float]:
         problem = self.problem
         if self.gram is not None:
-            unit = self._unit_penalty()
             return solve_primal(
-                self.gram, problem.regularizer, unit, xi, grad_w, grad_b, problem.fit_intercept
+                self.gram, problem.regularizer, xi, grad_w, grad_b, problem.fit_intercept
             )
         stored = problem.operator.stored / max(problem.n_samples, 1)
         if count * stored > MOST_GATHERED:
@@ -205,13 +204,10 @@ class BlockSteps(Steps):
         rows = _RemoteRows(self.blocks, xi)
         problem = self.problem
         direction = conjugate_direction(
-            rows, problem.regularizer, self._unit_penalty(), grad_w, grad_b, problem.fit_intercept
+            rows, problem.regularizer, grad_w, grad_b, problem.fit_intercept
         )
         self.problem.operator.count(2.0 * rows.products * self.share)
         return direction
-
-    def _unit_penalty(self) -> float:
-        return self.blocks.largest_penalty or 1.0
 
     def _set_out(self, xi: float, dw: Array, db: float) -> None:
         self.first_terms = self.blocks.tell("set_out", xi, dw, db)

@@ -46,7 +46,7 @@ class CSROperator(Operator):
     @cached_property
     def compiled_rows(self) -> Any:
         """The rows as compiled solvers want them."""
-        return kernels.newton and kernels.newton.Rows.csr(self.X)
+        return kernels.active.Rows.csr(self.X) if kernels.COMPILED else None
 
     def block(self, rows: slice | Array) -> Any:
         """Return some rows as a CSR matrix."""

@@ -44,7 +44,7 @@ class DenseOperator(Operator):
     @cached_property
     def compiled_rows(self) -> Any:
         """The rows as compiled solvers want them."""
-        return kernels.newton and kernels.newton.Rows.dense(self.X)
+        return kernels.active.Rows.dense(self.X) if kernels.COMPILED else None
 
     def block(self, rows: slice | Array) -> Array:
         """Return some rows."""

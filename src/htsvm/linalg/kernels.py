@@ -9,6 +9,7 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 from htsvm.linalg import _numpy
@@ -28,28 +29,29 @@ def _load() -> Any:
     if not chosen:
         os.environ["GOMP_SPINCOUNT"] = "1000"
     try:
-        compiled = import_module("htsvm.linalg._compiled")
+        modules = [import_module(f"htsvm.linalg.{name}") for name in ("_rows", "_vectors")]
     except ImportError:
         return _numpy
     finally:
         if not chosen:
             del os.environ["GOMP_SPINCOUNT"]
-    return compiled
+    return SimpleNamespace(**{name: value for one in modules for name, value in vars(one).items()})
 
 
 active: Any = _load()
 
 COMPILED: bool = active is not _numpy
 
-# Whole rounds in one or two calls, and the rows as they want them; None where nothing was
-# compiled. `solvers/newton_inner.py` and `newton_state.py` do the same step by step.
-newton: Any = None
-# Searches on smoothed losses in one call each, as in `solvers/starts/quasi_newton.py`.
-smooth: Any = None
-if COMPILED:
-    with suppress(ImportError):
-        newton = import_module("htsvm.linalg._newton")
-        smooth = import_module("htsvm.linalg._smooth")
+
+def optional(name: str) -> Any:
+    """Return a compiled module of the package, None where nothing was compiled.
+
+    A solver keeps the compiled form of its steps beside the reference, and uses it if it is there.
+    """
+    if COMPILED:
+        with suppress(ImportError):
+            return import_module(f"htsvm.{name}")
+    return None
 
 
 losses.kernels = sys.modules[__name__]

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from htsvm.linalg import _numpy_multiclass, kernels
 
-
-def _load() -> Any:
-    if not kernels.COMPILED:
-        return _numpy_multiclass
-    try:
-        return import_module("htsvm.linalg._compiled_multiclass")
-    except ImportError:
-        return _numpy_multiclass
-
-
-active: Any = _load()
+active: Any = kernels.optional("linalg._compiled_multiclass") or _numpy_multiclass

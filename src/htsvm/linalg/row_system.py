@@ -74,7 +74,6 @@ class RowSystem:
         m, n = self.operator.shape
         self.side = n + 1
         self.row_size = max(self.operator.stored / max(m, 1), 1.0)
-        self.unit_weight = float(self.weights.max(initial=0.0)) or 1.0
         digits = -math.log10(self.tolerance)
         self._cg_steps = min(digits * CG_STEPS_PER_DIGIT, self.most_steps)
         self._kept: tuple[Any, Cholesky] | None = None
@@ -101,7 +100,7 @@ class RowSystem:
         if form == "dual":
             return self._dual(rows, part, weights, xi, grad_w, grad_b)
         dw, db, steps = _conjugate_solution(
-            ActiveRows(part, weights), self.regularizer, self.unit_weight, grad_w, grad_b,
+            ActiveRows(part, weights), self.regularizer, grad_w, grad_b,
             self.fit_intercept, self.tolerance, self.most_steps, start,
         )  # fmt: skip
         self._cg_steps = max(self._cg_steps, float(steps))
@@ -136,8 +135,8 @@ class RowSystem:
             self.gram = Gram(self.operator, self.weights)
         places = np.arange(self.operator.shape[0]) if rows is None else rows
         gram = self.gram.at(places if self.rows is None else self.rows[places])
-        factor = primal_factor(
-            gram, self.regularizer, self.unit_weight, xi, self.fit_intercept, self.intercept_ridge
+        factor = _primal_factor(
+            gram, self.regularizer, xi, grad_b, self.fit_intercept, self.intercept_ridge
         )
         self._keep("primal", rows, xi, factor)
         return _primal_solution(factor, grad_w, grad_b, self.fit_intercept)
@@ -163,7 +162,7 @@ class RowSystem:
         count = part.shape[0]
         inverse = 1.0 / self.regularizer.diagonal()
         if count == 0:
-            return -inverse * grad_w, -grad_b if self.fit_intercept else 0.0
+            return -inverse * grad_w, -math.copysign(1.0, grad_b) if grad_b else 0.0
         ones = np.ones(count, dtype=np.int8)
         factor = self._kept_factor("dual", rows, xi)
         if factor is None:
@@ -206,14 +205,13 @@ class ActiveRows:
 def conjugate_direction(
     rows: Any,
     regularizer: Quadratic,
-    unit_weight: float,
     grad_w: Array,
     grad_b: float,
     fit_intercept: bool,
 ) -> tuple[Array, float]:
     """Return the direction by conjugate gradients; `rows` answers like `ActiveRows`."""
     return _conjugate_solution(
-        rows, regularizer, unit_weight, grad_w, grad_b, fit_intercept,
+        rows, regularizer, grad_w, grad_b, fit_intercept,
         CG_TOLERANCE, MOST_CG_STEPS, None,
     )[:2]  # fmt: skip
 
@@ -221,7 +219,6 @@ def conjugate_direction(
 def _conjugate_solution(
     rows: Any,
     regularizer: Quadratic,
-    unit_weight: float,
     grad_w: Array,
     grad_b: float,
     fit_intercept: bool,
@@ -233,7 +230,7 @@ def _conjugate_solution(
     n = len(grad_w)
     diagonal = rows.diagonal()
     mass = float(diagonal[n])
-    ridge = INTERCEPT_RIDGE * mass if mass > 0.0 else unit_weight
+    ridge = INTERCEPT_RIDGE * mass if mass > 0.0 else held(grad_b)
     scale = diagonal + np.append(regularizer.diagonal(), ridge)
     scale[scale <= 0.0] = 1.0
 
@@ -257,37 +254,41 @@ def _conjugate_solution(
 def solve_primal(
     gram: Array,
     regularizer: Quadratic,
-    unit_weight: float,
     xi: float,
     grad_w: Array,
     grad_b: float,
     fit_intercept: bool,
 ) -> tuple[Array, float]:
     """Return the direction from the weighted Gram matrix of the samples."""
-    factor = primal_factor(gram, regularizer, unit_weight, xi, fit_intercept)
+    factor = _primal_factor(gram, regularizer, xi, grad_b, fit_intercept, INTERCEPT_RIDGE)
     return _primal_solution(factor, grad_w, grad_b, fit_intercept)
 
 
-def primal_factor(
+def _primal_factor(
     gram: Array,
     regularizer: Quadratic,
-    unit_weight: float,
     xi: float,
+    grad_b: float,
     fit_intercept: bool,
-    ridge: float = INTERCEPT_RIDGE,
+    ridge: float,
 ) -> Cholesky:
-    """Return the factors of the primal form.
-
-    `unit_weight` holds the intercept in place where no sample does.
-    """
+    """Return the factors of the primal form."""
     n = len(gram) - 1
     H = xi * gram
     regularizer.add_to(H)
     if not fit_intercept:
         return Cholesky(H[:n, :n])
     mass = H[n, n]
-    H[n, n] += ridge * mass if mass > 0.0 else xi * unit_weight
+    H[n, n] += ridge * mass if mass > 0.0 else held(grad_b)
     return Cholesky(H)
+
+
+def held(grad_b: float) -> float:
+    """Return the curvature in the intercept where no sample curves.
+
+    It then moves by one, the unit of the violations.
+    """
+    return abs(grad_b) or 1.0
 
 
 def _primal_solution(

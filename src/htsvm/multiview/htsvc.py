@@ -8,7 +8,7 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
@@ -16,8 +16,8 @@ from htsvm.multiview.parameters import per_view
 from htsvm.multiview.structured import PER_VIEW, StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers import ADMM, Newton, Solver
-from htsvm.svm.solving import AnyProblem, multiclass_solver
+from htsvm.solvers import Solver
+from htsvm.svm.solving import AnyProblem
 
 
 class TruncatedMultiViewSVC(StructuredMultiViewSVC):
@@ -27,7 +27,7 @@ class TruncatedMultiViewSVC(StructuredMultiViewSVC):
         **StructuredMultiViewSVC._parameter_constraints,
         "cap": PER_VIEW,
         "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "solver": [StrOptions({"newton", "admm"}), Newton, ADMM],
+        "solver": [str, Solver],
     }
 
     @abstractmethod
@@ -50,7 +50,7 @@ class TruncatedMultiViewSVC(StructuredMultiViewSVC):
     ) -> ViewClassifiers:
         solver = self._solver()
         if isinstance(problems[0], MulticlassProblem):
-            solver = multiclass_solver(solver)
+            solver = solver.for_several_classes()
         # The paper's algorithm as printed starts anew in each round.
         literal = getattr(solver, "safeguards", None) == ()
         return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)

@@ -163,9 +163,10 @@ class ViewClassifiers(Classifiers[ViewPoints]):
             if not certificate.certified and whitened(problem) is not None:
                 # Residuals are measured in the given coordinates.
                 solver = for_warm_start(self.solver, problem)
-                result = solver.solve(problem, start=start_of(view.result))
-                view = views[v] = self._point(v, problem, result)
-                certificate = certify_result(problem, view.result, self.solver.tol)
+                better = self._point(v, problem, majorised(problem, solver, view.result))
+                if self._is_lower(v, weights, better, view):
+                    view = views[v] = better
+                    certificate = certify_result(problem, view.result, self.solver.tol)
             # Of a multi-class problem no second-order verdict is known.
             escape = getattr(certificate, "escape_direction", None)
             if escape is not None and isinstance(problem, Problem) and not self.literal:

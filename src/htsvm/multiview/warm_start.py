@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from htsvm._typing import Array
@@ -32,10 +32,7 @@ def start_of(result: SolverResult) -> tuple[Array, Any, Array]:
 def for_warm_start(solver: Solver, problem: ViewProblem) -> Solver:
     """Return the solver with a finer tolerance; restarts are for the first round."""
     share = MULTICLASS_SHARE if isinstance(problem, MulticlassProblem) else WARM_SHARE
-    options: dict[str, Any] = {"tol": share * solver.tol}
-    if "n_restarts" in {one.name for one in fields(solver)}:
-        options["n_restarts"] = 0
-    return replace(solver, **options)
+    return solver.with_options(tol=share * solver.tol, n_restarts=0)
 
 
 def majorised(problem: Any, solver: Solver, result: SolverResult) -> SolverResult:

@@ -85,10 +85,6 @@ class MulticlassProblem:
             penalty=self.penalty[rows],
         )
 
-    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Any:
-        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
-        return values
-
     def scaled(self, C: float) -> MulticlassProblem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
         return replace(self, penalty=C * self.penalty, C=C)

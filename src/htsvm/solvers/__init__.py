@@ -2,7 +2,8 @@
 
 from htsvm.problems.binary import Problem
 from htsvm.solvers.admm.solver import ADMM
-from htsvm.solvers.certified import Solver, certify_result, solve_certified
+from htsvm.solvers.api import Solver, register, solver_names
+from htsvm.solvers.certified import certify_result, solve_certified
 from htsvm.solvers.least_squares import LinearSystem
 from htsvm.solvers.newton.solver import Newton
 from htsvm.solvers.result import SolverResult
@@ -17,5 +18,10 @@ __all__ = [
     "SolverResult",
     "ZeroOneSolver",
     "certify_result",
+    "register",
     "solve_certified",
+    "solver_names",
 ]
+
+register("newton", Newton)
+register("admm", ADMM)

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.optimality import BinaryCertificate, certify_problem
 from htsvm.problems.binary import Problem, Start
+from htsvm.solvers.api import Solver
 from htsvm.solvers.result import SolverResult, continued
 
 # How often a stationary point that is no minimiser is left along a direction of descent.
 ESCAPES = 3
-
-
-class Solver(Protocol):
-    """A dataclass of options that turns a problem (of its kind) into a SolverResult."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def tol(self) -> float:
-        """The residual that the solver aims at."""
-
-    def solve(self, problem: Any, *, start: Any = None) -> SolverResult:
-        """Return a stationary point of `problem`."""
 
 
 def solve_certified(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.losses import Loss
 from htsvm.optimality.residuals import informative_part
+from htsvm.solvers.history import History
 from htsvm.solvers.result import SolverResult
 
 # The loss is truncated step by step: first not at all, then at these multiples of its cap.
@@ -26,8 +26,9 @@ LARGEST_PENALTY = 1e3
 # How far on the safe side of the margin samples are still looked at within a round; more when
 # samples further off turn out violated.
 REACH = 0.5
-
-Callback = Callable[[dict[str, Any]], None]
+# Give up after so many rounds that lowered neither the residual by this share, nor the objective by
+# this share of tol.
+MOST_STALLED, PROGRESS = 60, 0.1
 
 
 class Descent(ABC):
@@ -57,9 +58,9 @@ class Descent(ABC):
         self.options = options
         self.rng = rng
         self.rows = rows
-        self.began = time.perf_counter()
         self.passes_before = problem.operator.passes
-        self.history: dict[str, list[Any]] = {}
+        self.history = History(options.callback)
+        self._watch()
         self.convex_objective = math.nan
         self.residual = math.inf
         self.best: tuple[float, Array, Any] = (math.inf, np.zeros(0), 0.0)
@@ -82,7 +83,7 @@ class Descent(ABC):
 
     @property
     def _rounds(self) -> int:
-        return len(self.history.get("iteration", ()))
+        return len(self.history)
 
     @property
     def _passes(self) -> float:
@@ -95,7 +96,7 @@ class Descent(ABC):
         return informative_part(objective, self.trivial, energy)
 
     def _out_of_rounds(self) -> bool:
-        return bool(self._rounds >= self.options.max_iter)
+        return bool(self._rounds >= self.options.max_iter) or self._stalled
 
     def _stretched(self, factors: tuple[float, ...] = CAP_FACTORS) -> Iterator[Loss]:
         """Yield the loss with its cap stretched, as far as any sample would feel it."""
@@ -131,35 +132,52 @@ class Descent(ABC):
     ) -> None:
         """Write a row of the history, keep the lowest point, tell the callback."""
         last = self.last
-        row = {
-            "iteration": self._rounds + 1,
-            "cap": math.inf if loss is None else loss.cap,
-            "objective": objective,
-            "residual": self.residual,
-            "stationarity": last.stationarity,
-            "balance": last.balance,
-            "complementarity": complementarity,
-            "newton_steps": last.steps,
-            **more,
-            "rows": last.rows,
-            "active": last.active,
-            "support": last.support,
-            "penalty": self.xi,
-            "passes": self._passes,
-            **self.rows.traffic(),
-            "seconds": time.perf_counter() - self.began,
-        }
-        for name, value in row.items():
-            self.history.setdefault(name, []).append(value)
         if objective < self.best[0]:
             self.best = (objective, *self._point())
-        if self.options.callback is not None:
-            self.options.callback(row)
+        self._note_progress(objective)
+        self.history.add(
+            cap=math.inf if loss is None else loss.cap,
+            objective=objective,
+            residual=self.residual,
+            stationarity=last.stationarity,
+            balance=last.balance,
+            complementarity=complementarity,
+            newton_steps=last.steps,
+            sweeps=last.sweeps,
+            **more,
+            rows=last.rows,
+            active=last.active,
+            support=last.support,
+            penalty=self.xi,
+            passes=self._passes,
+            **self.rows.traffic(),
+        )
+
+    def _watch(self) -> None:
+        """Begin to look out for progress."""
+        self.progress = (math.inf, math.inf, self._rounds)
+
+    def _note_progress(self, objective: float) -> None:
+        """Remember the last round that brought the residual or the objective down."""
+        residual, lowest, _ = self.progress
+        gain = PROGRESS * self.options.tol * abs(lowest) if math.isfinite(lowest) else 0.0
+        if self.residual < (1.0 - PROGRESS) * residual or objective < lowest - gain:
+            self.progress = min(residual, self.residual), min(lowest, objective), self._rounds
+
+    @property
+    def _stalled(self) -> bool:
+        return self._rounds - self.progress[2] > MOST_STALLED
 
     def _result(self, converged: bool, **parts: float) -> SolverResult:
         """Return where the run ended; `parts` are seconds."""
         coef, intercept = self._point()
-        total = time.perf_counter() - self.began
+        total = self.history.seconds
+        advice = []
+        if self._stalled and not converged:
+            advice.append(
+                f"the last {MOST_STALLED} rounds brought no progress: scale the features, bring "
+                "the weights closer to each other, or lower C"
+            )
         if parts:
             parts["other"] = total - sum(parts.values())
         return SolverResult(
@@ -172,6 +190,7 @@ class Descent(ABC):
             residual=self.residual,
             n_iter=self._rounds,
             passes=self._passes,
-            history=self.history,
+            history=self.history.columns,
             seconds={**parts, "total": total},
+            advice=advice,
         )

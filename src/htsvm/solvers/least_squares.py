@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +12,8 @@ from htsvm.losses import LeastSquares
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.admm.system import RidgeSystem
+from htsvm.solvers.api import Solver
+from htsvm.solvers.history import Callback, History
 from htsvm.solvers.result import SolverResult
 
 # A correction is worth its passes only where it shrinks the residual by this factor.
@@ -24,7 +23,7 @@ EXACT = 1e-9
 
 
 @dataclass(frozen=True)
-class LinearSystem:
+class LinearSystem(Solver):
     """Least squares by a Cholesky factorisation, or by conjugate gradients where that is too large.
 
     The system is n x n, or m x m where the samples are fewer than the features; conjugate
@@ -44,7 +43,7 @@ class LinearSystem:
 
     tol: float = 1e-3
     max_iter: int = 1000
-    callback: Callable[[dict[str, Any]], None] | None = None
+    callback: Callback | None = None
 
     def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
         """Return the minimiser of `problem`, whose loss must be `LeastSquares`.
@@ -73,9 +72,8 @@ class _Run:
         some = len(self.rows) < problem.n_samples
         self.part = problem.take(self.rows) if some else problem
         self.system = RidgeSystem(self.part)
-        self.began = time.perf_counter()
         self.passes_before = self.part.operator.passes
-        self.history: dict[str, list[Any]] = {}
+        self.history = History(options.callback)
 
     def solve(self, start: Start | None) -> SolverResult:
         part = self.part
@@ -121,17 +119,9 @@ class _Run:
 
     def _record(self, best: tuple[Array, float, Array, float]) -> None:
         w, _, q, residual = best
-        row = {
-            "iteration": len(self.history.get("iteration", ())) + 1,
-            "objective": self.part.objective(w, q),
-            "residual": residual,
-            "passes": self._passes(),
-            "seconds": time.perf_counter() - self.began,
-        }
-        for name, value in row.items():
-            self.history.setdefault(name, []).append(value)
-        if self.options.callback is not None:
-            self.options.callback(row)
+        self.history.add(
+            objective=self.part.objective(w, q), residual=residual, passes=self._passes()
+        )
 
     def _passes(self) -> float:
         return self.part.operator.passes - self.passes_before
@@ -146,8 +136,8 @@ class _Run:
             objective=self.part.objective(w, q),
             converged=residual <= self.options.tol,
             residual=residual,
-            n_iter=len(self.history["iteration"]),
+            n_iter=len(self.history),
             passes=self._passes(),
-            history=self.history,
-            seconds={"total": time.perf_counter() - self.began},
+            history=self.history.columns,
+            seconds={"total": self.history.seconds},
         )

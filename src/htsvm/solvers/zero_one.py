@@ -20,6 +20,7 @@ from htsvm._typing import Array
 from htsvm.losses import Hinge, Ramp, ZeroOne
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.admm.solver import ADMM
+from htsvm.solvers.api import Solver
 from htsvm.solvers.newton.solver import Newton
 from htsvm.solvers.restarts import constant, lowest
 from htsvm.solvers.result import SolverResult, continued
@@ -45,7 +46,7 @@ FINALISTS = 2
 
 
 @dataclass(frozen=True)
-class ZeroOneSolver:
+class ZeroOneSolver(Solver):
     """Descent on ramps that close in on the 0/1 loss, or the ADMM, then an exact margin.
 
     Parameters

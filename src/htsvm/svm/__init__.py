@@ -8,8 +8,9 @@ from htsvm.svm.path import HTPath, ht_path
 if TYPE_CHECKING:
     from htsvm.svm.cv import HTSVCCV
     from htsvm.svm.kernel import KernelHTSVC
+    from htsvm.svm.kernel_cv import KernelHTSVCCV
 
-__all__ = ["HTSVC", "HTSVCCV", "HTPath", "KernelHTSVC", "ht_path"]
+__all__ = ["HTSVC", "HTSVCCV", "HTPath", "KernelHTSVC", "KernelHTSVCCV", "ht_path"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,4 +23,8 @@ def __getattr__(name: str) -> Any:
         from htsvm.svm.kernel import KernelHTSVC
 
         return KernelHTSVC
+    if name == "KernelHTSVCCV":
+        from htsvm.svm.kernel_cv import KernelHTSVCCV
+
+        return KernelHTSVCCV
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

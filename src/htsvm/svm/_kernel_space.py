@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +13,11 @@ from htsvm.linalg import Quadratic, as_operator
 from htsvm.linalg.kernel_operator import KernelOperator
 from htsvm.linalg.landmarks import Landmarks, blocks, independent
 from htsvm.problems.binary import Problem
-from htsvm.solvers import Solver
 from htsvm.svm._kernels import (
     check_positive,
     choose_landmarks,
     kernel_function,
     kernel_matrix,
-    resolved_gamma,
 )
 
 # Up to so many samples a kernel matrix is used without being asked for: of two classes, where the
@@ -63,13 +62,12 @@ class KernelSpace:
             return used, coef[:, used]
         return self.rows, self.landmarks.lift(coef)
 
-    def start(self, problem: Problem, solver: Solver, rng: np.random.Generator) -> Any:
-        """Return where an exact fit may begin: the solution on a few landmarks."""
+    def start(self, problem: Problem, solve: Callable[[Problem], Any]) -> Any:
+        """Return where an exact fit may begin: what `solve` finds on a few landmarks."""
         operator: KernelOperator = self.samples
-        m = problem.n_samples
         some = self.rows
         if len(some) > FIRST_LANDMARKS:
-            some = rng.choice(some, FIRST_LANDMARKS, replace=False)
+            some = np.random.default_rng(0).choice(some, FIRST_LANDMARKS, replace=False)
         found = independent(operator.K[np.ix_(some, some)])
         some = some[found.rows]
         coordinates = np.ascontiguousarray(found.coordinates(operator.K[:, some]))
@@ -77,14 +75,25 @@ class KernelSpace:
             as_operator(coordinates), problem.y, problem.penalty, problem.loss,
             Quadratic(None, len(some)), problem.C, problem.fit_intercept,
         )  # fmt: skip
-        result = solver.solve(rough)
-        w = np.zeros(m)
-        w[some] = found.lift(result.coef[None])[0]
-        return w, result.intercept, result.multipliers
+        coef, intercept, multipliers = solve(rough)
+        w = np.zeros(problem.n_samples)
+        w[some] = found.lift(coef[None])[0]
+        return w, intercept, multipliers
+
+
+def is_one_problem(multi_class: str, classes: Array) -> bool:
+    """Return whether more than two classes are fitted at once."""
+    return len(classes) > 2 and multi_class != "ovr"
 
 
 def kernel_space(
-    model: Any, X: Any, weights: Array | None, one_problem: bool, rng: np.random.Generator
+    model: Any,
+    X: Any,
+    weights: Array | None,
+    gamma: float,
+    one_problem: bool,
+    rng: np.random.Generator,
+    in_coordinates: bool = False,
 ) -> KernelSpace:
     """Return the space in which a `KernelHTSVC` is fitted to X.
 
@@ -96,15 +105,20 @@ def kernel_space(
         The samples; of a precomputed kernel its matrix.
     weights : ndarray or None
         Sample weights.
+    gamma : float
+        The coefficient of the kernel.
     one_problem : bool
         Whether more than two classes are fitted at once, for which coordinates are needed.
     rng : Generator
         Chooses landmarks.
+    in_coordinates : bool, default=False
+        Whether coordinates are wanted where the kernel matrix would do, for a quick search.
     """
     precomputed = model.kernel == "precomputed"
     m = X.shape[0]
-    gamma = 1.0 if precomputed else resolved_gamma(model.gamma, X, weights)
     count = _landmark_count(model, m, one_problem)
+    if count is None and in_coordinates and not one_problem:
+        count = _default_count(model, m)
     _check_memory(model, m, m if count is None else count)
     function = (
         None if precomputed else kernel_function(model.kernel, gamma, model.degree, model.coef0)
@@ -144,6 +158,10 @@ def _landmark_count(model: Any, m: int, one_problem: bool) -> int | None:
         and _megabytes(m, m) <= model.memory_limit
     ):
         return None
+    return _default_count(model, m)
+
+
+def _default_count(model: Any, m: int) -> int:
     most = min(MOST_LANDMARKS, m, int(model.memory_limit * MEGABYTE / VALUE / m))
     return int(max(min(max(round(ROOT_FACTOR * m**0.5), FEWEST_LANDMARKS), most), 1))
 

@@ -61,7 +61,7 @@ def _called(kernel: Callable[[Any, Any], Any], X: Any, Z: Any) -> Array:
 
 
 def resolved_gamma(gamma: Any, X: Any, weights: Array | None) -> float:
-    """Return gamma as a number: "scale" is 1 / (n_features * variance of X), "auto" 1 / n.
+    """Return gamma as a number: "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
 
     In the variance a sample of weight k counts k times.
     """

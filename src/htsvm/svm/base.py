@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +15,8 @@ from htsvm._typing import Array, validated_fit
 from htsvm.distributed import is_dask
 from htsvm.losses import Loss
 from htsvm.problems.build import binary_problems, multiclass_problem, weigh_classes
-from htsvm.solvers import ADMM, Newton, Solver
+from htsvm.solvers import Solver
+from htsvm.solvers.api import configured
 from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
@@ -121,31 +121,15 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _named_solver(self, solver: Any) -> Solver:
         """Return the solver for a name, or the given solver, with this estimator's options."""
-        progress = self._progress()
-        if solver == "newton" or isinstance(solver, Newton):
-            base = Newton() if isinstance(solver, str) else solver
-            return replace(
-                base,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                n_restarts=getattr(self, "n_restarts", 0),
-                random_state=seed_of(self.random_state),
-                callback=progress or base.callback,
-                starts=checked_names(getattr(self, "starts", "auto")),
-                compare_warm=getattr(self, "warm_start", False),
-            )
-        if getattr(self, "starts", "auto") != "auto":
-            raise ValueError(
-                f"starts={self.starts!r} needs solver='newton'; {solver!r} has one start."
-            )
-        if getattr(self, "n_restarts", 0):
-            raise ValueError(
-                f"n_restarts={self.n_restarts} needs solver='newton'; {solver!r} has no restarts."
-            )
-        other: ADMM = ADMM() if isinstance(solver, str) else solver
-        return replace(
-            other, tol=self.tol, max_iter=self.max_iter, callback=progress or other.callback
-        )
+        starts, restarts = getattr(self, "starts", "auto"), getattr(self, "n_restarts", 0)
+        asked: dict[str, Any] = {} if starts == "auto" else {"starts": checked_names(starts)}
+        if restarts:
+            asked["n_restarts"] = restarts
+        return configured(
+            solver, asked, self._progress(),
+            tol=self.tol, max_iter=self.max_iter, random_state=seed_of(self.random_state),
+            compare_warm=getattr(self, "warm_start", False),
+        )  # fmt: skip
 
 
 class BaseLinearSVC(BaseSVC):

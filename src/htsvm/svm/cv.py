@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -12,9 +11,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter
 
 from htsvm._typing import Array, validated_fit
+from htsvm.exceptions import warn_user
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.build import labels_of
 from htsvm.solvers import Newton, Solver
@@ -29,8 +29,9 @@ from htsvm.svm.validation import seed_of
 
 # Where the default grid of C begins and ends. With many wrong labels the best C is small.
 SMALLEST_C, LARGEST_C = 2.0**-10, 2.0**6
-# Folds are solved to this tolerance if that of the fit is finer: their scores do not need more.
-FOLD_TOL = 1e-2
+# Folds are solved to this tolerance, in so many rounds, if the fit is to be more exact: their
+# scores do not need more.
+FOLD_TOL, FOLD_ROUNDS = 1e-2, 30
 
 
 class HTSVCCV(BaseLinearSVC):
@@ -61,8 +62,28 @@ class HTSVCCV(BaseLinearSVC):
     tune_threshold : bool, default=False
         Whether to move the threshold of a binary decision to where the held-out decisions have the
         best accuracy, instead of zero.
-    knee, solver, tol, max_iter, fit_intercept, class_weight, multi_class, n_restarts, random_state
-        As for `HTSVC`; the solver and the restarts are those of the final fit.
+    knee : float, default=2/3
+        Where the straight part of the loss ends, as a share of the cap; in (0, 1).
+    solver : {"newton", "admm"} or solver object, default="newton"
+        The solver of the final fit; the folds are solved by "newton".
+    tol : float, default=1e-3
+        The largest residual of the P-stationarity conditions.
+    max_iter : int, default=1000
+        The largest number of iterations.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class; "balanced" gives all classes the same total weight.
+    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
+        How to fit more than two classes: as one problem for all ("joint", also called
+        "crammer_singer"), or each class against the rest with balanced weights ("ovr"). "auto" is
+        "joint".
+    n_restarts : int, default=0
+        Further starts of the final fit; the lowest objective wins.
+    random_state : int, RandomState or None, default=None
+        Drives all that is random in the solver: the sample of rows of the first, rough phase on
+        large data, and the restarts. None always takes the same seed, so that a fit can be
+        repeated.
     n_jobs : int, optional
         Threads over folds.
     verbose : int, default=0
@@ -197,7 +218,7 @@ class HTSVCCV(BaseLinearSVC):
         X, y, classes, codes, weights = self._validated(X, y, sample_weight)
         self._check_threshold(classes)
         self.Cs_ = check_grid(self.Cs, SMALLEST_C, LARGEST_C)
-        self.caps_ = _check_caps(self.caps)
+        self.caps_ = check_caps(self.caps)
         splits = folds.splits(self.cv, X, y, codes, seed_of(self.random_state), routed.split)
         held = self._cross_validate(X, y, classes, codes, weights, splits, routed)
         self._choose(held)
@@ -242,8 +263,11 @@ class HTSVCCV(BaseLinearSVC):
         return [self._grid(problem) for problem in problems]
 
     def _grid(self, problem: AnyProblem) -> Grid:
-        tol, seed = max(self.tol, FOLD_TOL), seed_of(self.random_state)
-        solver = Newton(tol=tol, max_iter=self.max_iter, random_state=seed)
+        solver = Newton(
+            tol=max(self.tol, FOLD_TOL),
+            max_iter=min(self.max_iter, FOLD_ROUNDS),
+            random_state=seed_of(self.random_state),
+        )
         return Grid(problem, self.Cs_, self.caps_, self._loss_at, solver)
 
     def _choose(self, held: Held) -> None:
@@ -272,13 +296,13 @@ class HTSVCCV(BaseLinearSVC):
                 flush=True,
             )
         for text in choice.remarks:
-            warnings.warn(f"{type(self).__name__}: {text}", UserWarning, stacklevel=4)
+            warn_user(f"{type(self).__name__}: {text}", UserWarning)
 
     # --------------------------------------------------------------------------- the final fit
 
     def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
         """Return the chosen point of each problem, at the end of the path that the folds went."""
-        grids = [self._grid(_stated_for_one(problem)) for problem in problems]
+        grids = [self._grid(stated_for_one(problem)) for problem in problems]
         starts: list[Any] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(grid.start_at)(self.cap_, self.C_) for grid in grids
         )
@@ -330,22 +354,15 @@ class HTSVCCV(BaseLinearSVC):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata are routed: to this estimator, the splitter and the scorer."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        router = router.add(
-            splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split")
-        )
-        return router.add(
-            scorer=folds.scorer_of(self.scoring),
-            method_mapping=MethodMapping().add(caller="fit", callee="score"),
-        )
+        return folds.router_of(self)
 
 
-def _stated_for_one(problem: AnyProblem) -> AnyProblem:
+def stated_for_one(problem: AnyProblem) -> AnyProblem:
     """Return the problem for C = 1."""
     return replace(problem, penalty=problem.penalty / problem.C, C=1.0)
 
 
-def _check_caps(caps: Any) -> Array:
+def check_caps(caps: Any) -> Array:
     """Return the caps, largest first."""
     values = np.atleast_1d(np.asarray(caps, dtype=np.float64))
     if values.ndim != 1 or len(values) == 0 or not np.all(values > 0.0):

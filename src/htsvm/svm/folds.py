@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_method_params
 
 from htsvm._typing import Array
@@ -64,6 +64,18 @@ class Routed:
 def scorer_of(scoring: Any) -> Any:
     """Return the scorer that metadata may be routed to; by default that of accuracy."""
     return get_scorer("accuracy" if scoring is None else scoring)
+
+
+def router_of(estimator: Any) -> MetadataRouter:
+    """Return how metadata are routed: to an estimator, its splitter and its scorer."""
+    router = MetadataRouter(owner=estimator).add_self_request(estimator)
+    router = router.add(
+        splitter=estimator.cv, method_mapping=MethodMapping().add(caller="fit", callee="split")
+    )
+    return router.add(
+        scorer=scorer_of(estimator.scoring),
+        method_mapping=MethodMapping().add(caller="fit", callee="score"),
+    )
 
 
 def splits(
@@ -229,6 +241,17 @@ class Held:
             asked=bool(scores),
         )
         return together if scores else replace(together, scores=together._accuracies())
+
+    @staticmethod
+    def stacked(held: Sequence[Held]) -> Held:
+        """Return several grids on the same folds as one, stacked along the axis of the caps."""
+        first = held[0]
+        return replace(
+            first,
+            decisions=np.concatenate([one.decisions for one in held]),
+            scores=np.concatenate([one.scores for one in held], axis=1),
+            fit_seconds=np.concatenate([one.fit_seconds for one in held], axis=1),
+        )
 
     @property
     def means(self) -> Array:

@@ -15,7 +15,7 @@ from htsvm.losses import HybridTruncated
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, SolverResult
 from htsvm.svm.directions import Direction, shrunk
-from htsvm.svm.solving import AnyProblem, multiclass_solver
+from htsvm.svm.solving import AnyProblem
 
 # From this cap on the problem is nearly convex, and where one begins does not matter.
 NEARLY_CONVEX = 4.0
@@ -118,7 +118,7 @@ class Grid:
         start = self._start(problem, known)
         solver: Any = self.solver
         if isinstance(problem, MulticlassProblem):
-            solver = multiclass_solver(self.solver)
+            solver = self.solver.for_several_classes()
         result = solver.solve(problem, start=start)
         violations = _violations(problem, result.coef, result.intercept)
         self.passes += self.problem.operator.passes - before

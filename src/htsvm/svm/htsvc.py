@@ -6,10 +6,10 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from htsvm.losses import HybridTruncated, Loss
-from htsvm.solvers import ADMM, Newton, Solver
+from htsvm.solvers import Solver
 from htsvm.svm.base import BaseLinearSVC
 
 
@@ -46,18 +46,20 @@ class HTSVC(BaseLinearSVC):
         with safeguards; pass `htsvm.solvers.ADMM(penalty=..., safeguards=())` for other settings.
         An object's own tol, max_iter, n_restarts and random_state give way to those here.
     tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions.
+        The largest residual of the P-stationarity conditions; without a cap, the largest relative
+        duality gap. Free of scale: see `htsvm.optimality.residuals`.
     max_iter : int, default=1000
         The largest number of iterations.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not regularised.
     class_weight : dict, "balanced" or None, default=None
         Factors of C per class.
-    multi_class : {"auto", "joint", "ovr"}, default="auto"
+    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
         How to fit more than two classes. "joint" solves one problem for all; it needs the "newton"
-        solver. "ovr" fits each class against the rest, with balanced weights, because a
-        bounded loss finds it cheap to give up the smaller side. "auto" is "joint", but "ovr" with
-        the "admm" solver. Two classes are one binary problem in any case.
+        solver ("crammer_singer" is another name for it). "ovr" fits each class against the rest,
+        with balanced weights, because a bounded loss finds it cheap to give up the smaller side.
+        "auto" is "joint", but "ovr" with the "admm" solver. Two classes are one binary problem in
+        any case.
     warm_start : bool, default=False
         Whether to start from the last solution.
     starts : "auto" or list of str, default="auto"
@@ -69,7 +71,7 @@ class HTSVC(BaseLinearSVC):
     n_restarts : int, default=0
         Further, expensive starts for the "newton" solver, from convex solutions with random sample
         weights; the lowest objective wins.
-    n_jobs : int, optional
+    n_jobs : int or None, default=None
         Threads over the binary problems of a fit with ``multi_class="ovr"`` (on Dask data,
         problems at a time).
     random_state : int, RandomState or None, default=None
@@ -95,10 +97,10 @@ class HTSVC(BaseLinearSVC):
         For each problem, the objective that each start reached in the search: before the solver
         went on, and on large data for a sample of the rows, with its loss scaled up. NaN for one
         that failed. Empty where there was nothing to compare.
-    certificate_ : list of Certificate or MulticlassCertificate
-        For each problem residuals and objectives, computed apart from the solver. For a binary
-        one also the interval of nu in which the point is P-stationary and the second-order
-        verdict; for a joint one the duality gap of the convex problem that touches it.
+    certificate_ : list of BinaryCertificate or MulticlassCertificate
+        For each problem residuals, duality gap and objectives, computed apart from the solver. For
+        a binary one also the interval of nu in which the point is P-stationary and the
+        second-order verdict.
     support_ : ndarray
         Indices of the support vectors.
     n_support_ : ndarray of shape (n_classes,)
@@ -154,7 +156,7 @@ class HTSVC(BaseLinearSVC):
         **BaseLinearSVC._parameter_constraints,
         "cap": [Interval(Real, 0.0, None, closed="right")],
         "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "solver": [StrOptions({"newton", "admm"}), Newton, ADMM],
+        "solver": [str, Solver],
     }
 
     def __init__(

@@ -14,9 +14,16 @@ from htsvm._typing import Array
 from htsvm.linalg.kernel_operator import KernelNorm, KernelOperator
 from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
+from htsvm.problems.binary import Problem
 from htsvm.solvers import Solver
-from htsvm.svm._kernel_space import KernelSpace, kernel_space
-from htsvm.svm._kernels import NAMES, SELECTIONS, check_precomputed, kernel_function
+from htsvm.svm._kernel_space import KernelSpace, is_one_problem, kernel_space
+from htsvm.svm._kernels import (
+    NAMES,
+    SELECTIONS,
+    check_precomputed,
+    kernel_function,
+    resolved_gamma,
+)
 from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.validation import seed_of
 
@@ -232,16 +239,22 @@ class KernelHTSVC(BaseLinearSVC):
         """
         self._validate_params()
         X, _, classes, codes, weights = self._validated(X, y, sample_weight)
-        one_problem = len(classes) > 2 and self.multi_class != "ovr"
+        self._fit_space(X, classes, codes, weights, resolved_gamma(self.gamma, X, weights))
+        return self
+
+    def _fit_space(
+        self, X: Any, classes: Array, codes: Array, weights: Array | None, gamma: float
+    ) -> None:
+        """Fit data that has been validated, with a given gamma."""
+        one_problem = is_one_problem(self.multi_class, classes)
         rng = np.random.default_rng(seed_of(self.random_state))
-        space = kernel_space(self, X, weights, one_problem, rng)
+        space = kernel_space(self, X, weights, gamma, one_problem, rng)
         self._space = space
         try:
             self._fit_checked(space.samples, classes, codes, weights)
         finally:
             del self._space
         self._store_kernel(X, space)
-        return self
 
     def _validated_data(self, X: Any, y: Any) -> tuple[Any, Array]:
         if self.kernel == "precomputed":
@@ -260,9 +273,13 @@ class KernelHTSVC(BaseLinearSVC):
         """Return where problems of a kernel matrix begin: at a fit on a few landmarks."""
         if self._space.landmarks is not None:
             return [None] * len(problems)
-        rough = replace(self._solver(), tol=10.0 * self.tol, callback=None, n_restarts=0)
-        seed = seed_of(self.random_state)
-        return [self._space.start(p, rough, np.random.default_rng(seed)) for p in problems]
+        return [self._space.start(p, self._rough_start) for p in problems]
+
+    def _rough_start(self, problem: Problem) -> Any:
+        """Solve a problem on few landmarks roughly; return the solution as a start."""
+        solver = replace(self._solver(), tol=10.0 * self.tol, callback=None, n_restarts=0)
+        found = solver.solve(problem)
+        return found.coef, found.intercept, found.multipliers
 
     def _store_kernel(self, X: Any, space: KernelSpace) -> None:
         """Turn what was fitted in coordinates into a sum over samples."""

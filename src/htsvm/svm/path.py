@@ -24,6 +24,7 @@ from htsvm.problems.build import (
 from htsvm.solvers import Newton, Solver
 from htsvm.svm.fitted import AnyFitted
 from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
+from htsvm.svm.validation import seed_of
 from htsvm.svm.warn import warn_unconverged
 
 
@@ -75,7 +76,7 @@ def ht_path(
     class_weight: Any = None,
     multi_class: str = "auto",
     sample_weight: Any = None,
-    random_state: int = 0,
+    random_state: Any = None,
 ) -> HTPath:
     """Fit HTSVC for a whole grid of C, each from the solution of the next larger one.
 
@@ -87,12 +88,27 @@ def ht_path(
         Class labels.
     Cs : int or array-like, default=9
         The penalties, or how many between 1/16 and 16.
-    cap, knee, tol, max_iter, fit_intercept, class_weight, multi_class
-        As for `HTSVC`.
+    cap : float, default=1.0
+        The margin violation from which on a sample is ignored; ``inf`` never ignores one.
+    knee : float, default=2/3
+        Where the straight part of the loss ends, as a share of the cap; in (0, 1).
+    tol : float, default=1e-3
+        The largest residual of the P-stationarity conditions.
+    max_iter : int, default=1000
+        The largest number of iterations for each C.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not regularised.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class; "balanced" gives all classes the same total weight.
+    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
+        How to fit more than two classes: as one problem for all ("joint", also called
+        "crammer_singer"), or each class against the rest with balanced weights ("ovr"). "auto" is
+        "joint".
     sample_weight : array-like of shape (n_samples,), optional
         Factors of C per sample.
-    random_state : int, default=0
-        Seed of the sampled rows in the first fit.
+    random_state : int, RandomState or None, default=None
+        Drives the sample of rows of the first fit's rough phase on large data. None always takes
+        the same seed, so that a path can be repeated.
 
     Returns
     -------
@@ -113,7 +129,9 @@ def ht_path(
     options = {
         "C": 1.0, "loss": HybridTruncated(knee=knee, cap=cap), "fit_intercept": fit_intercept
     }  # fmt: skip
-    solver = Newton(tol=tol, max_iter=max_iter, random_state=random_state, compare_warm=True)
+    solver = Newton(
+        tol=tol, max_iter=max_iter, random_state=seed_of(random_state), compare_warm=True
+    )
     classes, problems = _problems(X, y, sample_weight, class_weight, multi_class, options)
     columns = [solve_path(problem, grid, solver) for problem in problems]
     rows = list(zip(*columns, strict=True))

@@ -21,8 +21,7 @@ class HingeSVC(ConvexSVC):
     C : float, default=1.0
         Penalty of the loss; larger means less regularisation.
     tol : float, default=1e-4
-        The largest residual of the optimality conditions. The relative duality gap, which the
-        certificate states, is usually smaller still.
+        The largest relative duality gap.
     max_iter : int, default=1000
         The largest number of iterations.
     fit_intercept : bool, default=True

@@ -33,21 +33,20 @@ class PinballSVC(ConvexSVC):
         The slope of the loss beyond the margin, in [0, 1]. Negative values, which some authors
         allow, reward large margins without limit.
     tol : float, default=1e-4
-        The largest residual of the optimality conditions. The relative duality gap, which the
-        certificate states, is usually smaller still.
+        The largest relative duality gap.
     max_iter : int, default=1000
         The largest number of iterations.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not regularised.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C per class.
+        Factors of C per class; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
         Whether to start from the last solution.
-    n_jobs : int, optional
-        Threads over the binary problems of a multi-class fit.
+    n_jobs : int or None, default=None
+        Threads over the binary problems of a fit with more than two classes.
     random_state : int, RandomState or None, default=None
-        Drives the sample of rows of the first, rough phase on large data. None always takes the
-        same seed, so that a fit can be repeated.
+        Drives all that is random in the solver: the sample of rows of the first, rough phase on
+        large data. None always takes the same seed, so that a fit can be repeated.
     verbose : int, default=0
         Whether to print a line per iteration.
 

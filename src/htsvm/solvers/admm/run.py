@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from htsvm.solvers.admm.safeguards import (
 )
 from htsvm.solvers.admm.state import Measures, Splitting, State
 from htsvm.solvers.admm.system import RidgeSystem
+from htsvm.solvers.history import History
 from htsvm.solvers.result import SolverResult
 
 if TYPE_CHECKING:
@@ -34,12 +35,10 @@ MAJORISER_PATIENCE = 100
 FINISH_STEPS = 6
 # How often the penalty may be halved to find a working set that is not empty.
 MOST_HALVINGS = 30
+# Go back to the lowest point of a run that ends this share above it.
+WORTH_RETURNING = 1e-3
 # How much wider the guard around the working set becomes when a step went beyond it.
 WIDEN = 4.0
-COLUMNS = (
-    "iteration", "phase", "objective", "residual", "stationarity", "balance", "feasibility",
-    "prox_residual", "working_set", "penalty", "train_accuracy", "seconds",
-)  # fmt: skip
 
 
 @dataclass
@@ -48,17 +47,16 @@ class Run:
 
     options: ADMM
     problem: Problem
-    history: dict[str, list[Any]] = field(default_factory=lambda: {c: [] for c in COLUMNS})
     notes: list[str] = field(default_factory=list)
     advice: list[str] = field(default_factory=list)
     convex_objective: float = float("nan")
-    best: tuple[float, Array, float, Array] | None = None
+    best: tuple[float, Array, float, Array] = (np.inf, np.zeros(0), 0.0, np.zeros(0))
     n_iter: int = 0
 
     def __post_init__(self) -> None:
         self.guards = check_safeguards(self.options.safeguards)
         self.system = RidgeSystem(self.problem)
-        self.began = time.perf_counter()
+        self.history = History(self.options.callback)
         self.passes_before = self.problem.operator.passes
         self.weight = self.problem.penalty / self.problem.C
         self.measures = Measures(self.problem, printed=not self.guards)
@@ -75,7 +73,7 @@ class Run:
         if self.problem.n_samples == 0:
             return SolverResult(
                 np.zeros(self.problem.n_features), 0.0, np.zeros(0), 0.0, converged=True,
-                residual=0.0, history=self.history, notes=["No sample has a positive weight."],
+                residual=0.0, notes=["No sample has a positive weight."],
             )  # fmt: skip
         converged, state = self._attempt(start, ROUGH)
         budget_left = 0 < self.n_iter < self.options.max_iter
@@ -83,7 +81,18 @@ class Run:
             self.notes.append("No better than a constant classifier: repeated from the hinge.")
             self.guards |= {"convex-start"}
             converged, state = self._attempt(None, self.options.tol)
+        if self._passed_lower(state) and self.n_iter < self.options.max_iter:
+            self.notes.append("Went on from the lowest point, which the run had left.")
+            _, w, b, psi = self.best
+            converged, state = self._main_phase(self._state_at(w, b, psi))
         return self._result(converged, state)
+
+    def _passed_lower(self, state: State) -> bool:
+        """Return whether the run has seen a point clearly below the one where it ended."""
+        if "keep-best" not in self.guards:
+            return False
+        reached = self.problem.objective(state.w, state.violations)
+        return self.best[0] < (1.0 - WORTH_RETURNING) * reached
 
     def _attempt(self, start: Start | None, convex_tol: float) -> tuple[bool, State]:
         m, n = self.problem.n_samples, self.problem.n_features
@@ -192,6 +201,7 @@ class Run:
         problem, q, measures = self.problem, state.violations, self.measures
         after, working = split(problem.loss, problem.C, q, state.psi, state.xi)
         residuals = [*measures.pull(state.w, state.psi, working), measures.relative(q - after, q)]
+        residuals.append(measures.complementarity(state.w, q, state.psi))
         if sparse:
             residuals += measures.pull(state.w, np.where(working, state.psi, 0.0), working)
         return max(residuals) < self.options.tol
@@ -305,17 +315,13 @@ class Run:
         residual = max(stationarity, balance, feasibility, prox_residual)
         objective = problem.objective(state.w, state.violations)
         accuracy = float(np.average(state.violations < 1.0, weights=self.weight))
-        elapsed = time.perf_counter() - self.began
-        row = dict(zip(COLUMNS, (
-            self.n_iter, phase, objective, residual, stationarity, balance, feasibility,
-            prox_residual, size, state.xi, accuracy, elapsed,
-        ), strict=True))  # fmt: skip
-        for column, value in row.items():
-            self.history[column].append(value)
-        if self.best is None or objective < self.best[0]:
+        if objective < self.best[0]:
             self.best = (objective, state.w, state.b, psi)
-        if self.options.callback is not None:
-            self.options.callback(row)
+        self.history.add(
+            phase=phase, objective=objective, residual=residual, stationarity=stationarity,
+            balance=balance, feasibility=feasibility, prox_residual=prox_residual,
+            working_set=size, penalty=state.xi, train_accuracy=accuracy,
+        )  # fmt: skip
         return residual
 
     # -- the end --------------------------------------------------------------------------------
@@ -327,6 +333,8 @@ class Run:
     def _result(self, converged: bool, state: State) -> SolverResult:
         w, b, psi = state.w, state.b, state.psi
         objective = self.problem.objective(w, state.violations)
+        lower = self._passed_lower(state)
+        converged = converged and not lower
         if not converged:
             self.notes.append(f"Not converged after {self.n_iter} iterations.")
             safer = "" if self.guards else "the default safeguards of the ADMM solver, "
@@ -334,7 +342,7 @@ class Run:
                 f"Try solver='newton', or a larger max_iter, {safer}another penalty (the paper's "
                 "xi), or features of similar ranges."
             )
-            if "keep-best" in self.guards and self.best is not None and self.best[0] < objective:
+            if "keep-best" in self.guards and self.best[0] < objective:
                 objective, w, b, psi = self.best
                 self.notes.append("Returned the iterate with the smallest objective, not the last.")
         trivial, constant = self.problem.trivial()
@@ -345,13 +353,13 @@ class Run:
             )
             if "reject-trivial" in self.guards:
                 objective, w, b, psi = trivial, np.zeros_like(w), constant, np.zeros_like(psi)
-        residuals = self.history["residual"]
-        self.seconds["total"] = time.perf_counter() - self.began
+        residuals = self.history.columns.get("residual", [])
+        self.seconds["total"] = self.history.seconds
         return SolverResult(
             coef=w, intercept=b, multipliers=psi * self.weight, objective=objective,
             convex_objective=self.convex_objective, converged=converged,
             residual=residuals[-1] if residuals else float("inf"), n_iter=self.n_iter,
             passes=self.problem.operator.passes - self.passes_before,
-            history=self.history, seconds=self.seconds, notes=self.notes,
+            history=self.history.columns, seconds=self.seconds, notes=self.notes,
             advice=self.advice,
         )  # fmt: skip

@@ -63,8 +63,9 @@ SAFEGUARDS: dict[str, str] = {
         "Acts only without 'guarded-set', whose first step is over all rows."
     ),
     "keep-best": (
-        "A run that does not converge returns the iterate with the smallest true objective it "
-        "passed through, not the last one."
+        "A run that ends above a point that it passed through, such as its convex start, goes on "
+        "from there; if that does not help, or the run does not converge, it returns the iterate "
+        "with the smallest true objective, not the last one."
     ),
     "reject-trivial": (
         "A run that ends no better than the best constant classifier is repeated from an accurate "

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from htsvm.losses import require
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.admm.run import Run
 from htsvm.solvers.admm.safeguards import DEFAULT_SAFEGUARDS, check_safeguards
-from htsvm.solvers.parameters import SearchableParameters
+from htsvm.solvers.api import Solver
 from htsvm.solvers.result import SolverResult
 
 
 @dataclass(frozen=True)
-class ADMM(SearchableParameters):
+class ADMM(Solver):
     r"""Alternating directions for q + Nw + by = 1, with N = diag(y) X.
 
     With ``safeguards=()`` this is Algorithm 1 of the paper to the letter: start w = 1/100, b = 0,
@@ -56,7 +55,7 @@ class ADMM(SearchableParameters):
     safeguards: tuple[str, ...] = DEFAULT_SAFEGUARDS
     callback: Callable[[dict[str, Any]], object] | None = None
 
-    requires = ("prox",)
+    requires: ClassVar[tuple[str, ...]] = ("prox",)
 
     def __post_init__(self) -> None:
         check_safeguards(self.safeguards)
@@ -82,7 +81,7 @@ class ADMM(SearchableParameters):
         SolverResult
             If it did not converge, `converged` is False and `notes` says what to try.
         """
-        require(problem.loss, self.requires, "The ADMM solver")
+        self.check_loss(problem.loss)
         rows = np.flatnonzero(problem.penalty > 0.0)
         if len(rows) == problem.n_samples:
             return Run(self, problem).solve(start)

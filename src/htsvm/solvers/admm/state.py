@@ -70,6 +70,24 @@ class Measures:
             residuals.balance(balance, gross),
         )
 
+    def complementarity(self, w: Array, q: Array, psi: Array) -> float:
+        """Return what the multipliers miss of the loss, relative to the objective.
+
+        The paper's rule has nothing of the kind; without it a large penalty passes far from a
+        solution. Where the loss bends, its slope is as good as the multiplier.
+        """
+        problem = self.problem
+        loss, penalty = problem.loss, problem.penalty
+        if self.printed or "profile" not in loss.abilities:
+            return 0.0
+        straight = q <= loss.curved_interval[0]
+        slopes = np.empty(len(q))
+        loss.slopes(q, penalty, slopes)
+        alpha = loss.tilt * penalty - self.weight * psi
+        missing = np.abs(np.where(q > 0.0, slopes, 0.0) - alpha)
+        slack = float(missing[straight] @ np.abs(q[straight]))
+        return residuals.complementarity(slack, problem.objective(w, q))
+
     def norm(self, vector: Array) -> float:
         """Return the Euclidean norm in which a sample of weight k counts k times."""
         return float(np.sqrt(self.weight @ np.square(vector)))

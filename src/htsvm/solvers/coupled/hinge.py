@@ -15,8 +15,6 @@ view, with two kinds of terms.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +23,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.system import CoupledSystem
+from htsvm.solvers.history import Callback, History
 from htsvm.solvers.line_search import slope_root
 
 # The first xi, as a multiple of the smallest scale: multipliers go from one bound to the other over
@@ -35,7 +34,7 @@ WARM_STEP = 125.0
 # How fast xi grows, and how far: beyond, rounding errors of the violations are what is left.
 GROWTH, LARGEST_STEP = 5.0, 1e7
 # A round ends when the gradient, against its terms, is below the first number times the relative
-# gap before it, but within these limits.
+# gap before it, but within these limits; those of a warm start end at the lower one.
 GAP_SHARE, INNER_TOLERANCE, ROUGH = 0.1, 1e-10, 1e-2
 # The most Newton steps in a round.
 MOST_STEPS = 50
@@ -98,7 +97,7 @@ class CoupledNewton:
 
     tol: float = 1e-6
     max_iter: int = 1000
-    callback: Callable[[dict[str, Any]], None] | None = None
+    callback: Callback | None = None
 
     def solve(
         self, problem: CoupledProblem, *, start: CoupledResult | None = None
@@ -128,6 +127,7 @@ class _Run:
             ratios = problem.scales / start.scales
             nearness = float(np.minimum(ratios, 1.0 / ratios).min())
             self.first_step = max(FIRST_STEP, WARM_STEP * nearness**2)
+        self.cold = self.first_step < 0.5 * WARM_STEP
         self.first_step *= float(np.min(problem.scales))
         self.system = CoupledSystem(problem.views, problem.scales, problem.fit_intercept)
         if start is None:
@@ -138,13 +138,13 @@ class _Run:
             self.coefs, self.intercepts = [w.copy() for w in start.coefs], start.intercepts.copy()
             self.alpha, self.beta = start.alpha, start.beta
         self.values = problem.decisions(self.coefs, self.intercepts)
-        self.began = time.perf_counter()
         self.steps = 0
-        self.history: dict[str, list[Any]] = {}
+        self.history = History(options.callback)
 
     def go(self) -> CoupledResult:
         problem, tol = self.problem, self.options.tol
-        xi, enough, best, goal = self.first_step, False, None, ROUGH
+        xi, enough, best = self.first_step, False, None
+        goal = rough = ROUGH if self.cold else INNER_TOLERANCE
         while True:
             self._minimise(xi, goal)
             self.alpha, self.beta = self._multipliers(self.values, xi)
@@ -156,7 +156,7 @@ class _Run:
             if enough or self.steps >= self.options.max_iter or xi >= LARGEST_STEP:
                 break
             enough = result.relative_gap <= tol
-            goal = min(max(GAP_SHARE * result.relative_gap, INNER_TOLERANCE), ROUGH)
+            goal = min(max(GAP_SHARE * result.relative_gap, INNER_TOLERANCE), rough)
             xi *= GROWTH
             self.values = problem.decisions(self.coefs, self.intercepts)
         return best
@@ -237,21 +237,13 @@ class _Run:
         bound = p.bound(self.alpha, self.beta)
         result = CoupledResult(
             [w.copy() for w in self.coefs], self.intercepts.copy(), self.alpha, self.beta,
-            p.scales, objective, bound, False, self.steps, self.history,
+            p.scales, objective, bound, False, self.steps, self.history.columns,
         )  # fmt: skip
         result.converged = result.relative_gap <= self.options.tol
         return result
 
     def _record(self, result: CoupledResult, xi: float) -> None:
-        row = {
-            "iteration": len(self.history.get("iteration", ())) + 1,
-            "objective": result.objective,
-            "residual": result.relative_gap,
-            "step": xi,
-            "newton_steps": self.steps,
-            "seconds": time.perf_counter() - self.began,
-        }
-        for name, value in row.items():
-            self.history.setdefault(name, []).append(value)
-        if self.options.callback is not None:
-            self.options.callback(row)
+        self.history.add(
+            objective=result.objective, residual=result.relative_gap, step=xi,
+            newton_steps=self.steps,
+        )  # fmt: skip

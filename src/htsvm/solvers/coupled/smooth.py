@@ -7,8 +7,6 @@ begin, are curved alike in all directions.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +19,7 @@ from htsvm.linalg.operators import squared
 from htsvm.linalg.positive import cholesky_factor, solve_positive
 from htsvm.solvers.coupled.smooth_problem import SmoothProblem
 from htsvm.solvers.coupled.system import CoupledSystem
+from htsvm.solvers.history import Callback, History
 from htsvm.solvers.line_search import backtracked
 
 # Points with objectives this close, relatively, count as the same.
@@ -93,27 +92,16 @@ class SmoothDescent:
     max_iter: int = 1000
     n_restarts: int = 3
     random_state: int = 0
-    callback: Callable[[dict[str, Any]], None] | None = None
+    callback: Callback | None = None
 
     def solve(self, problem: SmoothProblem) -> SmoothResult:
         """Return the lowest stationary point that was found."""
-        began = time.perf_counter()
-        history: dict[str, list[Any]] = {}
+        history = History(self.callback)
 
         def record(name: str, z: Array, steps: int) -> float:
             objective = problem.value_and_gradient(z)[0]
-            row = {
-                "iteration": len(history.get("iteration", ())) + 1,
-                "start": name,
-                "objective": objective,
-                "residual": max(problem.residuals(z)),
-                "steps": steps,
-                "seconds": time.perf_counter() - began,
-            }
-            for column, entry in row.items():
-                history.setdefault(column, []).append(entry)
-            if self.callback is not None:
-                self.callback(row)
+            residual = max(problem.residuals(z))
+            history.add(start=name, objective=objective, residual=residual, steps=steps)
             return objective
 
         constant = problem.constant()
@@ -130,7 +118,7 @@ class SmoothDescent:
         coefs, b = problem.parts(best)
         return SmoothResult(
             coefs, b, history["objective"][-1], trivial, *problem.residuals(best), curvature,
-            sum(history["steps"]), history,
+            sum(history["steps"]), history.columns,
         )  # fmt: skip
 
     def _starts(self, problem: SmoothProblem, constant: Array) -> dict[str, Array]:

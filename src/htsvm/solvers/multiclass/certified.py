@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from htsvm.optimality.multiclass import MulticlassCertificate
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
+from htsvm.solvers.api import Solver
 from htsvm.solvers.certified import certify_result
-from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.result import SolverResult
 
 
 def solve_multiclass(
-    problem: MulticlassProblem, solver: MulticlassNewton, *, start: MulticlassStart | None = None
+    problem: MulticlassProblem, solver: Solver, *, start: MulticlassStart | None = None
 ) -> tuple[SolverResult, MulticlassCertificate]:
     """Solve `problem` and certify the result independently of the solver.
 
@@ -20,7 +20,7 @@ def solve_multiclass(
     ----------
     problem : MulticlassProblem
         What to minimise.
-    solver : MulticlassNewton
+    solver : Solver
         Who does it.
     start : (W, b, B), optional
         A warm start.

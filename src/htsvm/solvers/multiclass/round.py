@@ -63,6 +63,7 @@ class MulticlassReport:
     """What a round did."""
 
     steps: int = 0
+    sweeps: int = 0
     cg_steps: int = 0
     rows: int = 0
     active: int = 0

@@ -158,6 +158,8 @@ class MulticlassRows(MulticlassState):
 
     def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> MulticlassReport:
         """Minimise the function of a round approximately and take the multiplier step."""
+        if isinstance(self.rounds, MulticlassSweeps):
+            return self.rounds.run(self.it, xi, reach)
         return self.rounds.run(self.it, xi, tol=tol, max_steps=max_steps, reach=reach)
 
     def least_squares(self) -> tuple[Array, Array]:

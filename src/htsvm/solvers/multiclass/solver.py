@@ -10,9 +10,11 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
-from htsvm.losses import Loss, require
+from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
-from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Callback, Descent
+from htsvm.solvers.api import Solver
+from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Descent
+from htsvm.solvers.history import Callback
 from htsvm.solvers.multiclass.least_squares import SAYS_NOTHING, least_squares_start, says_nothing
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
@@ -33,7 +35,7 @@ WORTH_RETURNING = 0.002
 
 
 @dataclass(frozen=True)
-class MulticlassNewton:
+class MulticlassNewton(Solver):
     """Majorisation with a semismooth Newton method for the multi-class problem.
 
     The loss ``g(h_i)`` with concave g lies below ``g(h) + g'(h) (h_i - h)``. Minimising that bound
@@ -64,7 +66,8 @@ class MulticlassNewton:
         Whether a warm start is compared with these starts too: it may lead into a poor minimum.
     """
 
-    requires = ("profile",)
+    requires: ClassVar[tuple[str, ...]] = ("profile",)
+    on_dask: ClassVar[bool] = True
 
     tol: float = 1e-3
     max_iter: int = 200
@@ -89,7 +92,7 @@ class MulticlassNewton:
         start : (W, b, B), optional
             A warm start; the convex start is then left out. B may be None.
         """
-        require(problem.loss, self.requires, "the multi-class solver")
+        self.check_loss(problem.loss)
         rng = np.random.default_rng(self.random_state)
         # Products with a column per class are too thin for a second thread to gain much.
         with single_threaded_blas(problem.operator, always=True):
@@ -160,6 +163,7 @@ class _Run(Descent):
     def _jump_to(self, W: Array, b: Array) -> None:
         """Go to (W, b) without multipliers, and begin there as at any start."""
         self._start_at(W, b)
+        self._watch()
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(None)
         self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY * self.stretch, math.inf
@@ -220,7 +224,11 @@ class _Run(Descent):
             gain = previous - objective
             if self.residual <= tol and gain <= OBJECTIVE_SHARE * tol * abs(objective):
                 return True
-            stalled = stalled + 1 if self.last.steps == 0 and self.residual > tol else 0
+            stalled = (
+                stalled + 1
+                if self.last.steps + self.last.sweeps == 0 and self.residual > tol
+                else 0
+            )
             if stalled > 10:
                 return False
             previous_lag = self._adapt_penalty(lag, previous_lag, max(tol, self.residual))

@@ -16,12 +16,14 @@ import math
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import multiclass_kernels
+from htsvm.linalg import kernels
 from htsvm.optimality import residuals
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.round import MulticlassIterate, MulticlassReport, resized
 from htsvm.solvers.multiclass.system import MOST_SPECTRUM_FEATURES
 
+# The loops over samples; None where nothing was compiled.
+compiled = kernels.optional("solvers.multiclass._sweeps")
 # From this many values of X times classes on sweeps are quicker than Newton steps, if C times a
 # typical squared row is at most this, or the features are too many for a good preconditioner.
 LARGE, MOST_STRENGTH = 5_000_000, 20.0
@@ -41,7 +43,7 @@ def prefers_sweeps(problem: MulticlassProblem) -> bool:
     that the multipliers of many samples hang together.
     """
     return (
-        hasattr(multiclass_kernels.active, "dense_block_sweep")
+        compiled is not None
         and problem.operator.compiled_rows is not None
         and problem.operator.stored * problem.n_classes >= LARGE
         and problem.regularizer.values.ndim == 0
@@ -69,7 +71,7 @@ def _mean(problem: MulticlassProblem) -> Array:
 
 
 class MulticlassSweeps:
-    """Rounds of block coordinate descent, with the interface of `MulticlassRounds`."""
+    """Rounds of block coordinate descent, a few sweeps each."""
 
     def __init__(self, problem: MulticlassProblem, rng: np.random.Generator) -> None:
         self.problem = problem
@@ -84,9 +86,7 @@ class MulticlassSweeps:
         typical = float(np.median(self.squares[used])) or 1.0
         self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
 
-    def run(
-        self, it: MulticlassIterate, xi: float, *, tol: float, max_steps: int, reach: float
-    ) -> MulticlassReport:
+    def run(self, it: MulticlassIterate, xi: float, reach: float) -> MulticlassReport:
         """Sweep over the relevant rows, the more often the larger xi has grown.
 
         The run raises xi while multipliers lag behind their levels, which here means that sweeps
@@ -137,9 +137,9 @@ class MulticlassSweeps:
             self.stiffness, self.square, it.alpha, self.WT, it.b, self.balance, self.offset,
         )  # fmt: skip
         if problem.operator.sparse:
-            multiclass_kernels.active.csr_block_sweep(X.indptr, X.indices, X.data, *shared)
+            compiled.csr_block_sweep(X.indptr, X.indices, X.data, *shared)
         else:
-            multiclass_kernels.active.dense_block_sweep(X, *shared)
+            compiled.dense_block_sweep(X, *shared)
         problem.operator.count(2.0 * problem.n_classes * len(order) / problem.n_samples)
 
     def _report(self, it: MulticlassIterate, rows: Array, sweeps: int) -> MulticlassReport:
@@ -151,7 +151,7 @@ class MulticlassSweeps:
         imbalance = float(np.linalg.norm(self.balance)) if self.problem.fit_intercept else 0.0
         length = float(np.linalg.norm(it.W)) / self.scale
         return MulticlassReport(
-            steps=sweeps,
+            sweeps=sweeps,
             rows=len(rows),
             active=int(np.count_nonzero(several)),
             support=int(np.count_nonzero(support)),

@@ -21,6 +21,8 @@ from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton.state import Clock, Iterate, RoundReport
 
+# The loop over samples; None where nothing was compiled.
+compiled = kernels.optional("solvers.newton._sweeps")
 # From this many features on sweeps are quicker than Newton steps.
 MANY_FEATURES = 2000
 # Sweeps per round; the first looks at all relevant rows, the others only at undecided ones.
@@ -36,7 +38,7 @@ PATIENCE = 15
 def prefers_sweeps(problem: Problem) -> bool:
     """Return whether dual coordinate descent suits the problem: sparse, wide, R a number."""
     return (
-        kernels.COMPILED
+        compiled is not None
         and problem.operator.sparse
         and problem.n_features >= MANY_FEATURES
         and problem.regularizer.values.ndim == 0
@@ -45,7 +47,7 @@ def prefers_sweeps(problem: Problem) -> bool:
 
 
 class DualSweeps:
-    """Rounds of coordinate descent, with the interface of `Rounds`."""
+    """Rounds of coordinate descent."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem = problem
@@ -59,15 +61,13 @@ class DualSweeps:
         self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
         self.lags: list[float] = []
 
-    def run(
-        self, it: Iterate, xi: float, *, tol: float, max_steps: int, reach: float
-    ) -> RoundReport:
-        """Sweep over the relevant rows; `xi`, `tol` and `max_steps` play no part."""
+    def run(self, it: Iterate, reach: float) -> RoundReport:
+        """Sweep over the rows within `reach` and update the multipliers."""
         problem = self.problem
         rows = kernels.active.relevant_rows(it.q, it.alpha, it.weights, reach)
         before = it.alpha.copy()
         np.minimum(it.alpha, it.weights, out=it.alpha)
-        report = RoundReport(steps=SWEEPS, finished=True, penalised=False, rows=len(rows))
+        report = RoundReport(sweeps=SWEEPS, finished=True, penalised=False, rows=len(rows))
         began = time.perf_counter()
         it.w, balance = self._exact_w(it.alpha)
         for number in range(SWEEPS):
@@ -107,7 +107,7 @@ class DualSweeps:
 
     def _sweep(self, it: Iterate, order: Array, balance: float) -> float:
         X = self.X
-        balance = kernels.active.csr_dual_sweep(
+        balance = compiled.csr_dual_sweep(
             X.indptr, X.indices, X.data, self.problem.y, it.weights, self.squares, order,
             self.scale, self.stiffness, it.alpha, it.w, it.b, balance,
         )  # fmt: skip

@@ -33,6 +33,8 @@ from htsvm.solvers.newton.state import Clock, RoundReport
 # Up to so many features, and for dense data wide enough for BLAS up to so many entries, all
 # Newton steps of a round are taken in one compiled call.
 COMPILED_FEATURES, COMPILED_DENSE = 512, 1_000_000
+# All of them; None where nothing was compiled.
+compiled = kernels.optional("solvers.newton._steps")
 # How such a call may end.
 FINISHED, SINGULAR = 0, 3
 # A line search ends when the slope has shrunk by this factor, or after so many trials.
@@ -154,7 +156,12 @@ class Inner(Steps):
         """Return whether the compiled steps are the quickest: few features, or little data."""
         operator = self.problem.operator
         n = operator.shape[1]
-        if operator.compiled_rows is None or n > COMPILED_FEATURES or len(self.q) == 0:
+        if (
+            compiled is None
+            or operator.compiled_rows is None
+            or n > COMPILED_FEATURES
+            or len(self.q) == 0
+        ):
             return False
         return not (operator.by_blas and operator.stored > COMPILED_DENSE)
 
@@ -166,12 +173,12 @@ class Inner(Steps):
         marks = gram.lend(rows)
         R = problem.regularizer
         tilt = np.zeros(len(self.w) + 1) if problem.linear is None else problem.linear
-        steps = kernels.newton.NewtonSteps(
+        steps = compiled.NewtonSteps(
             problem.operator.compiled_rows, problem.y, self.q, self.alpha, self.c,
             problem.penalty, self.w, self.b, np.ascontiguousarray(R.diagonal()),
             R.values if R.is_matrix else None, tilt, gram.matrix, marks,
             xi=xi, row_length=problem.operator.row_length,
-            unit_penalty=self.system.unit_weight, fit_intercept=problem.fit_intercept,
+            fit_intercept=problem.fit_intercept,
         )  # fmt: skip
         status: int = steps.run(tol, max_steps)
         gram.take_back(rows, marks)

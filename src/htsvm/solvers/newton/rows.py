@@ -132,6 +132,8 @@ class LocalRows:
 
     def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> RoundReport:
         """Minimise the inner function approximately and take the multiplier step."""
+        if isinstance(self.rounds, DualSweeps):
+            return self.rounds.run(self.it, reach)
         return self.rounds.run(self.it, xi, tol=tol, max_steps=max_steps, reach=reach)
 
     def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:

@@ -11,12 +11,14 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
-from htsvm.losses import Loss, require
+from htsvm.losses import Loss
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
-from htsvm.solvers.descent import CAP_FACTORS, OBJECTIVE_SHARE, REACH, ROUGH, Callback, Descent
+from htsvm.solvers.api import Solver
+from htsvm.solvers.descent import CAP_FACTORS, OBJECTIVE_SHARE, REACH, ROUGH, Descent
+from htsvm.solvers.history import Callback
+from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.newton.rows import LocalRows
-from htsvm.solvers.parameters import SearchableParameters
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts import first_descent
@@ -45,7 +47,7 @@ WORTH_RETURNING = 0.005
 
 
 @dataclass(frozen=True)
-class Newton(SearchableParameters):
+class Newton(Solver):
     """Majorisation with a semismooth Newton method on the augmented Lagrangian.
 
     A loss ``g(max(s, 0))`` with concave g, less a linear part if it has a tilt, lies below the
@@ -77,7 +79,9 @@ class Newton(SearchableParameters):
         Whether a warm start is compared with these starts too: it may lead into a poor minimum.
     """
 
-    requires = ("profile",)
+    requires: ClassVar[tuple[str, ...]] = ("profile",)
+    several_classes: ClassVar[bool] = True
+    on_dask: ClassVar[bool] = True
 
     tol: float = 1e-3
     max_iter: int = 200
@@ -86,6 +90,10 @@ class Newton(SearchableParameters):
     callback: Callback | None = None
     starts: str | tuple[str, ...] = "auto"
     compare_warm: bool = False
+
+    def for_several_classes(self) -> MulticlassNewton:
+        """Return the solver of the multi-class problem with the same options."""
+        return MulticlassNewton(**{name: getattr(self, name) for name in self.option_names()})
 
     def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
         """Return a stationary point of `problem`.
@@ -98,7 +106,7 @@ class Newton(SearchableParameters):
             A warm start; the convex start is then left out. Without psi (None) the multipliers
             are guessed from the violations.
         """
-        require(problem.loss, self.requires, "solver 'newton'")
+        self.check_loss(problem.loss)
         problem = problem.tilted()
         rng = np.random.default_rng(self.random_state)
         with single_threaded_blas(problem.operator):
@@ -270,6 +278,7 @@ class _Run(Descent):
         self.rows.move(*self.best[1:])
         self.rows.guess_multipliers(2.0 * self.problem.n_features / self.problem.n_samples)
         self.reach, self.xi = math.inf, self.stretch
+        self._watch()
         return self._last_stage()
 
     def _out_of_rounds(self) -> bool:
@@ -312,7 +321,9 @@ class _Run(Descent):
     def _watch_progress(self) -> None:
         """Count the rounds in a row that changed nothing, though not all is well."""
         last_two = self.history["objective"][-2:]
-        idle = self.last.steps == 0 or (not self.last.finished and last_two[0] == last_two[-1])
+        idle = self.last.steps + self.last.sweeps == 0 or (
+            not self.last.finished and last_two[0] == last_two[-1]
+        )
         idle = idle and len(last_two) == 2 and self.residual > self.options.tol
         self.idle_rounds = self.idle_rounds + 1 if idle else 0
 

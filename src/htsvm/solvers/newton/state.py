@@ -13,6 +13,8 @@ from htsvm.losses import Loss
 from htsvm.optimality.residuals import complementarity, violation
 from htsvm.problems.binary import Problem
 
+# The end of a round in one call; None where nothing was compiled.
+compiled = kernels.optional("solvers.newton._closing")
 # Recompute violations that were only updated after this many steps.
 REFRESH = 25
 
@@ -46,8 +48,8 @@ class RoundReport:
 
     Attributes
     ----------
-    steps : int
-        Newton steps.
+    steps, sweeps : int
+        Newton steps, or sweeps of coordinate descent.
     stationarity, balance : float
         The first two residuals of the paper's stopping rule.
     multiplier_change : float
@@ -67,6 +69,7 @@ class RoundReport:
     """
 
     steps: int = 0
+    sweeps: int = 0
     stationarity: float = math.inf
     balance: float = math.inf
     multiplier_change: float = math.inf
@@ -122,10 +125,11 @@ def close_round(
     own = problem.loss.slope_line
     top = float(problem.loss.profile_slope(0.0))
     line = (top, top, 0.0) if stage is None else stage.slope_line
-    if problem.operator.compiled_rows is not None and own is not None and line is not None:
+    compilable = compiled is not None and problem.operator.compiled_rows is not None
+    if compilable and own is not None and line is not None:
         problem.operator.count(float(refresh))
         closing = Closing(
-            *kernels.newton.close_round(
+            *compiled.close_round(
                 problem.operator.compiled_rows, problem.y, it.w, it.b, refresh,
                 it.q, it.alpha, it.weights, problem.penalty, line, own, nu,
             )

@@ -146,10 +146,9 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
         results.append(_named(descend(None), "convex", found.reached))
     if share == 1.0 or found.name != "convex":
         coef, intercept = found.terrain.parts(found.point)
-        multipliers = None
-        if share == 1.0:
-            values = found.terrain.multipliers(found.point)
-            multipliers = problem.multipliers_of(found.terrain.problem, values)
+        multipliers = found.terrain.multipliers(found.point) if share == 1.0 else None
+        if multipliers is not None:
+            multipliers = problem.multipliers_of(found.terrain.problem, multipliers)
         result = _named(descend((coef, intercept, multipliers)), found.name, found.reached)
         if found.convex is not None:
             at_convex = problem.objective_at(*found.terrain.parts(found.convex))

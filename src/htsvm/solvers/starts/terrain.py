@@ -16,6 +16,9 @@ from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
 
+# Searches in one call each; None where nothing was compiled.
+compiled = kernels.optional("solvers.starts._smooth")
+
 # The kink of the loss at zero is rounded over this share of the cap.
 ROUNDING = 0.15
 # Multiples of a point at which the objective is compared.
@@ -130,8 +133,8 @@ class Terrain(ABC):
         """Return the weights and the intercept of a point."""
 
     @abstractmethod
-    def multipliers(self, z: Array) -> Array:
-        """Return the multipliers at z of the loss with a rounded kink, as the solver takes them."""
+    def multipliers(self, z: Array) -> Array | None:
+        """Return the multipliers at z of the loss with a rounded kink, if the solver wants them."""
 
     def largest_change(self, image: Array) -> float:
         """Return the largest entry of the image of a direction, in size, that counts."""
@@ -255,12 +258,12 @@ def _inverse(diagonal: Array) -> Array:
 def _compiled(problem: Problem, scale: Array) -> Any:
     """Return the compiled search on a problem, or None where there is none."""
     rows = problem.operator.compiled_rows
-    if kernels.smooth is None or rows is None or problem.n_samples == 0:
+    if compiled is None or rows is None or problem.n_samples == 0:
         return None
     R, n = problem.regularizer, problem.n_features
     matrix = np.ascontiguousarray(R.values) if R.is_matrix else np.zeros((0, 0))
     diagonal = np.ascontiguousarray(R.diagonal())
-    return kernels.smooth.Smooth(
+    return compiled.Smooth(
         rows, problem.y, problem.penalty, diagonal.reshape(n), matrix, scale, problem.fit_intercept
     )
 
@@ -334,11 +337,8 @@ class MulticlassTerrain(Terrain):
         q: Array = p.violations(p.levels(*self.parts(z)))
         return q
 
-    def multipliers(self, z: Array) -> Array:
-        """Return the pulls of the loss with a rounded kink and a smooth maximum."""
-        self.stage = self.final_stage()
-        pulls: Array = -self.value_and_slopes(self.image(z))[1]
-        return pulls
+    def multipliers(self, z: Array) -> None:
+        """Return None: a smooth maximum spreads the pulls over rivals that should have none."""
 
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""

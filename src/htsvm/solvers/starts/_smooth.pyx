@@ -10,7 +10,7 @@ import numpy as np
 
 from libc.math cimport fabs, fmax, sqrt
 
-from htsvm.linalg._newton cimport Rows
+from htsvm.linalg._rows cimport Rows
 
 DEF MEMORY = 8
 DEF MOST_TRIALS = 20

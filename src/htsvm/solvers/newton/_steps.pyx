@@ -3,7 +3,7 @@
 """The Newton steps of one round in a single call.
 
 Between two multiplier updates the default solver takes a few Newton steps (see
-`solvers/newton_inner.py`, whose NumPy version is the reference). With few features a step is a
+`inner.py`, whose NumPy version is the reference). With few features a step is a
 matter of microseconds, and so it pays to stay in compiled code for all of them.
 
 Vectors are worked through in chunks that stay in the cache, one contiguous share of the chunks per
@@ -21,10 +21,8 @@ from libc.string cimport memset
 cdef extern from "_threads.h" nogil:
     double htsvm_seconds()
 
-from htsvm.linalg._compiled cimport (
-    _axpy_block, _blocks, _clip_step_block, _csr_dot_block, _csr_gram_block, _csr_tdot_block,
-    _dense_dot_block, _dense_tdot_block, _line_terms_block,
-)
+from htsvm.linalg._rows cimport Rows, _blocks
+from htsvm.linalg._vectors cimport _axpy_block, _clip_step_block, _line_terms_block
 
 DEF CHUNK = 2048
 DEF MAX_THREADS = 64
@@ -58,127 +56,10 @@ cdef dpotrf_t dpotrf = <dpotrf_t>_lapack("dpotrf")
 cdef dpotrs_t dpotrs = <dpotrs_t>_lapack("dpotrs")
 
 
-# --------------------------------------------------------------------------------- the rows
-
-cdef class Rows:
-    """The rows of a dense array or a CSR matrix, whatever the types of their entries."""
-
-    @staticmethod
-    def dense(X):
-        """Wrap a C-contiguous float32 or float64 array."""
-        cdef Rows rows = Rows()
-        rows.m, rows.n = X.shape
-        rows.stored = X.size
-        rows.single = X.dtype == np.float32
-        rows.data = <const void*><Py_ssize_t>X.ctypes.data
-        rows.keep = X
-        return rows
-
-    @staticmethod
-    def csr(X):
-        """Wrap a CSR matrix with indices and indptr of one type."""
-        cdef Rows rows = Rows()
-        rows.m, rows.n = X.shape
-        rows.stored = X.nnz
-        rows.sparse = True
-        rows.single = X.data.dtype == np.float32
-        rows.wide = X.indices.dtype.itemsize == 8
-        rows.data = <const void*><Py_ssize_t>X.data.ctypes.data
-        rows.indices = <const void*><Py_ssize_t>X.indices.ctypes.data
-        rows.indptr = <const void*><Py_ssize_t>X.indptr.ctypes.data
-        rows.keep = (X.data, X.indices, X.indptr)
-        return rows
-
-    cdef void dot(self, const signed char* y, const double* w, double b, double* out,
-                  Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-        if not self.sparse:
-            if self.single:
-                _dense_dot_block(<const float*>self.data, self.n, y, w, b, out, low, high)
-            else:
-                _dense_dot_block(<const double*>self.data, self.n, y, w, b, out, low, high)
-        elif self.wide:
-            if self.single:
-                _csr_dot_block(<const long long*>self.indptr, <const long long*>self.indices,
-                               <const float*>self.data, y, w, b, out, low, high)
-            else:
-                _csr_dot_block(<const long long*>self.indptr, <const long long*>self.indices,
-                               <const double*>self.data, y, w, b, out, low, high)
-        elif self.single:
-            _csr_dot_block(<const int*>self.indptr, <const int*>self.indices,
-                           <const float*>self.data, y, w, b, out, low, high)
-        else:
-            _csr_dot_block(<const int*>self.indptr, <const int*>self.indices,
-                           <const double*>self.data, y, w, b, out, low, high)
-
-    cdef void add_tdot(self, const signed char* y, const double* v, double* out, double* total,
-                       Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-        if not self.sparse:
-            if self.single:
-                _dense_tdot_block(<const float*>self.data, self.n, y, v, out, total, low, high)
-            else:
-                _dense_tdot_block(<const double*>self.data, self.n, y, v, out, total, low, high)
-        elif self.wide:
-            if self.single:
-                _csr_tdot_block(<const long long*>self.indptr, <const long long*>self.indices,
-                                <const float*>self.data, y, v, out, total, low, high)
-            else:
-                _csr_tdot_block(<const long long*>self.indptr, <const long long*>self.indices,
-                                <const double*>self.data, y, v, out, total, low, high)
-        elif self.single:
-            _csr_tdot_block(<const int*>self.indptr, <const int*>self.indices,
-                            <const float*>self.data, y, v, out, total, low, high)
-        else:
-            _csr_tdot_block(<const int*>self.indptr, <const int*>self.indices,
-                            <const double*>self.data, y, v, out, total, low, high)
-
-    cdef void add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil:
-        """Add ``weight * (x_i, 1)(x_i, 1)'`` to the lower triangle of `out`."""
-        if not self.sparse:
-            if self.single:
-                _dense_gram_row(<const float*>self.data + i * self.n, self.n, weight, out)
-            else:
-                _dense_gram_row(<const double*>self.data + i * self.n, self.n, weight, out)
-        elif self.wide:
-            if self.single:
-                _csr_gram_block(<const long long*>self.indptr, <const long long*>self.indices,
-                                <const float*>self.data, &i, &weight, self.n, out, 0, 1)
-            else:
-                _csr_gram_block(<const long long*>self.indptr, <const long long*>self.indices,
-                                <const double*>self.data, &i, &weight, self.n, out, 0, 1)
-        elif self.single:
-            _csr_gram_block(<const int*>self.indptr, <const int*>self.indices,
-                            <const float*>self.data, &i, &weight, self.n, out, 0, 1)
-        else:
-            _csr_gram_block(<const int*>self.indptr, <const int*>self.indices,
-                            <const double*>self.data, &i, &weight, self.n, out, 0, 1)
-
-
-ctypedef fused real:
-    float
-    double
-
-
-cdef void _dense_gram_row(const real* x, Py_ssize_t n, double weight, double* out) noexcept nogil:
-    cdef Py_ssize_t a, b, side = n + 1
-    cdef double value
-    cdef double* target
-    for a in range(n):
-        value = weight * x[a]
-        target = out + a * side
-        for b in range(a + 1):
-            target[b] += value * x[b]
-    target = out + n * side
-    for b in range(n):
-        target[b] += weight * x[b]
-    target[n] += weight
-
-
-# -------------------------------------------------------------------------------- the steps
-
 cdef class NewtonSteps:
     """Newton's method on the inner function of a round, for few features and at least one row.
 
-    The arguments are what `solvers/newton_inner.py` calls them: violations `q`, multipliers
+    The arguments are what `inner.py` calls them: violations `q`, multipliers
     `alpha`, weights `c`, penalties, the classifier `w` and `b`. `gram` is the weighted Gram matrix
     (lower triangle, intercept last) of the samples marked in `inside`, and is kept up to date.
     `tilt` is a constant part of the gradient, intercept last.
@@ -191,7 +72,7 @@ cdef class NewtonSteps:
     cdef const double[:, ::1] matrix
     cdef unsigned char[::1] active, inside
     cdef double[:, ::1] gram, factor, partial
-    cdef double xi, row_length, unit_penalty
+    cdef double xi, row_length
     cdef bint fit_intercept, full
     cdef Py_ssize_t m, n
     cdef int blocks
@@ -201,7 +82,7 @@ cdef class NewtonSteps:
     cdef readonly double passes, seconds_in_passes, seconds_in_systems, seconds_in_searches
 
     def __init__(self, Rows rows, y, q, alpha, c, penalty, w, double b, diagonal, matrix, tilt,
-                 gram, inside, *, double xi, double row_length, double unit_penalty,
+                 gram, inside, *, double xi, double row_length,
                  bint fit_intercept):
         self.rows = rows
         self.y, self.q, self.alpha, self.c, self.penalty = y, q, alpha, c, penalty
@@ -213,7 +94,6 @@ cdef class NewtonSteps:
         self.tilt = tilt
         self.gram, self.inside = gram, inside
         self.xi, self.row_length = xi, row_length
-        self.unit_penalty = unit_penalty
         self.fit_intercept = fit_intercept
         self.s = np.empty(self.m)
         self.delta = np.empty(self.m)
@@ -376,7 +256,10 @@ cdef class NewtonSteps:
                 self.factor[a, a] += self.diagonal[a]
         if self.fit_intercept:
             mass = self.factor[n, n]
-            self.factor[n, n] += 1e-10 * mass if mass > 0.0 else self.xi * self.unit_penalty
+            # Where no sample curves, the intercept moves by one, the unit of the violations.
+            if mass == 0.0:
+                mass = 1e10 * (fabs(self.gradient[n]) if self.gradient[n] != 0.0 else 1.0)
+            self.factor[n, n] += 1e-10 * mass
         for a in range(n + 1):
             self.direction[a] = -self.gradient[a]
         # The lower triangle by rows is the upper one by columns.
@@ -471,92 +354,3 @@ cdef class NewtonSteps:
             _line_terms_block(&self.q[0], &self.alpha[0], &self.c[0], &self.penalty[0],
                               &self.delta[0], self.xi, t, &self.partial[k, 0], start, stop)
             start = stop
-
-
-# ---------------------------------------------------------------------- the end of a round
-
-cdef struct Line:
-    # A loss whose profile has the slope clip(start - fall * h, 0, top).
-    double top, start, fall, knee, cap
-
-
-cdef Line _line(tuple line):
-    cdef Line result
-    result.top, result.start, result.fall = line
-    result.knee = (result.start - result.top) / result.fall if result.fall > 0.0 else INFINITY
-    result.cap = result.start / result.fall if result.fall > 0.0 else INFINITY
-    return result
-
-
-cdef void _close_block(Py_ssize_t low, Py_ssize_t high, bint refresh, double* q,
-                       const double* alpha, double* weights, const double* penalty, Line stage,
-                       Line own, double nu, double* sums) noexcept nogil:
-    cdef Py_ssize_t i, violated = 0
-    cdef double h, past, slope, gap, divisor, value
-    cdef double squares = 0.0, size = 0.0, total = 0.0, slack = 0.0, lag = 0.0
-    for i in range(low, high):
-        if refresh:
-            q[i] = 1.0 - q[i]
-        violated += (q[i] > 0.0) & (weights[i] > 0.0)
-        lag += fabs(((weights[i] if q[i] > 0.0 else 0.0) - alpha[i]) * q[i])
-        slope = stage.start - stage.fall * q[i]
-        slope = 0.0 if slope < 0.0 else slope
-        slope = stage.top if slope > stage.top else slope
-        weights[i] = penalty[i] * slope
-        value = alpha[i] + penalty[i] * q[i] / nu
-        value = 0.0 if value < 0.0 else value
-        value = weights[i] if value > weights[i] else value
-        gap = nu * (value - alpha[i])
-        divisor = penalty[i] if penalty[i] > 0.0 else 1.0
-        gap = gap if penalty[i] > 0.0 else 0.0
-        squares += gap * gap / divisor
-        size += penalty[i] * (1.0 + q[i] * q[i])
-        slack += fabs(((weights[i] if q[i] > 0.0 else 0.0) - alpha[i]) * q[i])
-        h = 0.0 if q[i] < 0.0 else q[i]
-        h = own.cap if h > own.cap else h
-        past = h - own.knee
-        past = past if past > 0.0 else 0.0
-        total += penalty[i] * (own.top * h - 0.5 * own.fall * past * past)
-    sums[0] += violated
-    sums[1] += squares
-    sums[2] += size
-    sums[3] += slack
-    sums[4] += total
-    sums[5] += lag
-
-
-cdef void _close_range(Rows rows, const signed char* y, const double* w, double b, bint refresh,
-                       double* q, const double* alpha, double* weights, const double* penalty,
-                       Line stage, Line own, double nu, double* sums, Py_ssize_t low,
-                       Py_ssize_t high) noexcept nogil:
-    cdef Py_ssize_t start = low, stop
-    while start < high:
-        stop = start + CHUNK if start + CHUNK < high else high
-        if refresh:
-            rows.dot(y, w, b, q, start, stop)
-        _close_block(start, stop, refresh, q, alpha, weights, penalty, stage, own, nu, sums)
-        start = stop
-
-
-def close_round(Rows rows, const signed char[::1] y, const double[::1] w, double b, bint refresh,
-                double[::1] q, const double[::1] alpha, double[::1] weights,
-                const double[::1] penalty, tuple stage, tuple own, double nu):
-    """Do in one sweep what `solvers/newton_state.py` says of the end of a round.
-
-    With `refresh`, set ``q = 1 - y * (X w + b)``. Then set the weights to the slopes of the
-    `stage` times the penalty. Both it and `own`, the loss itself, are given by three numbers (see
-    `Loss.slope_line`). Returns how many samples with an old weight are violated, the three sums of
-    `natural_residual` at the new weights, the total of the loss itself, and the last of the three
-    sums at the old weights.
-    """
-    cdef Py_ssize_t m = q.shape[0]
-    cdef int blocks = _blocks((rows.stored if refresh else 0) + 8.0 * m), k
-    cdef Line first = _line(stage), second = _line(own)
-    cdef double[:, ::1] sums = np.zeros((blocks, 8))
-    if m == 0:
-        return 0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
-        _close_range(rows, &y[0], &w[0], b, refresh, &q[0], &alpha[0], &weights[0], &penalty[0],
-                     first, second, nu, &sums[k, 0], m * k // blocks, m * (k + 1) // blocks)
-    total = np.asarray(sums).sum(axis=0)
-    return (int(total[0]), *(float(value) for value in total[1:6]))

@@ -1,4 +1,4 @@
-# What other compiled modules may use of `_compiled.pyx`: its loops over a block of rows.
+# What other compiled modules may use of `_rows.pyx`.
 
 ctypedef fused real:
     float
@@ -29,13 +29,19 @@ cdef void _dense_tdot_block(const real* X, Py_ssize_t n, const signed char* y, c
                             double* out, double* total, Py_ssize_t low,
                             Py_ssize_t high) noexcept nogil
 
-cdef void _clip_step_block(const double* q, const double* alpha, const double* c,
-                           const double* penalty, double xi, double* out, unsigned char* active,
-                           double* counts, Py_ssize_t low, Py_ssize_t high) noexcept nogil
 
-cdef void _line_terms_block(const double* q, const double* alpha, const double* c,
-                            const double* penalty, const double* delta, double xi, double t,
-                            double* sums, Py_ssize_t low, Py_ssize_t high) noexcept nogil
+cdef class Rows:
+    cdef const void* data
+    cdef const void* indices
+    cdef const void* indptr
+    cdef bint sparse, single, wide
+    cdef readonly Py_ssize_t m, n, stored
+    cdef object keep
 
-cdef void _axpy_block(double* x, const double* d, double t, Py_ssize_t low,
-                      Py_ssize_t high) noexcept nogil
+    cdef void dot(self, const signed char* y, const double* w, double b, double* out,
+                  Py_ssize_t low, Py_ssize_t high) noexcept nogil
+
+    cdef void add_tdot(self, const signed char* y, const double* v, double* out, double* total,
+                       Py_ssize_t low, Py_ssize_t high) noexcept nogil
+
+    cdef void add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil

@@ -1,0 +1,49 @@
+"""The record of a run: one row of diagnostics per iteration."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+Callback = Callable[[dict[str, Any]], Any]
+
+
+class History:
+    """One row per iteration, kept in columns and shown to a callback.
+
+    Parameters
+    ----------
+    callback : callable or None
+        Called with each row, a dict.
+
+    Attributes
+    ----------
+    columns : dict of lists
+        One entry per iteration in every column; the first is its number, the last the seconds
+        since the run began.
+    """
+
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback = callback
+        self.columns: dict[str, list[Any]] = {}
+        self.began = time.perf_counter()
+
+    def __len__(self) -> int:
+        return len(self.columns.get("iteration", ()))
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self.columns[name]
+
+    @property
+    def seconds(self) -> float:
+        """The time since the run began."""
+        return time.perf_counter() - self.began
+
+    def add(self, **row: Any) -> None:
+        """Add a row and tell the callback."""
+        row = {"iteration": len(self) + 1, **row, "seconds": self.seconds}
+        for name, value in row.items():
+            self.columns.setdefault(name, []).append(value)
+        if self.callback is not None:
+            self.callback(row)
