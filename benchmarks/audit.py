@@ -1,11 +1,16 @@
-"""Which labels are wrong: `audit_labels` beside cleanlab."""
+"""Which labels are wrong: `audit_labels` beside cleanlab.
+
+``python -m benchmarks.audit [picture.png]`` draws the reliability of trust from the stored results.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +20,11 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
 from benchmarks.audit_data import dense, settings
+from benchmarks.audit_page import frames_per_second
 from benchmarks.bars import Bar, Row
 from benchmarks.multiclass_data import Noisy
 from benchmarks.plan import Plan
-from benchmarks.report import markdown_table, number
+from benchmarks.report import markdown_table, number, read_csv
 from benchmarks.sets import MissingData
 from htsvm import HTSVC
 from htsvm.audit import audit_labels
@@ -64,7 +70,11 @@ def run(plan: Plan) -> list[Row]:
 def _ours(model: Any, data: Noisy) -> Verdict:
     audit = audit_labels(data.X, data.y, model=model)
     said, seen = reliability(audit.trust, data.y == data.y_true)
-    more = {"calibration": float(np.abs(said - seen).mean())}
+    more = {
+        "calibration": float(np.abs(said - seen).mean()),
+        "said": " ".join(f"{value:.3f}" for value in said),
+        "seen": " ".join(f"{value:.3f}" for value in seen),
+    }
     return 1.0 - audit.trust, audit.share_wrong, lambda: (data.X, audit.corrected_labels()), more
 
 
@@ -135,40 +145,6 @@ def _accuracy(data: Noisy, X: Any, y: np.ndarray) -> float:
         return float(np.mean(data.y_test == y[0])) if len(y) else 0.0
     model = LogisticRegression(max_iter=300).fit(X, y)
     return float(model.score(data.X_test, data.y_test))
-
-
-# ----------------------------------------------------------------------------------- page
-
-
-def frames_per_second(plan: Plan) -> float | None:
-    """Scroll through 100,000 rows in headless Chromium; None where there is no browser."""
-    import os
-    import shutil
-    import tempfile
-    from pathlib import Path
-
-    from tests.audit.test_page import FLAGS, NAMES, SCROLL, many_rows
-
-    from htsvm.audit.page import render
-
-    path = os.environ.get("HTSVM_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        path = None
-    if path is None:
-        plan.say("the page: skipped, there is no browser or no playwright")
-        return None
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        file = Path(folder) / "page.html"
-        file.write_text(render(many_rows(100_000)), encoding="utf-8")
-        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
-        page = browser.new_page()
-        page.goto(file.as_uri())
-        found = float(np.median([page.evaluate(SCROLL) for _ in range(3)]))
-        browser.close()
-    plan.say(f"the page: {found:.0f} frames per second")
-    return found
 
 
 # --------------------------------------------------------------------------------- report
@@ -308,3 +284,31 @@ def _cells(row: Row, error: float | None = None) -> dict[str, str]:
         "calibration": number(row.get("calibration")),
         "CPU s": number(row["seconds"]),
     }
+
+
+def draw(rows: list[Row], picture: Path) -> None:
+    """Draw the share of right labels against trust, a line per setting, by kind of noise."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    own = [row for row in rows if row["method"] == OURS]
+    kinds = list(dict.fromkeys(map(_kind, own)))
+    figure, axes = plt.subplots(
+        1, len(kinds), figsize=(3.2 * len(kinds), 3.4), layout="constrained", squeeze=False
+    )
+    for ax, kind in zip(axes[0], kinds, strict=True):
+        for row in (row for row in own if _kind(row) == kind):
+            said, seen = (
+                [float(value) for value in str(row[column]).split()] for column in ("said", "seen")
+            )
+            ax.plot(said, seen, color="#0072b2", alpha=0.4)
+        ax.plot([0, 1], [0, 1], ls=":", color="black")
+        ax.set(title=kind, xlabel="trust", ylabel="share of right labels")
+    figure.savefig(picture, dpi=110)
+
+
+if __name__ == "__main__":
+    stored = Path(__file__).parent / "results" / "audit.csv"
+    draw(read_csv(stored), Path(sys.argv[1] if len(sys.argv) > 1 else "audit_reliability.png"))

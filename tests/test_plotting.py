@@ -5,12 +5,12 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_classification
 from sklearn.linear_model import LogisticRegression
 
-from htsvm import HTSVC
+from htsvm import HTSVC, HTSVCCV
 from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Pinball, Ramp, ZeroOne
-from htsvm.plotting import plot_boundary, plot_history, plot_losses
+from htsvm.plotting import plot_boundary, plot_grid, plot_history, plot_losses
 
 mpl.use("svg")
 
@@ -134,3 +134,19 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "htsvm\[demo\]"'):
         plot_losses()
+
+
+def test_plot_grid_draws_a_curve_per_cap_and_marks_the_choice():
+    X, y = make_classification(120, 4, random_state=0)
+    search = HTSVCCV(Cs=3, caps=[np.inf, 1.0], cv=3).fit(X, y)
+    ax = plot_grid(search)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels[:2] == ["no cap", "cap 1"]
+    assert labels[2].startswith(f"chosen: C = {search.C_:g}")
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), search.scores_.mean(axis=0)[1])
+    drawn = plot_grid(search, column="agreement")
+    np.testing.assert_allclose(drawn.lines[0].get_ydata(), search.agreement_[0])
+    with pytest.raises(ValueError, match="nonsense"):
+        plot_grid(search, column="nonsense")
+    with pytest.raises(ValueError, match="cv_results_"):
+        plot_grid(HTSVCCV())

@@ -1,29 +1,24 @@
 """The page in a real browser: load, review by keyboard, export, apply."""
 
 import json
-import os
-import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.audit_page import FLAGS, SCROLL, browser_path, many_rows
 from typer.testing import CliRunner
 
 from htsvm.audit.page import render, safe_json
 from htsvm.cli import build_app
 from tests.audit.data import blobs
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update",
-         "--disable-sync"]  # fmt: skip
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 ATTACK = '</script><img src=x onerror="window.hacked=1"><!--<script>\u2028"\'&'
 
 
 @pytest.fixture(scope="module")
 def browser():
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = os.environ.get("HTSVM_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+    path = browser_path()
     if path is None:
         pytest.skip("no Chromium found: set HTSVM_BROWSER to its path")
     with api.sync_playwright() as driver:
@@ -130,36 +125,6 @@ def test_small_screen(browser, audited, tmp_path, scheme):
     light = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert light == (scheme == "light")
     assert errors == []
-
-
-def many_rows(n):
-    rng = np.random.default_rng(0)
-    trust = np.sort(rng.random(n)).round(4)
-    return {
-        "name": "many.csv", "fingerprint": "f", "classes": ["a", "b", "c"], "fits": 2,
-        "wrong": n / 3, "summary": "", "findings": [], "histogram": [1] * 25, "whole": True,
-        "pairs": [[k, j, 0.3, 0.2, 0.4] for k in range(3) for j in range(3)], "sorted": True,
-        "images": None,
-        "rows": {
-            "row": list(range(n)), "id": [f"row {i}" for i in range(n)],
-            "given": rng.integers(0, 2, n).tolist(), "suggested": [2] * n, "trust": trust.tolist(),
-            "ignored": [1] * n, "duplicate": [-1] * n, "outlier": [0] * n, "text": None,
-            "reasons": None, "near": None,
-        },
-    }  # fmt: skip
-
-
-SCROLL = """() => new Promise((done) => {
-  const list = document.getElementById("list"), times = [];
-  let frame = 0;
-  const step = (now) => {
-    times.push(now);
-    list.scrollTop += 30000;
-    if (++frame < 90) requestAnimationFrame(step);
-    else done(1000 * (times.length - 1) / (times.at(-1) - times[0]));
-  };
-  requestAnimationFrame(step);
-})"""
 
 
 def test_a_hundred_thousand_rows(browser, tmp_path):

@@ -62,18 +62,23 @@ def assert_same_fit(blocks, local, tol=1e-8):
         assert ours.certified == theirs.certified
 
 
-def forgetful(monkeypatch, share):
-    """Let blocks lose their state now and then; return the set of calls that found it lost."""
-    from htsvm.distributed import slots
+def forgetful(monkeypatch, share, chosen=lambda name: True):
+    """Let blocks lose what they keep for a round now and then, and hear messages twice.
+
+    Returns the set of questions that found it lost.
+    """
+    from htsvm.distributed.protocol import Message
 
     rng = np.random.default_rng(0)
-    answer, forgotten = slots.Slot.answer, set()
+    put_to, forgotten = Message.put_to, set()
 
-    def answer_or_forget(slot, call):
-        if call.log is None and call.version > 0 and rng.random() < share:
-            slot.block = None
-            forgotten.add(call.name)
-        return answer(slot, call)
+    def put_to_forgetful(message, block, number):
+        name = message.calls[-1].question.__name__
+        if rng.random() < share and chosen(name):
+            forgotten.add(name)
+            put_to(message, block, number)
+            block.part = None
+        return put_to(message, block, number)
 
-    monkeypatch.setattr(slots.Slot, "answer", answer_or_forget)
+    monkeypatch.setattr(Message, "put_to", put_to_forgetful)
     return forgotten

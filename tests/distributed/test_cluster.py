@@ -1,7 +1,9 @@
 """Fits on a real cluster of processes, and what happens when parts of it die."""
 
+import contextlib
 import gc
 import os
+import random
 import signal
 import threading
 import time
@@ -60,8 +62,9 @@ def killing(client, *, at, everyone=False):
     return Newton(callback=kill), killed
 
 
-def test_same_fit(client, data):
+def test_same_fit(client, data, monkeypatch):
     X, y = data
+    monkeypatch.setattr("htsvm.distributed.rows.ROUND_GATHERED", 0)
     model, local = HTSVC(cap=np.inf).fit(*lazy(X, y)), HTSVC(cap=np.inf).fit(X, y)
     assert_same_fit(model, local)
     passes, sent = model.history_["network_passes"][-1], model.history_["network_bytes"][-1]
@@ -109,6 +112,52 @@ def test_all_workers_killed_and_started_again(client, data):
     model = HTSVC(solver=solver, cap=np.inf).fit(*lazy(X, y))
     assert killed
     assert_same_fit(model, HTSVC(cap=np.inf).fit(X, y))
+
+
+@pytest.mark.slow
+def test_workers_killed_at_random_moments(data, monkeypatch):
+    """The same answer or a clear error each time, and a refit in the same client works."""
+    X, y = data
+    monkeypatch.setattr("htsvm.distributed.rows.ROUND_GATHERED", 0)
+    monkeypatch.setattr("htsvm.distributed.transport.LONGEST_LINEAGE", 5)
+    local = HTSVC(cap=np.inf).fit(X, y)
+    cluster, own = start(2)
+    rng, done, killed = random.Random(0), threading.Event(), []
+
+    def kill():
+        while len(killed) < 20 and not done.wait(rng.uniform(0.2, 2.0)):
+            if len(cluster.scheduler.workers) < 2:
+                # A nanny gives up on a worker that is killed while it starts.
+                continue
+            pids = [nanny.pid for nanny in cluster.workers.values() if nanny.pid]
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(rng.choice(pids), signal.SIGKILL)
+                killed.append(pids)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        while killer.is_alive():
+            with contextlib.suppress(WorkersLostError):
+                assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)
+        assert len(killed) == 20
+        assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)
+    finally:
+        done.set()
+        killer.join()
+        own.close()
+        cluster.close()
+
+
+def test_lineage_is_cut(client, data, monkeypatch):
+    """Also right after a cut a state is made again from the data and the messages."""
+    X, y = data
+    client.wait_for_workers(1, timeout=30)
+    monkeypatch.setattr("htsvm.distributed.transport.LONGEST_LINEAGE", 2)
+    solver, killed = killing(client, at=(5,))
+    model = HTSVC(solver=solver, cap=np.inf, tol=1e-6).fit(*lazy(X, y))
+    assert killed
+    assert_same_fit(model, HTSVC(cap=np.inf, tol=1e-6).fit(X, y))
 
 
 def test_an_interrupted_fit_leaves_nothing_running(client, data):

@@ -1,6 +1,8 @@
 """A fit on Dask collections is the fit on the same rows in memory."""
 
+import contextlib
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,7 +16,6 @@ from tests.distributed.data import as_dask, assert_same_fit, noisy, thinned
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
-from htsvm.distributed.estimate import problems_of  # noqa: E402
 from htsvm.distributed.inputs import open_dataset  # noqa: E402
 
 
@@ -112,7 +113,7 @@ def test_many_features_by_conjugate_gradients(monkeypatch):
     X, y = noisy(300, 40, seed=6)
     local = HTSVC(tol=1e-6, cap=np.inf).fit(X, y)
     monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
-    monkeypatch.setattr("htsvm.solvers.newton.system.LARGEST_MATRIX", 10)
+    monkeypatch.setattr("htsvm.linalg.row_system.LARGEST_MATRIX", 10)
     blocks = HTSVC(tol=1e-6, cap=np.inf).fit(*as_dask(X, y))
     np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=1e-6)
 
@@ -234,6 +235,26 @@ def test_processes():
     assert_same_fit(blocks, HTSVC(cap=np.inf).fit(X, y))
 
 
+@pytest.mark.parametrize("y", [np.arange(60) % 2, np.zeros(60)], ids=["fitted", "refused"])
+def test_a_path_ends_its_processes(monkeypatch, y):
+    from htsvm.distributed import cluster
+
+    pools = []
+
+    def started(*args, **options):
+        pools.append(ProcessPoolExecutor(*args, **options))
+        return pools[-1]
+
+    monkeypatch.setattr(cluster, "ProcessPoolExecutor", started)
+    X, _ = noisy(60, 2, seed=22)
+    wrong = contextlib.nullcontext() if y.any() else pytest.raises(ValueError, match="two classes")
+    with dask.config.set({"scheduler": "processes", "num_workers": 1}), wrong:
+        ht_path(*as_dask(X, y, (60,)), Cs=1, cap=np.inf)
+    assert len(pools) == 1
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pools[0].submit(len, ())
+
+
 def test_streaming_leaves_no_files(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     X, y = noisy(300, 4, seed=13)
@@ -291,8 +312,8 @@ def test_losses_that_blocks_cannot_weigh_are_refused(loss):
     X, y = noisy(60, 3, seed=19)
     dataset = open_dataset(*as_dask(X, y, (20,)), None)
     with pytest.raises(ValueError, match="does not work on Dask collections"):
-        problems_of(dataset, None, C=1.0, loss=loss, fit_intercept=True)
-    dataset.source.close()
+        dataset.problems(None, C=1.0, loss=loss, fit_intercept=True, multiclass=False)
+    dataset.close()
 
 
 def test_all_estimators_decide_on_blocks():

@@ -25,7 +25,9 @@ def frame():
     y = np.arange(60) % 2
     words = (["fine", "good", "the"], ["poor", "bad", "the"])
     text = [" ".join(rng.choice(words[k], 6)) for k in y]
-    return pd.DataFrame({"text": text, "a": 3 * y + rng.normal(size=60), "b": rng.normal(size=60)}), y
+    return pd.DataFrame(
+        {"text": text, "a": 3 * y + rng.normal(size=60), "b": rng.normal(size=60)}
+    ), y
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import Hinge
 from htsvm.multiview.whitening import whitened
 from htsvm.problems import MulticlassProblem, Problem
-from htsvm.solvers import Newton
+from htsvm.solvers import Newton, certify_result
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 
 
@@ -44,7 +44,7 @@ def test_the_solution_is_that_of_the_given_problem(monkeypatch, problem, solver)
     expected = solver.solve(problem)
     assert found.objective == pytest.approx(expected.objective, rel=1e-5)
     np.testing.assert_allclose(found.coef, expected.coef, atol=1e-3)
-    assert problem.certify(found.coef, found.intercept, found.multipliers, 1e-3).certified
+    assert certify_result(problem, found, 1e-3).certified
 
 
 def test_there_is_a_way_back():

@@ -401,7 +401,7 @@ class Squared(Loss):
 
 def test_loss_without_prox():
     X, y = noisy_data()
-    with pytest.raises(TypeError, match=r"ADMM solver needs a loss with 'prox'.*HybridTruncated"):
+    with pytest.raises(TypeError, match=r"ADMM needs a loss with 'prox'.*HybridTruncated"):
         ADMM().solve(make_problem(X, y, loss=Squared()))
 
 

@@ -98,7 +98,7 @@ def test_a_sweep_keeps_its_sums(sweeps, sparse):
     rounds = multiclass_sweeps.MulticlassSweeps(problem, np.random.default_rng(0))
     W, b = np.zeros((3, X.shape[1])), np.zeros(3)
     it = MulticlassIterate(W, b, problem.levels(W, b), np.ones(m), np.eye(3)[labels], np.ones(m))
-    rounds.run(it, 1.0, tol=0.0, max_steps=1, reach=np.inf)
+    rounds.run(it, 1.0, np.inf)
     B = np.eye(3)[labels] - it.alpha
     np.testing.assert_allclose(it.alpha.sum(axis=1), 1.0)
     np.testing.assert_allclose(rounds.WT, X.T @ B, atol=1e-9)

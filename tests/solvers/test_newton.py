@@ -532,7 +532,7 @@ class NoProfile(Loss):
 
 def test_a_loss_without_a_profile_is_refused():
     X, y = noisy(10, 2)
-    with pytest.raises(TypeError, match=r"newton.*'profile'.*HybridTruncated"):
+    with pytest.raises(TypeError, match=r"Newton.*'profile'.*HybridTruncated"):
         Newton().solve(make_problem(X, y, loss=NoProfile()))
 
 

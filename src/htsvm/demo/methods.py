@@ -1,4 +1,4 @@
-"""The classifiers that the demonstration compares, all with the same meaning of C."""
+"""The classifiers that the demonstration compares: HTSVCCV as it comes, and rivals to be tuned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.svm import LinearSVC
 
-from htsvm import HTSVC
+from htsvm import HTSVCCV
 from htsvm._typing import Array
 
 # Enough for LinearSVC's hinge loss, which needs more than its default of 1000.
@@ -28,7 +28,10 @@ class Method:
     name : str
         As shown to the user.
     make : callable
-        Returns a classifier for a penalty C, a number of samples and a seed.
+        Returns a classifier for a penalty C, a number of samples and a seed. HTSVCCV chooses C
+        itself and does not look at the one it is given.
+    chooses : bool
+        Whether it chooses C itself.
     count_support : callable
         Counts the training samples that pull at the fitted model, given it, X and the labels.
     """
@@ -36,19 +39,27 @@ class Method:
     name: str
     make: Callable[[float, int, int], Any]
     count_support: Callable[[Any, Array, Array], int]
+    chooses: bool = False
 
 
 def _violated(model: Any, X: Array, y: Array) -> int:
     """Count the samples on or inside the margin: the others have no part in the solution."""
-    margins = np.where(y == model.classes_[1], 1.0, -1.0) * model.decision_function(X)
+    scores = model.decision_function(X)
+    if scores.ndim == 1:
+        margins = np.where(y == model.classes_[1], 1.0, -1.0) * scores
+    else:
+        # One problem per class: a sample counts if it is on or inside the margin of any.
+        own = np.equal.outer(y, model.classes_)
+        margins = np.where(own, scores, -scores).min(axis=1)
     return int(np.count_nonzero(margins <= 1.0 + ON_MARGIN))
 
 
 METHODS = (
     Method(
-        "HTSVC",
-        lambda C, n_samples, seed: HTSVC(C=C, random_state=seed),
+        "HTSVCCV",
+        lambda C, n_samples, seed: HTSVCCV(random_state=seed),
         lambda model, X, y: int(model.n_support_.sum()),
+        chooses=True,
     ),
     Method(
         "LinearSVC",

@@ -9,9 +9,15 @@ from typing import TextIO
 
 from htsvm._show_versions import versions
 from htsvm.demo import figures
-from htsvm.demo.data import TEST_PER_CLASS, TRAIN_PER_CLASS
+from htsvm.demo.data import DIGITS_TRAIN, INCOME_TRAIN, TEST_PER_CLASS, TRAIN_PER_CLASS
 from htsvm.demo.experiment import Results
-from htsvm.demo.summary import complaints_in_words, means_in_words, panels, wins_in_words
+from htsvm.demo.summary import (
+    complaints_in_words,
+    gain_in_words,
+    means_in_words,
+    panels,
+    wins_in_words,
+)
 from htsvm.demo.table import html_table
 
 
@@ -32,7 +38,8 @@ def write_report(results: Results, file: TextIO) -> None:
     text = Template(_resource("report.html")).substitute(
         style=_resource("report.css"),
         finding="\n".join(
-            f"<p>{escape(text)}</p>" for text in (means_in_words(shown), wins_in_words(shown))
+            f"<p>{escape(text)}</p>"
+            for text in (gain_in_words(shown), means_in_words(shown), wins_in_words(shown))
         ),
         repetitions=settings.repetitions,
         accuracy=_framed([figures.accuracy_figure(panel) for panel in shown]),
@@ -44,6 +51,8 @@ def write_report(results: Results, file: TextIO) -> None:
         shown_rate=f"{figures.SHOWN_RATE:.0%}",
         gaussian_train=2 * TRAIN_PER_CLASS,
         gaussian_test=2 * TEST_PER_CLASS,
+        income_train=f"{INCOME_TRAIN:,}",
+        digits_train=DIGITS_TRAIN,
         penalties="{" + ", ".join(_fraction(C) for C in settings.penalties) + "}",
         folds=settings.folds,
         seed=settings.seed,

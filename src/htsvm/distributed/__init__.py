@@ -6,12 +6,7 @@ only then (``pip install "htsvm[dask]"``).
 
 from typing import Any
 
-__all__ = ["WorkersLostError", "is_dask", "read_libsvm", "read_npy"]
-
-
-def is_dask(X: Any) -> bool:
-    """Return whether `X` is a Dask collection, without importing Dask."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+__all__ = ["WorkersLostError", "read_libsvm", "read_npy"]
 
 
 def __getattr__(name: str) -> Any:

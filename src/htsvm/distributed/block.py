@@ -1,18 +1,21 @@
-"""One block of rows, as a worker sees it: what it keeps per row, and what it can be asked.
+"""Blocks of rows, as a worker sees them: what they keep per row, and what they can be asked.
 
-All methods are deterministic, so that a block which was lost is had again by asking a fresh one
-the same things; see `log` in `blocks.py`.
+A block has a state between rounds (`it`), and during a round a `part`: the rows that the round
+looks at, with what was computed for them. The part only saves work. All that it holds follows from
+the state and the arguments of a question, so nothing is lost with it.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field, replace
-from typing import Any
+from dataclasses import astuple, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator, kernels
+from htsvm.distributed.data import Data
+from htsvm.distributed.protocol import Reads, joined, question
+from htsvm.linalg import Operator, as_operator, kernels
 from htsvm.linalg.positive import Gram
 from htsvm.linalg.row_system import ActiveRows
 from htsvm.losses import Loss
@@ -22,303 +25,399 @@ from htsvm.optimality.second_order import CriticalSamples
 from htsvm.optimality.summary import Summary, summarise
 from htsvm.solvers import Problem
 from htsvm.solvers.newton.rows import LocalRows, set_ramp
-from htsvm.solvers.newton.state import violated
+from htsvm.solvers.newton.state import close_round, violated
 
 # A violation of at most this size counts as zero in a certificate.
 ON_MARGIN = 1e-9
-# Numbers between pull and Gram matrix in the sums of `differentiate`.
+# Numbers between pull and Gram matrix in the sums of a gradient.
 SCALARS = 7
 
 
-@dataclass(eq=False)
-class Part:
-    """The rows of a block that a round looks at, and the inner function on them."""
+class Entry(NamedTuple):
+    """Which rows a round looks at: those within `reach`, as a copy, or all; and its penalty xi."""
 
-    problem: Problem
-    q: Array
-    alpha: Array
-    c: Array
-    rows: Array | None
-    s: Array = field(init=False)
-    active: Array = field(init=False)
-    delta: Array = field(init=False)
-    gram: Gram | None = None
-    chosen: ActiveRows | None = None
-
-    def __post_init__(self) -> None:
-        m = len(self.q)
-        self.s, self.delta = np.zeros(m), np.zeros(m)
-        self.active = np.zeros(m, dtype=np.uint8)
-
-    @property
-    def copied(self) -> bool:
-        """Whether these are copies of some rows of the block."""
-        return self.rows is not None
-
-    def attach(self, operator: Any) -> None:
-        """Set the rows themselves."""
-        self.problem, self.chosen = replace(self.problem, operator=operator), None
-        if self.gram is not None:
-            self.gram.operator = operator
+    number: int
+    reach: float
+    whole: bool
+    xi: float
 
 
-class HeldRows:
-    """The rows of a block and those of its round, apart from the state that goes to disk."""
+class Place(NamedTuple):
+    """A point (w, b) where a round has been, by number."""
 
-    problem: Any
-    given: Any
-    part: Any
-
-    def attach(self, operator: Any) -> None:
-        """Set the rows themselves; None before the state goes to disk without them."""
-        if self.part is not None and not self.part.copied:
-            self.part.attach(operator)
-        self.problem = replace(self.problem, operator=operator)
-        self.given = replace(self.given, operator=operator)
-
-    @property
-    def works_on_copy(self) -> bool:
-        """Whether a round is under way that looks at a copy of some rows."""
-        return self.part is not None and self.part.copied
-
-    def copied_rows(self) -> Any:
-        """Return the operator on that copy; None if there is none."""
-        return self.part.problem.operator if self.works_on_copy else None
-
-    def attach_copy(self, operator: Any) -> None:
-        """Set the operator on that copy."""
-        if self.works_on_copy:
-            self.part.attach(operator)
-
-    def vary_penalties(self, state: dict[str, Any]) -> None:
-        """Multiply the penalties by random numbers, drawn from a generator in the given state."""
-        bits = getattr(np.random, state["bit_generator"])()
-        bits.state = state
-        noise = np.random.Generator(bits).exponential(size=self.problem.n_samples)
-        self.problem = replace(self.given, penalty=self.given.penalty * noise)
+    number: int
+    w: Array
+    b: Any
 
 
-class Block(HeldRows, LocalRows):
+class Direction(NamedTuple):
+    """A direction in which a round sets out, by number."""
+
+    number: int
+    dw: Array
+    db: Any
+
+
+class Block:
     """Some of the rows of a problem; their rounds are run from elsewhere.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or MulticlassProblem
         The problem on these rows.
     offset : int
         The position of the first of them among all.
     """
 
-    problem: Problem
-    given: Problem
-    part: Part | None
+    it: Any
+    part: Any
 
-    def __init__(self, problem: Problem, offset: int) -> None:
+    def __init__(self, problem: Any, offset: int) -> None:
         self.problem = self.given = problem
         self.offset = offset
         self.part = None
         self.rounds: Any = None
         self.start_at_zero()
 
+    def start_at_zero(self) -> None:
+        """Start from zero, without multipliers."""
+        raise NotImplementedError
+
+    def fork(self) -> Self:
+        """Return a block whose state can be changed without changing this one."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        arrays = {k: v.copy() for k, v in vars(self.it).items() if isinstance(v, np.ndarray)}
+        other.it = replace(self.it, **arrays)
+        return other
+
+    def attach(self, data: Data) -> None:
+        """Give a block that has travelled its rows back."""
+        if self.given.operator is None:
+            operator = as_operator(data.X)
+            self.problem = replace(self.problem, operator=operator)
+            self.given = replace(self.given, operator=operator)
+
+    def __getstate__(self) -> dict[str, Any]:
+        bare = {name: replace(getattr(self, name), operator=None) for name in ("problem", "given")}
+        return vars(self) | bare | {"part": None}
+
+    def __sizeof__(self) -> int:
+        return int(sum(v.nbytes for v in vars(self.it).values() if isinstance(v, np.ndarray)))
+
+    @question(changes=True)
+    def vary_penalties(self, state: dict[str, Any]) -> None:
+        """Multiply the penalties by random numbers, drawn from a generator in the given state."""
+        bits = getattr(np.random, state["bit_generator"])()
+        bits.state = state
+        noise = np.random.Generator(bits).exponential(size=len(self.given.penalty))
+        self.problem = replace(self.given, penalty=self.given.penalty * noise)
+
+    @question(Reads.DATA, reduce=joined)
+    def rows_at(self, rows: Array) -> tuple[Any, Array, Array]:
+        """Return copies of some rows, their labels and penalties."""
+        return self._copies(self.problem.take(rows))
+
+    def _copies(self, some: Any) -> tuple[Any, Array, Array]:
+        labels = some.y if hasattr(some, "y") else some.labels
+        return some.operator.block(slice(None)), labels, some.penalty
+
+    @question(reduce=max)
+    def largest_penalty(self) -> float:
+        """Return the largest penalty."""
+        return float(self.problem.penalty.max(initial=0.0))
+
+    def _dense(self, some: tuple[Array, Array]) -> Array:
+        """Return values of all rows, given those of some."""
+        rows, values = some
+        dense = np.zeros((len(self.given.penalty), *values.shape[1:]))
+        dense[rows] = values
+        return dense
+
+
+class Part:
+    """The rows of a block that a round of a binary problem looks at, and where it has been."""
+
+    def __init__(self, block: BinaryBlock, entry: Entry) -> None:
+        it, problem = block.it, block.problem
+        self.entry, self.copied = entry, not entry.whole
+        rows: Any = slice(None) if entry.whole else block.relevant(entry.reach)
+        self.problem: Problem = problem if entry.whole else problem.take(rows)
+        self.q, self.alpha, self.c = it.q[rows], it.alpha[rows], it.weights[rows]
+        # A round begins where the state is; see `BlockSteps`.
+        self.place, self.trial, self.along = entry.number, -1, -1
+        m = len(self.q)
+        self.s, self.active = np.zeros(m), np.zeros(m, dtype=np.uint8)
+        self.delta = self.tried = np.empty(0)
+        self.gram: Gram | None = None
+        self.chosen: tuple[int, ActiveRows] | None = None
+
+    def go_to(self, place: Place) -> None:
+        """Have the violations at a point, from the last trial if it was there."""
+        if place.number == self.place:
+            return
+        if place.number == self.trial:
+            self.q = self.tried
+        else:
+            self.q = self.problem.violations(place.w, place.b)
+        self.place = place.number
+
+    def set_out(self, direction: Direction) -> None:
+        """Have the changes of the violations along a direction."""
+        if direction.number != self.along:
+            self.delta = np.empty(len(self.q))
+            y = self.problem.y
+            self.problem.operator.signed_dot(y, direction.dw, direction.db, self.delta)
+            self.along = direction.number
+
+    def sums(self, q: Array, with_gram: bool) -> Array:
+        """Return the sums that gradient and Hessian need where the violations are `q`."""
+        problem = self.problem
+        interior, support, support_penalty = self.clip(q)
+        share = support / max(len(q), 1)
+        pull, total = problem.operator.signed_tdot(problem.y, self.s, share)
+        change = kernels.active.scaled_distance(self.s, self.alpha, problem.penalty)
+        scalars = [total, float(self.s.sum()), interior, support, support_penalty, change,
+                   violated(q, self.c)]  # fmt: skip
+        gram = self._gram().ravel() if with_gram else np.zeros(0)
+        return np.concatenate([pull, scalars, gram])
+
+    def clip(self, q: Array) -> tuple[int, int, float]:
+        """Set the multipliers where the violations are `q`; return how many are where."""
+        found: tuple[int, int, float] = kernels.active.clip_step(
+            q, self.alpha, self.c, self.problem.penalty, self.entry.xi, self.s, self.active
+        )
+        return found
+
+    def _gram(self) -> Array:
+        if self.gram is None:
+            self.gram = Gram(self.problem.operator, self.problem.penalty)
+        return self.gram.at(np.flatnonzero(self.active))
+
+    def active_rows(self, place: Place) -> Problem:
+        """Return the problem on the rows whose multiplier is inside its bounds."""
+        self.go_to(place)
+        self.clip(self.q)
+        return self.problem.take(np.flatnonzero(self.active))
+
+    def hessian(self, place: Place) -> ActiveRows:
+        """Return what these rows add to the Hessian, by its products."""
+        if self.chosen is None or self.chosen[0] != place.number:
+            some = self.active_rows(place)
+            self.chosen = place.number, ActiveRows(some.operator, self.entry.xi * some.penalty)
+        return self.chosen[1]
+
+
+class BinaryBlock(Block, LocalRows):
+    """Some of the rows of a problem of two classes."""
+
+    problem: Problem
+    given: Problem
+    part: Part | None
+
     # ----------------------------------------------------------------------------- starts
 
-    def start_at_multipliers(self, w: Array, b: float, psi: tuple[Array, Array] | None) -> None:
+    @question(changes=True)
+    def start_at_zero(self) -> None:
+        """Start from w = 0, b = 0 and no multipliers."""
+        LocalRows.start_at_zero(self)
+
+    @question(Reads.DATA, changes=True)
+    def start_at_point(self, w: Array, b: float, psi: tuple[Array, Array] | None) -> None:
         """Start from a point; `psi` holds rows of the block and their multipliers."""
         self.start_at(w, b, None if psi is None else self._dense(psi))
 
-    def sampled_violations(self, stride: int) -> Array:
-        """Return the violations of each `stride`-th of all rows, as far as they are here."""
-        return self.it.q[-self.offset % stride :: stride].copy()
+    @question(Reads.DATA, changes=True)
+    def move(self, w: Array, b: float) -> None:
+        """Go to a point; the multipliers stay as they are."""
+        LocalRows.move(self, w, b)
 
+    @question(changes=True)
     def set_ramp(self, width: float) -> None:
         """Guess the multipliers from the violations."""
         set_ramp(self.it.q, self.it.alpha, self.problem, width)
 
+    @question(changes=True)
     def restore_penalties(self) -> None:
         """Go back to the penalties as they were, and into the bounds that they set."""
         self.problem = self.given
         self.adopt(self)
 
+    @question(changes=True)
+    def weigh(self, loss: Loss | None) -> None:
+        """Set the weights of the hinge majoriser of `loss`; None stands for its convex start."""
+        LocalRows.weigh(self, loss)
+
     # ----------------------------------------------------------------------------- questions
 
+    @question(reduce=joined)
+    def sampled_violations(self, stride: int) -> tuple[Array, float]:
+        """Return violations of every `stride`-th of all rows, and the largest of all."""
+        return self.it.q[-self.offset % stride :: stride].copy(), self.largest_violation()
+
+    @question(reduce=max)
+    def largest_violation(self) -> float:
+        """Return the largest violation of a sample that counts, at least zero."""
+        return LocalRows.largest_violation(self)
+
+    @question()
     def loss_total(self) -> float:
         """Return the total of the loss."""
         return self.problem.loss.total(self.it.q, self.problem.penalty)
 
+    @question()
     def penalties(self) -> Array:
         """Return the sums of the penalties of the labels -1 and +1."""
-        problem = self.problem
-        return np.array([problem.penalty[problem.y == side].sum() for side in (-1, 1)])
+        given = self.given
+        return np.bincount((given.y == 1).astype(np.intp), weights=given.penalty, minlength=2)
 
-    def largest_penalty(self) -> float:
-        """Return the largest penalty."""
-        return float(self.problem.penalty.max(initial=0.0))
-
+    @question(reduce=joined)
     def support(self) -> tuple[Array, Array, Array]:
         """Return the rows with a multiplier, by their position among all, with psi and y."""
         rows = np.flatnonzero(self.it.alpha)
         return rows + self.offset, -self.it.alpha[rows], self.problem.y[rows]
 
-    def rows_at(self, rows: Array) -> tuple[Any, Array, Array]:
-        """Return copies of some rows, their labels and penalties."""
-        part = self.problem.take(rows)
-        return part.operator.block(slice(None)), part.y, part.penalty
-
     # ----------------------------------------------------------------------------- a round
 
-    def count_relevant(self, reach: float) -> int:
-        """Return how many rows a round of that reach would look at."""
-        return len(self._relevant(reach))
-
-    def _relevant(self, reach: float) -> Array:
+    def relevant(self, reach: float) -> Array:
+        """Return the rows that a round of that reach looks at."""
         it = self.it
         rows: Array = kernels.active.relevant_rows(it.q, it.alpha, it.weights, reach)
         return rows
 
-    def enter(self, reach: float, subset: bool) -> None:
-        """Begin a round, on a copy of the relevant rows or on all."""
-        it = self.it
-        if not subset:
-            self.part = Part(self.problem, it.q, it.alpha, it.weights, None)
-            return
-        rows = self._relevant(reach)
-        part = self.problem.take(rows)
-        self.part = Part(part, it.q[rows], it.alpha[rows], it.weights[rows], rows)
-
-    def place(self, w: Array, b: float) -> None:
-        """Compute the violations of the round at a point."""
-        part = self._part()
-        part.problem.violations(w, b, out=part.q)
-
-    def enter_and_differentiate(
-        self, reach: float, subset: bool, xi: float, with_gram: bool
-    ) -> Array:
-        """Begin a round and return the sums of its first gradient."""
-        self.enter(reach, subset)
-        return self.differentiate(xi, 0.0, with_gram)
-
-    def differentiate(self, xi: float, t: float, with_gram: bool) -> Array:
-        """Move by `t` along the direction; return the sums that gradient and Hessian need."""
-        part = self._part()
-        problem = part.problem
-        if t != 0.0:
-            kernels.active.add_scaled(part.q, part.delta, -t)
-        interior, support, support_penalty = kernels.active.clip_step(
-            part.q, part.alpha, part.c, problem.penalty, xi, part.s, part.active
-        )
-        part.chosen = None
-        share = support / max(len(part.q), 1)
-        pull, total = problem.operator.signed_tdot(problem.y, part.s, share)
-        change = kernels.active.scaled_distance(part.s, part.alpha, problem.penalty)
-        count = violated(part.q, part.c)
-        sums = [total, float(part.s.sum()), interior, support, support_penalty, change, count]
-        gram = self._gram(part) if with_gram else np.zeros(0)
-        return np.concatenate([pull, sums, gram.ravel()])
-
-    def _gram(self, part: Part) -> Array:
-        if part.gram is None:
-            part.gram = Gram(part.problem.operator, part.problem.penalty)
-        return part.gram.at(np.flatnonzero(part.active))
-
-    def active_rows(self) -> tuple[Any, Array, Array]:
-        """Return copies of the rows whose multiplier is inside its bounds, y and penalties."""
-        part = self._part()
-        some = part.problem.take(np.flatnonzero(part.active))
-        return some.operator.block(slice(None)), some.y, some.penalty
-
-    def active_product(self, xi: float, v: Array) -> Array:
-        """Return the part of the Hessian times v that comes from these rows."""
-        return self._active(xi).product(v)
-
-    def active_diagonal(self, xi: float) -> Array:
-        """Return the diagonal of the Hessian as far as it comes from these rows."""
-        return self._active(xi).diagonal()
-
-    def _active(self, xi: float) -> ActiveRows:
-        part = self._part()
-        if part.chosen is None:
-            some = part.problem.take(np.flatnonzero(part.active))
-            part.chosen = ActiveRows(some.operator, xi * some.penalty)
-        return part.chosen
-
-    def set_out(self, xi: float, dw: Array, db: float) -> Array:
-        """Choose a direction; return the terms of the line search for a step of one."""
-        part = self._part()
-        part.problem.operator.signed_dot(part.problem.y, dw, db, part.delta)
-        return self.line_terms(xi, 1.0)
-
-    def line_terms(self, xi: float, t: float) -> Array:
-        """Return the two sums that the derivative along the direction needs."""
-        part = self._part()
-        return np.array(
-            kernels.active.line_terms(
-                part.q, part.alpha, part.c, part.problem.penalty, part.delta, xi, t
-            )
-        )
-
-    def end_round(self, w: Array, b: float, stage: Loss | None, nu: float, refresh: bool) -> Array:
-        """Take the multiplier step, weigh for `stage`, and return the sums of `Closing`."""
-        part, it = self._part(), self.it
-        if part.rows is None:
-            it.alpha = part.s
-        else:
-            it.alpha.fill(0.0)
-            it.alpha[part.rows] = part.s
-        it.w, it.b = w, b
-        self.part = None
-        return np.array(astuple(self.close(stage, nu, refresh)), dtype=np.float64)
-
-    def repeat_round(
-        self, reach: float, subset: bool, xi: float, w: Array, b: float,
-        stage: Loss | None, nu: float,
-    ) -> None:  # fmt: skip
-        """Do what a whole round did to the rows, given where it ended."""
-        self.enter(reach, subset)
-        self.place(w, b)
-        part = self._part()
-        kernels.active.clip_step(
-            part.q, part.alpha, part.c, part.problem.penalty, xi, part.s, part.active
-        )
-        self.end_round(w, b, stage, nu, refresh=True)
-
-    def _part(self) -> Part:
-        assert self.part is not None, "a round was not begun"
+    def _entered(self, entry: Entry) -> Part:
+        if self.part is None or self.part.entry.number != entry.number:
+            self.part = Part(self, entry)
         return self.part
+
+    @question(Reads.DATA, reduce=joined)
+    def relevant_rows(self, reach: float, most: float) -> tuple[int, Any]:
+        """Return how many rows a round would look at; if at most that share, also their copies."""
+        rows = self.relevant(reach)
+        if len(rows) > most * self.problem.n_samples:
+            return len(rows), None
+        it, part = self.it, self.problem.take(rows)
+        return len(rows), (*self._copies(part), it.q[rows], it.alpha[rows], it.weights[rows])
+
+    @question(Reads.DATA)
+    def enter(self, entry: Entry, place: Place, with_gram: bool) -> Array:
+        """Begin a round; return the number of relevant rows, and the sums of `gradient`."""
+        count = len(self.relevant(entry.reach))
+        return np.concatenate([[count], self.gradient(entry, place, with_gram)])
+
+    @question(Reads.ROUND)
+    def gradient(self, entry: Entry, place: Place, with_gram: bool) -> Array:
+        """Return the sums that gradient and Hessian need at a point."""
+        part = self._entered(entry)
+        part.go_to(place)
+        return part.sums(part.q, with_gram)
+
+    @question(Reads.ROUND)
+    def step(
+        self, entry: Entry, place: Place, direction: Direction, t: float, number: int,
+        with_gram: bool,
+    ) -> Array:  # fmt: skip
+        """Try a step `t`: return the two terms of the line search, and the sums of `gradient`.
+
+        `number` is that of the place where the step leads, should it be taken.
+        """
+        part = self._entered(entry)
+        part.go_to(place)
+        part.set_out(direction)
+        terms = kernels.active.line_terms(
+            part.q, part.alpha, part.c, part.problem.penalty, part.delta, entry.xi, t
+        )
+        part.tried, part.trial = part.q - t * part.delta, number
+        return np.concatenate([terms, part.sums(part.tried, with_gram)])
+
+    @question(Reads.ROUND, reduce=joined)
+    def active_rows(self, entry: Entry, place: Place) -> tuple[Any, Array, Array]:
+        """Return copies of the rows whose multiplier is inside its bounds, y and penalties."""
+        return self._copies(self._entered(entry).active_rows(place))
+
+    @question(Reads.ROUND)
+    def active_product(self, entry: Entry, place: Place, v: Array) -> Array:
+        """Return the part of the Hessian times v that comes from these rows."""
+        return self._entered(entry).hessian(place).product(v)
+
+    @question(Reads.ROUND)
+    def active_diagonal(self, entry: Entry, place: Place) -> Array:
+        """Return the diagonal of the Hessian as far as it comes from these rows."""
+        return self._entered(entry).hessian(place).diagonal()
+
+    @question(Reads.DATA, changes=True, reduce=joined)
+    def end_round(
+        self, entry: Entry, place: Place, stage: Loss | None, nu: float, refresh: bool,
+        next_reach: float, most: float,
+    ) -> tuple[Array, tuple[int, Any]]:  # fmt: skip
+        """Take the multiplier step and weigh for `stage`.
+
+        Returns the numbers of `Closing`, and for the next round what `relevant_rows` returns.
+        """
+        it, problem, part = self.it, self.problem, self.part
+        rows = slice(None) if entry.whole else self.relevant(entry.reach)
+        if not refresh and part is not None and part.entry.number == entry.number:
+            part.go_to(place)
+            it.q = part.q.copy()
+        else:
+            problem.violations(place.w, place.b, out=it.q)
+        q, alpha = it.q[rows], np.zeros(len(it.q))
+        s, active = np.empty(len(q)), np.empty(len(q), dtype=np.uint8)
+        kernels.active.clip_step(
+            q, it.alpha[rows], it.weights[rows], problem.penalty[rows], entry.xi, s, active
+        )
+        alpha[rows] = s
+        it.w, it.b, it.alpha = place.w, place.b, alpha
+        closing = close_round(problem, it, stage, nu, refresh=False)
+        return np.array(astuple(closing)), self.relevant_rows(next_reach, most)
 
     # ----------------------------------------------------------------------------- any point
 
-    def summary(self, w: Array, b: float, psi: tuple[Array, Array]) -> Summary:
-        """Return what a certificate needs of these rows."""
-        summary, _, _ = summarise(self.point(w, b, psi), None, ON_MARGIN)
-        return replace(summary, support=summary.support + self.offset)
+    @question(Reads.DATA, reduce=joined)
+    def summary(
+        self, w: Array, b: float, most: float, psi: tuple[Array, Array]
+    ) -> tuple[Summary, Array, tuple[Any, CriticalSamples] | None]:
+        """Return what a certificate needs of these rows, and how many of which label are ignored.
 
+        Also the samples that decide the second order, with copies of their rows, unless these are
+        more than the share `most` of all.
+        """
+        summary, samples, status = summarise(self.point(w, b, psi), None, ON_MARGIN)
+        found = samples.critical()
+        few = len(found.rows) <= most * self.given.n_samples
+        summary = replace(summary, support=summary.support + self.offset)
+        return summary, self._ignored(status), self._with_rows(found) if few else None
+
+    @question(Reads.DATA, reduce=joined)
     def critical(self, w: Array, b: float, psi: tuple[Array, Array]) -> tuple[Any, CriticalSamples]:
         """Return the samples that decide the second order, with copies of their rows."""
-        _, samples, _ = summarise(self.point(w, b, psi), None, ON_MARGIN)
-        found = samples.critical()
+        return self._with_rows(summarise(self.point(w, b, psi), None, ON_MARGIN)[1].critical())
+
+    def _with_rows(self, found: CriticalSamples) -> tuple[Any, CriticalSamples]:
         return self.given.operator.block(found.rows), found
+
+    def _ignored(self, status: Array) -> Array:
+        """Return how many samples of positive penalty each label has, and how many are ignored."""
+        counts = self.given.penalty > 0.0
+        side = (self.given.y == 1).astype(np.intp)
+        lost = counts & (status == SampleStatus.IGNORED)
+        return np.array([np.bincount(side[some], minlength=2) for some in (counts, lost)])
 
     def status(self, w: Array, b: float, psi: tuple[Array, Array]) -> Array:
         """Return what became of each sample."""
         return summarise(self.point(w, b, psi), None, ON_MARGIN)[2]
 
-    def ignored(self, w: Array, b: float, psi: tuple[Array, Array]) -> Array:
-        """Return how many samples of positive penalty have label -1 and +1, and are ignored."""
-        status = self.status(w, b, psi)
-        counts = self.given.penalty > 0.0
-        positive = (self.given.y == 1)[counts]
-        lost = (status == SampleStatus.IGNORED)[counts]
-        return np.array([np.sum(~positive), np.sum(positive),
-                         np.sum(lost & ~positive), np.sum(lost & positive)])  # fmt: skip
-
+    @question(Reads.DATA)
     def loss_at(self, w: Array, b: float) -> float:
         """Return the total of the loss at a point."""
         return self.given.loss.total(self.given.violations(w, b), self.given.penalty)
 
+    @question(Reads.DATA, reduce=max)
     def largest_change(self, dw: Array, db: float) -> float:
         """Return the largest change of a violation along a direction, in size."""
         return float(np.abs(self._changes(dw, db)).max(initial=0.0))
 
+    @question(Reads.DATA)
     def losses_along(self, w: Array, b: float, dw: Array, db: float, steps: Array) -> Array:
         """Return the total of the loss after each of `steps`."""
         q, delta = self.given.violations(w, b), self._changes(dw, db)
@@ -336,8 +435,3 @@ class Block(HeldRows, LocalRows):
         return Point(
             p.operator, p.y, w, b, values, p.penalty, p.C, p.loss, p.regularizer, p.fit_intercept
         )
-
-    def _dense(self, psi: tuple[Array, Array]) -> Array:
-        values = np.zeros(self.given.n_samples)
-        values[psi[0]] = psi[1]
-        return values

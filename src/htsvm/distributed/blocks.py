@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import shutil
-import tempfile
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from dask import delayed
 
 from htsvm._typing import Array
-from htsvm.distributed import slots
-from htsvm.distributed.cluster import Cluster, Held, groups
+from htsvm.distributed.block import Block
+from htsvm.distributed.cluster import Cluster
 from htsvm.distributed.data import MajorisedTask, Task
-from htsvm.distributed.slots import Call, Partial, Slot, Step
-
-# How often blocks may be lost within one pass.
-MOST_LOSSES = 20
-
-# Calls that read neither X nor a copy of its rows.
-WITHOUT_DATA = frozenset(
-    {
-        "count_relevant", "largest_penalty", "largest_violation", "line_terms", "loss_total",
-        "penalties", "restore_penalties", "sampled_violations", "set_ramp", "support", "weigh",
-        "accept", "class_penalties", "close", "look", "majoriser", "residual", "rows_that_count",
-        "set_pulls", "trial", "weigh_convex", "hinge_total", "leave",
-    }
-)  # fmt: skip
+from htsvm.distributed.protocol import Call, Message, joined
+from htsvm.distributed.transport import InProcess, OnCluster, OnDisk, Shard, Transport
 
 
 class Source:
@@ -65,10 +51,23 @@ class Source:
         self.cluster, self.raw, self.data, self.offsets = cluster, list(raw), list(data), offsets
         self.shape = (int(offsets[-1]), n_features)
         self.stored, self.square_sum, self.streamed = stored, square_sum, streamed
+        self._shards: list[Shard] = []
+
+    def transport(self) -> Transport:
+        """Return what takes messages to the blocks of a new problem on this data."""
+        if self.streamed:
+            return OnDisk(self.cluster, self.data)
+        if self.cluster.client is None:
+            return InProcess(self.cluster, self.data)
+        if not self._shards:
+            futures = self.cluster.client.futures_of(self.data)
+            places = self.cluster.places(futures)
+            self._shards = [Shard(some, [futures[k] for k in some]) for some in places]
+        return OnCluster(self.cluster, self._shards)
 
     def close(self) -> None:
         """Let go of the data that is held, and of processes."""
-        self.data = []
+        self.data, self._shards = [], []
         self.cluster.close()
 
 
@@ -85,20 +84,21 @@ class Traffic:
 
 
 class Blocks:
-    """The blocks of one problem, the log that makes them again, and what went over the wire.
+    """The blocks of one problem: tell them what to do, ask them, and count what that moves.
 
-    `log` leads to the state at the beginning of the present round; `tail` from there to now.
+    What they are told goes with the next question.
     """
 
     def __init__(self, source: Source, task: Task, traffic: Traffic | None = None) -> None:
         self.source, self.task = source, task
         self.traffic = traffic or Traffic()
-        self.version = 0
-        self.log: list[tuple[str, tuple[Any, ...], list[Any] | None]] = []
-        self.tail: list[Step] = []
+        # Whether the round under way looks at copies of some rows.
         self.copied = False
-        self._slots: Held | None = None
-        self._folder = ""
+        self.numbers = itertools.count()
+        # The samples of each label or class and those ignored of them, by the last certificate.
+        self.ignored: Any = None
+        self._transport: Transport | None = None
+        self._told: list[Call] = []
 
     def with_penalty(self, C: float) -> Blocks:
         """Return blocks of the same data for a problem with all penalties times `C`."""
@@ -112,125 +112,52 @@ class Blocks:
 
     def close(self) -> None:
         """Let go of everything on the workers and on disk."""
-        self._slots = None
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = ""
+        if self._transport is not None:
+            self._transport.close()
+        self._transport = None
 
-    def ask(self, name: str, *args: Any, how: str = "sum", each: list[Any] | None = None) -> Any:
-        """Call a method of every block that leaves its state as it is; return the reduced answer.
+    @property
+    def has_news(self) -> bool:
+        """Whether something was told that was not sent yet."""
+        return bool(self._told)
 
-        `each` has one more argument for each block.
+    def start(
+        self, question: Callable[..., Any], *args: Any, each: Sequence[Any] | None = None
+    ) -> None:
+        """Tell fresh blocks where to start; all that was before is forgotten."""
+        if self._transport is not None:
+            self._transport.forget()
+        self._told = [Call(question, args, each)]
+
+    def tell(
+        self, question: Callable[..., Any], *args: Any, each: Sequence[Any] | None = None
+    ) -> None:
+        """Tell the blocks something whose answer is of no interest.
+
+        `each` has one more argument for every block.
         """
-        return self._pass(name, args, each, how, self.version)
+        self._told.append(Call(question, args, each))
 
-    def tell(self, name: str, *args: Any, how: str = "sum", each: list[Any] | None = None) -> Any:
-        """Call a method of every block that changes its state; return the reduced answer.
-
-        Whoever calls sees to it that the log leads to the new state.
-        """
-        return self._pass(name, args, each, how, self.version + 1)
-
-    def tell_and_log(self, name: str, *args: Any, each: list[Any] | None = None) -> None:
-        """Call a method that changes the state between rounds, and put it down in the log."""
-        self.tell(name, *args, each=each)
-        if name.startswith("start"):
-            self.log.clear()
-        self.log.append((name, args, each))
-
-    # ------------------------------------------------------------------------------- a pass
-
-    def _pass(
-        self, name: str, args: tuple[Any, ...], each: list[Any] | None, how: str, after: int
+    def ask(
+        self, question: Callable[..., Any], *args: Any, each: Sequence[Any] | None = None
     ) -> Any:
-        """Send a call to all blocks and reduce the answers, until none is missing."""
-        call = Call(name, args, self.version, after, how)
-        partial = self._send(call, each, how, range(len(self.source.data)))
-        for _ in range(MOST_LOSSES):
-            if not partial.missing:
-                break
-            again = self._send(call, each, how, partial.missing, replay=True)
-            partial = slots.combine([partial._replace(missing=()), again], how)
-        else:
-            raise RuntimeError(f"Blocks were lost {MOST_LOSSES} times within one pass of the fit.")
-        self.version = after
-        return [value for _, value in partial.value] if how == "list" else partial.value
-
-    def _send(
-        self,
-        call: Call,
-        each: list[Any] | None,
-        how: str,
-        indices: Sequence[int],
-        replay: bool = False,
-    ) -> Partial:
-        calls = [self._call_of(call, each, k, replay) for k in indices]
-        partial = (
-            self._streamed(calls, how, indices)
-            if self.source.streamed
-            else self._held(calls, how, indices)
-        )
+        """Return the answer of all blocks, reduced as the question declares."""
+        if self._transport is None:
+            self._transport = self.source.transport()
+        message = Message(self.task, [*self._told, Call(question, args, each)])
+        answer, moved = self._transport.send(message, self.copied)
+        self._told = []
         self.traffic.passes += 1
-        self.traffic.bytes += partial.nbytes + sum(one.nbytes for one in calls[:1]) * len(calls)
-        return partial
-
-    def _call_of(self, call: Call, each: list[Any] | None, k: int, replay: bool) -> Call:
-        args = call.args if each is None else (*call.args, each[k])
-        log = None
-        if replay:
-            log = [(name, (*a,) if e is None else (*a, e[k])) for name, a, e in self.log]
-            log += self.tail
-        return Call(call.name, args, call.version, call.next_version, call.how, log)
-
-    def _held(self, calls: list[Call], how: str, indices: Sequence[int]) -> Partial:
-        """Send calls to blocks in memory."""
-        cluster = self.source.cluster
-        if self._slots is None:
-            task = delayed(self.task, traverse=False)
-            self._slots = cluster.hold(
-                [
-                    delayed(Slot, pure=False)(data, task, index)
-                    for index, data in enumerate(self.source.data)
-                ]
-            )
-        partial: Partial = cluster.reduce_held(
-            self._slots, indices, calls, slots.answer, partial_of(how)
-        )
-        return partial
-
-    def _streamed(self, calls: list[Call], how: str, indices: Sequence[int]) -> Partial:
-        """Send calls to blocks whose state is on disk; read the data of those that need it."""
-        if not self._folder:
-            self._folder = tempfile.mkdtemp(prefix="htsvm-")
-        cluster, states = self.source.cluster, [(self._folder, k, self.task) for k in indices]
-        reads = [
-            call.log is not None or call.version == 0 or self._reads(call.name) for call in calls
-        ]
-        if not any(reads):
-            held: Partial = cluster.reduce(
-                states, calls, slots.answer_without_data, partial_of(how)
-            )
-            return held
-        parts = [
-            delayed(slots.answer_from_disk, pure=False)(
-                delayed(state, traverse=False), self.source.data[k], call
-            )
-            for k, state, call in zip(indices, states, calls, strict=True)
-        ]
-        partial: Partial = cluster.compute(tree(parts, partial_of(how)))[0]
-        return partial
-
-    def _reads(self, name: str) -> bool:
-        """Return whether a call needs the data and not only the copy of rows that a round has."""
-        if name in slots.READ_COPY:
-            return not self.copied
-        return name not in WITHOUT_DATA
+        self.traffic.bytes += moved
+        if message.declared.reduce is joined:
+            return [answer[number] for number in sorted(answer)]
+        return answer
 
     # ------------------------------------------------------------------------------- rows
 
     def slices(self, rows: Array) -> list[slice]:
         """Return where the rows of each block are in the sorted `rows`."""
-        return slots.slices(rows, self.source.offsets)
+        return slices(rows, self.source.offsets)
 
     def local(self, rows: Array) -> list[Array]:
         """Return the sorted `rows` by block, counted from its first row."""
@@ -253,33 +180,21 @@ class Blocks:
             rng.exponential(size=rows)
         return states
 
-    @functools.cached_property
-    def largest_penalty(self) -> float:
-        """The largest penalty of a sample."""
-        return float(self.ask("largest_penalty", how="max"))
-
     def take(self, rows: Array) -> tuple[Any, Array, Array]:
         """Return copies of some rows, their labels and penalties."""
-        return stacked(self.ask("rows_at", how="list", each=self.local(rows)))
+        X, labels, penalty = stacked(self.ask(Block.rows_at, each=self.local(rows)))
+        return X, labels, penalty
 
 
-def partial_of(how: str) -> Any:
-    """Return what reduces a list of answers in a given way."""
-    return functools.partial(slots.combine, how=how)
+def slices(rows: Array, offsets: Array) -> list[slice]:
+    """Return where the rows of each block are in the sorted `rows`."""
+    return [slice(low, high) for low, high in pairwise(np.searchsorted(rows, offsets))]
 
 
-def tree(parts: list[Any], combine: Callable[[list[Any]], Any]) -> Any:
-    """Return the delayed reduction of delayed answers, a few at a time."""
-    while True:
-        parts = [delayed(combine, pure=False)(some) for some in groups(parts)]
-        if len(parts) == 1:
-            return parts[0]
-
-
-def stacked(parts: list[tuple[Any, Array, Array]]) -> tuple[Any, Array, Array]:
-    """Put rows, labels and penalties of several blocks together."""
-    X = stack_rows([part[0] for part in parts])
-    return X, np.concatenate([p[1] for p in parts]), np.concatenate([p[2] for p in parts])
+def stacked(parts: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Put rows and vectors over rows of several blocks together."""
+    X, *vectors = zip(*parts, strict=True)
+    return [stack_rows(list(X)), *(np.concatenate(vector) for vector in vectors)]
 
 
 def stack_rows(parts: list[Any]) -> Any:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
 import dask
@@ -22,33 +20,12 @@ WORKER_TIMEOUT = 60.0
 MEMORY_SHARE = 0.25
 # Results that a node of a reduction tree takes.
 FAN_IN = 8
-# How often to look where values are; after so many losses each is a task of its own.
-MOST_REGROUPINGS = 20
 # Seconds between two looks at the workers.
 LOOK_EVERY = 1.0
 
 
 class WorkersLostError(RuntimeError):
     """All workers of the cluster, or its scheduler, are gone."""
-
-
-@dataclass
-class Held:
-    """Values that stay where they are, on a cluster as futures.
-
-    Attributes
-    ----------
-    values : list
-        The values.
-    groups : list of lists of int
-        Which of them are on the same thread of a worker; empty where that is not known.
-    regroupings : int
-        How often that was looked up: after the first pass, and whenever some were lost.
-    """
-
-    values: list[Any]
-    groups: list[list[int]] = field(default_factory=list)
-    regroupings: int = 0
 
 
 class Cluster:
@@ -104,73 +81,35 @@ class Cluster:
         """Compute delayed values and leave the results where they are."""
         return list(dask.persist(*collections))
 
-    def hold(self, values: Sequence[Any]) -> Held:
-        """Compute delayed values and hold the results for `reduce_held`.
+    def map(self, work: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        """Apply `work` to values in this process, row by row; for fits without a cluster."""
+        calls = enumerate(zip(*columns, strict=True))
+        graph: dict[Any, Any] = {("work", k): (work, *values) for k, values in calls}
+        return list(self._get(graph, list(graph), **self._pool()))
 
-        Only where memory is shared or there is a client.
-        """
-        if self.client is None:
-            return Held(list(self.compute(*values)))
-        return Held([self.client.futures_of(value)[0] for value in self.persist(values)])
-
-    def reduce_held(
-        self,
-        held: Held,
-        indices: Sequence[int],
-        arguments: Sequence[Any],
-        work: Callable[[Any, Any], Any],
-        combine: Callable[[list[Any]], Any],
-    ) -> Any:
-        """Apply `work` to held values and arguments, and combine the results, a few at a time.
-
-        On a cluster the values that one thread of a worker has are one task: a task costs the
-        scheduler about as much as a small pass costs a worker.
-        """
-        values = [held.values[k] for k in indices]
-        if self.client is None or len(indices) < len(held.values) or not held.groups:
-            result = self.reduce(values, arguments, work, combine)
-            if self.client is not None and held.regroupings < MOST_REGROUPINGS:
-                held.regroupings += 1
-                held.groups = self._groups(held.values)
-            return result
-        several = functools.partial(_work_on_several, work=work, combine=combine)
-        return self.reduce(
-            [[values[k] for k in group] for group in held.groups],
-            [[arguments[k] for k in group] for group in held.groups],
-            several,
-            combine,
-        )
-
-    def _groups(self, values: Sequence[Any]) -> list[list[int]]:
-        """Return the positions of values that are to be one task, by worker and thread."""
-        places = self.client.who_has(values)
-        threads = self.client.nthreads()
-        found: dict[str, list[int]] = {}
-        for k, value in enumerate(values):
-            found.setdefault(next(iter(places.get(value.key, ())), ""), []).append(k)
-        lost = found.pop("", [])
-        groups = [[k] for k in lost]
-        for address, some in found.items():
-            count = min(threads.get(address, 1), len(some))
-            groups += [part.tolist() for part in np.array_split(np.array(some), count)]
-        return groups
-
-    def reduce(
-        self,
-        held: Sequence[Any],
-        arguments: Sequence[Any],
-        work: Callable[[Any, Any], Any],
-        combine: Callable[[list[Any]], Any],
-    ) -> Any:
-        """Apply `work` to held values and arguments, and combine the results, a few at a time."""
-        if self.client is None:
-            graph, last = _graph(held, arguments, work, combine)
-            return self._get(graph, last, **self._pool())
-        futures = self.client.map(work, held, arguments, pure=False)
+    def gather(self, futures: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:
+        """Combine the results of futures, a few at a time; the driver is the last node."""
         while len(futures) > FAN_IN:
             futures = self.client.map(combine, groups(futures), pure=False)
-        # The driver is the last node of the tree.
         return combine(list(self._result(futures)))
+
+    def places(self, futures: Sequence[Any]) -> list[list[int]]:
+        """Return the numbers of futures that one thread of a worker is to look after.
+
+        A task costs the scheduler about as much as a small pass costs a worker, so there are as
+        many tasks to a pass as there are threads.
+        """
+        self._result(self.client.map(_nothing, list(futures), pure=False))
+        holders = self.client.who_has(futures)
+        threads = self.client.nthreads()
+        found: dict[str, list[int]] = {}
+        for k, future in enumerate(futures):
+            found.setdefault(next(iter(holders.get(future.key, ())), ""), []).append(k)
+        places = []
+        for address, some in sorted(found.items()):
+            count = min(threads.get(address, len(some)), len(some))
+            places += [part.tolist() for part in np.array_split(np.array(some), count)]
+        return places
 
     def compute(self, *values: Any) -> tuple[Any, ...]:
         """Compute delayed values."""
@@ -192,6 +131,8 @@ class Cluster:
 
     def _wait(self, futures: list[Any]) -> tuple[Any, ...]:
         """Wait for results, but not for ever where there is nobody to compute them."""
+        from distributed import KilledWorker
+
         patience = float(dask.config.get("htsvm.worker-timeout", WORKER_TIMEOUT))
         seen = time.monotonic()
         while True:
@@ -205,6 +146,11 @@ class Cluster:
             except TimeoutError:
                 if any(future.status == "error" for future in futures):
                     raise
+            except KilledWorker as error:
+                raise WorkersLostError(
+                    f"Workers died again and again at the same task of the fit: {error} Give them "
+                    "more memory or smaller blocks, and fit again."
+                ) from error
             except CancelledError as error:
                 raise WorkersLostError(
                     "The connection to the Dask scheduler was lost during the fit. Start the "
@@ -226,38 +172,13 @@ class Cluster:
             return False
 
 
-def _work_on_several(
-    values: list[Any],
-    arguments: list[Any],
-    work: Callable[[Any, Any], Any],
-    combine: Callable[[list[Any]], Any],
-) -> Any:
-    """Work on values that are in one place, and combine the results there."""
-    return combine([work(*pair) for pair in zip(values, arguments, strict=True)])
+def _nothing(value: Any) -> None:
+    """Return as soon as a value is there."""
 
 
 def groups(items: Sequence[Any]) -> list[list[Any]]:
     """Return the items a few at a time: the lists that nodes of a reduction tree take."""
     return [list(items[low : low + FAN_IN]) for low in range(0, len(items), FAN_IN)]
-
-
-def _graph(
-    held: Sequence[Any],
-    arguments: Sequence[Any],
-    work: Callable[[Any, Any], Any],
-    combine: Callable[[list[Any]], Any],
-) -> tuple[dict[Any, Any], Any]:
-    """Return a Dask graph and the key of its result."""
-    pairs = enumerate(zip(held, arguments, strict=True))
-    graph: dict[Any, Any] = {("work", k): (work, value, argument) for k, (value, argument) in pairs}
-    level, keys = 0, list(graph)
-    while True:
-        level += 1
-        nodes = {(f"combine-{level}", k): (combine, some) for k, some in enumerate(groups(keys))}
-        graph |= nodes
-        keys = list(nodes)
-        if len(keys) == 1:
-            return graph, keys[0]
 
 
 def _free_memory() -> float:

@@ -7,32 +7,14 @@ from typing import Any
 
 from htsvm._typing import Array
 from htsvm.linalg import as_operator
-from htsvm.losses import Loss
-from htsvm.problems.build import BinaryTask, binary_problem, multiclass_problem
+from htsvm.problems.build import (
+    BinaryTask,
+    MulticlassTask,
+    binary_problem,
+    multiclass_problem,
+)
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Problem
-
-
-@dataclass(frozen=True, eq=False)
-class MulticlassTask:
-    """What makes a multi-class problem of rows, class codes and sample weights.
-
-    Attributes
-    ----------
-    n_classes : int
-        The number of classes.
-    factors : ndarray
-        Factors of the weights per class.
-    C, loss, fit_intercept
-        As in `MulticlassProblem`.
-    """
-
-    n_classes: int
-    factors: Array
-    C: float
-    loss: Loss
-    fit_intercept: bool
-
 
 Stated = BinaryTask | MulticlassTask
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from dask import array, delayed
+from dask import delayed
 from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._typing import Array
-from htsvm.distributed import is_dask
+from htsvm.backends import backend_of
 from htsvm.distributed.blocks import Source
 from htsvm.distributed.cluster import Cluster
 from htsvm.distributed.data import Data
+from htsvm.distributed.dataset import Dataset
 from htsvm.linalg import as_operator
 from htsvm.linalg.columns import better_dense, take_columns
 
@@ -34,28 +35,6 @@ class Facts:
     classes: Array = field(default_factory=lambda: np.zeros(0))
     mass: Array = field(default_factory=lambda: np.zeros(0))
     fault: str = ""
-
-
-@dataclass(eq=False)
-class Dataset:
-    """Sources with the classes: their labels, and the sums of the weights of their samples.
-
-    There is one source for each view; without views, one.
-    """
-
-    sources: list[Source]
-    classes: Array
-    mass: Array
-
-    @property
-    def source(self) -> Source:
-        """The first source."""
-        return self.sources[0]
-
-    def close(self) -> None:
-        """Let go of the data that is held, and of processes."""
-        for source in self.sources:
-            source.close()
 
 
 def open_dataset(
@@ -172,7 +151,7 @@ def _vector_blocks(
     name: str, values: Any, X: Any, lengths: tuple[int, ...] | None, count: int
 ) -> list[Any]:
     """Return `values` cut into blocks like the rows of X."""
-    if not is_dask(values):
+    if backend_of(values) is None:
         values = np.asarray(values)
         if lengths is None:
             sizes = [delayed(len, pure=False)(block) for block in row_blocks(X)]
@@ -274,7 +253,7 @@ def prepare(X: Any, y: Any, weights: Any, classes: Array, offset: int, part: Sel
     codes = np.searchsorted(classes, _as_vector(y)).astype(np.int32)
     w = None if weights is None else np.ascontiguousarray(_as_vector(weights), dtype=np.float64)
     X = part.of(as_rows(X))
-    return Data(X if not sp.issparse(X) else as_operator(X).X, codes, w, offset)  # type: ignore[attr-defined]
+    return Data(X if not sp.issparse(X) else as_operator(X).block(slice(None)), codes, w, offset)
 
 
 def _complain(facts: list[Facts], offsets: Array) -> None:
@@ -295,26 +274,3 @@ def _complain(facts: list[Facts], offsets: Array) -> None:
             "sample_weight is zero for every sample; give at least one sample of each class a "
             "positive weight."
         )
-
-
-def lazy_rows(X: Any, model: Any) -> Any:
-    """Return a Dask array of X, whole rows to a block; of unknown length for a DataFrame.
-
-    Complains if it has not as many columns as the data that `model` was fitted on.
-    """
-    if hasattr(X, "chunks") and X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, got {X.ndim}.")
-    if X.shape[1] != model.n_features_in_:
-        raise ValueError(
-            f"X has {X.shape[1]} features, but {type(model).__name__} is expecting "
-            f"{model.n_features_in_} features as input."
-        )
-    if hasattr(X, "chunks"):
-        return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
-    parts = [
-        array.from_delayed(
-            delayed(as_rows, pure=True)(part), shape=(np.nan, len(X.columns)), dtype=np.float64
-        )
-        for part in partitions(X)
-    ]
-    return array.concatenate(parts, allow_unknown_chunksizes=True)

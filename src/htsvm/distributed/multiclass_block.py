@@ -1,14 +1,14 @@
-"""One block of rows of a multi-class problem, as a worker sees it; see `block.py`."""
+"""Blocks of rows of a multi-class problem; see `block.py`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import HeldRows
+from htsvm.distributed.block import Block, Direction, Entry, Place
+from htsvm.distributed.protocol import Reads, joined, question
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus
 from htsvm.optimality.multiclass_summary import MulticlassPoint, MulticlassSummary
@@ -18,21 +18,44 @@ from htsvm.solvers.multiclass.round import MulticlassPart, go_to, multiplier_sum
 from htsvm.solvers.multiclass.rows import MulticlassState
 from htsvm.solvers.multiclass.system import UndecidedRows, row_moments
 
-# Rows of a block and their pulls; None for a guess.
-BlockPulls = tuple[Array, Array] | None
-
 
 class _Part(MulticlassPart):
-    """The rows of a block that a round looks at."""
+    """The rows of a block that a round looks at, and where it has been."""
 
-    @property
-    def copied(self) -> bool:
-        """Whether these are copies of some rows of the block."""
-        return not self.whole
+    def __init__(self, block: MulticlassBlock, entry: Entry) -> None:
+        self.entry, self.copied = entry, not entry.whole
+        kept = relevant(block.it, block.problem.labels, entry.reach)
+        super().__init__(block.problem, block.it, kept, entry.xi, entry.whole)
+        # A round begins where the state is.
+        self.place, self.along, self.trial = entry.number, -1, (-1, 0.0)
+        self._undecided: tuple[int, UndecidedRows] | None = None
+        # The state of all rows where the round has led, and whether it was wrong of some.
+        self.arrival: tuple[int, Any, bool] = (-1, None, False)
 
-    def attach(self, operator: Any) -> None:
-        """Set the rows themselves."""
-        self.problem = replace(self.problem, operator=operator)
+    def go_to(self, place: Place) -> None:
+        """Have the levels and projections at a point, from the last trial if it was there."""
+        if place.number == self.place:
+            return
+        number, t = self.trial
+        if place.number == number:
+            self.U = self.U + t * self.D
+        else:
+            self.U = self.problem.levels(place.w, place.b)
+            self.project(self.U, 0.0)
+        self.place = place.number
+
+    def head_for(self, direction: Direction) -> None:
+        """Have the changes of the levels along a direction."""
+        if direction.number != self.along:
+            self.fixed = self.set_out(direction.dw, direction.db)
+            self.along = direction.number
+
+    def undecided_at(self, place: Place) -> UndecidedRows:
+        """Return the rows that make up the Hessian at a point."""
+        self.go_to(place)
+        if self._undecided is None or self._undecided[0] != place.number:
+            self._undecided = place.number, self.undecided()
+        return self._undecided[1]
 
 
 class _EveryRow:
@@ -41,172 +64,185 @@ class _EveryRow:
     copied = False
 
     def __init__(self, problem: MulticlassProblem) -> None:
-        self.problem = problem
-
-    def attach(self, operator: Any) -> None:
-        """Set the rows themselves."""
-        self.problem = replace(self.problem, operator=operator)
-
-    def undecided(self) -> UndecidedRows:
-        """Return the rows that make up the normal equations."""
-        return every_row(self.problem)
+        self.entry, self.rows = None, every_row(problem)
 
 
-class MulticlassBlock(HeldRows, MulticlassState):
-    """Some of the rows of a multi-class problem; their rounds are run from elsewhere.
-
-    Parameters
-    ----------
-    problem : MulticlassProblem
-        The problem on these rows.
-    offset : int
-        The position of the first of them among all.
-    """
+class MulticlassBlock(Block, MulticlassState):
+    """Some of the rows of a problem of several classes."""
 
     problem: MulticlassProblem
     given: MulticlassProblem
     part: _Part | _EveryRow | None
 
-    def __init__(self, problem: MulticlassProblem, offset: int) -> None:
-        self.problem = self.given = problem
-        self.offset = offset
-        self.part = None
-        self._undecided: UndecidedRows | None = None
-        self.start_at_zero()
-
-    def attach(self, operator: Any) -> None:
-        """Set the rows themselves; None before the state goes to disk without them."""
-        self._undecided = None
-        super().attach(operator)
-
     # ----------------------------------------------------------------------------- starts
 
-    def set_pulls(self, pulls: BlockPulls) -> None:
-        """Take the multipliers from pulls, or guess them."""
+    @question(changes=True)
+    def start_at_zero(self) -> None:
+        """Start from W = 0, b = 0 and no multipliers."""
+        MulticlassState.start_at_zero(self)
+
+    @question(Reads.DATA, changes=True)
+    def start_at(self, W: Array, b: Array) -> None:
+        """Start from (W, b), without multipliers."""
+        MulticlassState.start_at(self, W, b)
+
+    @question(changes=True)
+    def set_pulls(self, pulls: tuple[Array, Array] | None) -> None:
+        """Take the multipliers from rows of the block and their pulls, or guess them."""
         self.set_multipliers(None if pulls is None else self._dense(pulls))
 
+    @question(changes=True)
     def restore_penalties(self) -> None:
         """Go back to the penalties as they were."""
         self.problem = self.given
 
+    @question(changes=True)
+    def weigh(self, loss: Loss) -> None:
+        """Set the weights of the majoriser that touches `loss` at the current violations."""
+        MulticlassState.weigh(self, loss)
+
+    @question(changes=True)
+    def weigh_convex(self) -> None:
+        """Set the weights of the convex start, and give all of them to the own classes."""
+        MulticlassState.weigh_convex(self)
+
     # ----------------------------------------------------------------------------- questions
 
-    def majoriser(self) -> Array:
-        """Return the loss of the weighted convex problem here, and at W = 0, b = 0."""
-        return np.array([self.it.majorised_loss(), float(self.it.weights.sum())])
+    @question(reduce=max)
+    def largest_violation(self) -> float:
+        """Return the largest violation of a sample that counts, at least zero."""
+        return MulticlassState.largest_violation(self)
 
+    @question()
+    def loss_totals(self) -> Array:
+        """Return the totals of the loss, of the hinge loss and of the majoriser, and its size."""
+        it = self.it
+        return np.array(
+            [self.loss_total(), self.hinge_total(), it.majorised_loss(), float(it.weights.sum())]
+        )
+
+    @question()
     def class_penalties(self) -> Array:
         """Return the sums of the penalties of each class."""
         p = self.problem
         return np.bincount(p.labels, weights=p.penalty, minlength=p.n_classes)
 
+    @question(reduce=joined)
     def rows_that_count(self) -> int:
         """Return how many samples have a penalty."""
         return int(np.count_nonzero(self.problem.penalty))
 
+    @question(Reads.DATA)
     def moments(self, step: int, first: int) -> Array:
-        """Return the moments of each `step`-th row that counts, and the sum of their penalties."""
+        """Return the moments of every `step`-th row that counts, and the sum of their penalties."""
         matrix, total = row_moments(self.problem, first, step)
         return np.append(matrix.ravel(), total)
 
+    @question(reduce=joined)
     def support(self) -> tuple[Array, Array]:
         """Return the rows that pull, by their position among all, and their pulls."""
         B = self.problem.own(self.it.alpha.copy())
         rows = np.flatnonzero(np.any(B != 0.0, axis=1))
         return rows + self.offset, B[rows]
 
+    @question()
     def residual(self, curvature: float) -> Array:
-        """Return the squared lengths of the natural residual and of the violations."""
+        """Return the numbers of `MultiplierSums`."""
         return np.array(multiplier_sums(self.it, self.problem, curvature))
 
     # ----------------------------------------------------------------------------- a round
 
-    def look(self, reach: float) -> Array:
-        """Return how many rows a round would look at, and the loss of the convex problem."""
-        kept = relevant(self.it, self.problem.labels, reach)
-        return np.array([np.count_nonzero(kept), self.it.majorised_loss()])
+    def _entered(self, entry: Entry) -> _Part:
+        part = self.part
+        if not isinstance(part, _Part) or part.entry.number != entry.number:
+            self.part = part = _Part(self, entry)
+        return part
 
-    def enter(self, reach: float, whole: bool, xi: float) -> None:
-        """Begin a round, on a copy of the relevant rows or on all."""
-        kept = relevant(self.it, self.problem.labels, reach)
-        self.part, self._undecided = _Part(self.problem, self.it, kept, xi, whole), None
+    @question(Reads.DATA)
+    def enter(self, entry: Entry, place: Place, with_pairs: bool) -> Array:
+        """Begin a round: how many rows it is about, the majoriser, and the sums of `gradient`."""
+        part = self._entered(entry)
+        seen = [np.count_nonzero(part.kept), self.it.majorised_loss()]
+        return np.concatenate([seen, self.gradient(entry, place, with_pairs)])
 
-    def place(self, W: Array, b: Array) -> None:
-        """Compute the levels of the round at a point."""
-        part = self._part()
-        part.U[:] = part.problem.levels(W, b)
-        part.project(part.U, 0.0)
+    @question(Reads.ROUND)
+    def gradient(self, entry: Entry, place: Place, with_pairs: bool) -> Array:
+        """Return the sums that gradient and Hessian need at a point."""
+        part = self._entered(entry)
+        part.go_to(place)
+        return self._sums(part, with_pairs)
 
-    def enter_and_sum(self, reach: float, whole: bool, xi: float, with_pairs: bool) -> Array:
-        """Begin a round and return the sums of its first gradient."""
-        self.enter(reach, whole, xi)
-        return self._sums(with_pairs)
+    @question(Reads.ROUND)
+    def step(
+        self, entry: Entry, place: Place, direction: Direction, t: float, number: int,
+        with_pairs: bool,
+    ) -> Array:  # fmt: skip
+        """Try a step `t`: return the two terms of the line search, and the sums of `gradient`.
 
-    def move_and_sum(self, t: float, with_pairs: bool) -> Array:
-        """Move by `t` along the direction and return the sums of the gradient there."""
-        self._part().move(t)
-        self._undecided = None
-        return self._sums(with_pairs)
+        `number` is that of the place where the step leads, should it be taken.
+        """
+        part = self._entered(entry)
+        part.go_to(place)
+        part.head_for(direction)
+        term = part.project(part.D, t)
+        part.trial = number, t
+        return np.concatenate([[part.fixed, term], self._sums(part, with_pairs)])
 
-    def _sums(self, with_pairs: bool) -> Array:
-        sums = self._part().sums()
+    def _sums(self, part: _Part, with_pairs: bool) -> Array:
+        """Return the sums at the projections that the part has."""
+        sums = part.sums()
         scalars = [sums.gross, sums.support, sums.active]
-        pairs = self._pairs(with_pairs)
+        pairs = part.undecided().pairs().ravel() if with_pairs else np.zeros(0)
         return np.concatenate([sums.pull.ravel(), sums.totals, scalars, pairs])
 
-    def _pairs(self, wanted: bool) -> Array:
-        return self._rows().pairs().ravel() if wanted else np.zeros(0)
-
-    def product(self, V: Array) -> Array:
+    @question(Reads.ROUND)
+    def product(self, entry: Entry | None, place: Place | None, V: Array) -> Array:
         """Return the part of the Hessian times V that comes from these rows."""
-        return self._rows().product(V)
+        return self._undecided(entry, place).product(V)
 
-    def strength(self) -> Array:
+    @question(Reads.ROUND)
+    def strength(self, entry: Entry | None, place: Place | None) -> Array:
         """Return the sums of the weights with which rows count for each class."""
-        return self._rows().strength()
+        return self._undecided(entry, place).strength()
 
-    def diagonal(self) -> Array:
+    @question(Reads.ROUND)
+    def diagonal(self, entry: Entry | None, place: Place | None) -> Array:
         """Return the diagonal of the Hessian as far as it comes from these rows."""
-        return self._rows().diagonal()
+        return self._undecided(entry, place).diagonal()
 
-    def _rows(self) -> UndecidedRows:
-        if self._undecided is None:
-            assert self.part is not None, "a round was not begun"
-            self._undecided = self.part.undecided()
-        return self._undecided
+    def _undecided(self, entry: Entry | None, place: Place | None) -> UndecidedRows:
+        """Return the rows that make up the Hessian; of least squares where no round is named."""
+        if entry is not None and place is not None:
+            return self._entered(entry).undecided_at(place)
+        if not isinstance(self.part, _EveryRow):
+            self.part = _EveryRow(self.problem)
+        return self.part.rows
 
-    def set_out(self, dW: Array, db: Array) -> Array:
-        """Choose a direction; return what the line search needs, and its term for a step of one."""
-        part = self._part()
-        fixed = part.set_out(dW, db)
-        return np.array([fixed, part.project(part.D, 1.0)])
+    @question(Reads.DATA)
+    def arrive(self, entry: Entry, place: Place) -> Array:
+        """Return the majoriser where a round has led, with all rows, and whether it was wrong.
 
-    def trial(self, t: float) -> float:
-        """Return the term of the line search after a step `t`."""
-        part = self._part()
-        return part.project(part.D, t)
+        It was wrong if rows are violated that were left out.
+        """
+        it, crossed = self._after(entry, place)
+        return np.array([it.majorised_loss(), crossed])
 
-    def end_steps(self, W: Array, b: Array) -> float:
-        """Go where the steps have led, with all rows; return the loss of the convex problem."""
-        it = self.it
-        if self._part().whole:
-            it.W, it.b = W, b
-            it.q = self.problem.violations(it.U)
-        else:
-            go_to(it, self.problem, W, b)
-        return it.majorised_loss()
+    def _after(self, entry: Entry, place: Place) -> tuple[Any, bool]:
+        part = self._entered(entry)
+        part.go_to(place)
+        if part.arrival[0] != place.number:
+            it = self.fork().it
+            go_to(it, self.problem, place.w, place.b)
+            part.arrival = place.number, it, part.close(it, self.problem.labels)
+        return part.arrival[1], part.arrival[2]
 
-    def accept(self) -> int:
-        """Take the multipliers of the round; return how many blocks have rows it was wrong of."""
-        crossed = self._part().close(self.it, self.problem.labels)
-        self.part = self._undecided = None
-        return int(crossed)
+    @question(Reads.DATA, changes=True)
+    def accept(self, entry: Entry, place: Place) -> None:
+        """Go where a round has led, with its multipliers."""
+        self.it = self._after(entry, place)[0]
+        self.it = self.fork().it
 
-    def retreat(self, W: Array, b: Array) -> None:
-        """Give up the round and go back to where it began."""
-        self.part = self._undecided = None
-        go_to(self.it, self.problem, W, b)
-
+    @question(changes=True)
     def close(self, loss: Loss | None, curvature: float) -> Array:
         """Weigh for `loss`; return the residuals before and after, and the total of the loss."""
         before = after = self.residual(curvature)
@@ -215,33 +251,16 @@ class MulticlassBlock(HeldRows, MulticlassState):
             after = self.residual(curvature)
         return np.concatenate([before, after, [self.loss_total()]])
 
-    def repeat_round(
-        self, reach: float, whole: bool, xi: float, W: Array, b: Array, loss: Loss | None
-    ) -> None:
-        """Do what a whole round did to the rows, given where it ended."""
-        self.enter(reach, whole, xi)
-        self.place(W, b)
-        self.end_steps(W, b)
-        self.accept()
-        if loss is not None:
-            self.weigh(loss)
-
-    def _part(self) -> _Part:
-        assert isinstance(self.part, _Part), "a round was not begun"
-        return self.part
-
     # ----------------------------------------------------------------------------- least squares
 
-    def enter_least_squares(self, with_pairs: bool) -> Array:
-        """Begin a least squares fit; return the sums of its targets, and its matrix if wanted."""
-        self.part, self._undecided = _EveryRow(self.problem), None
+    @question(Reads.DATA)
+    def target_sums(self, with_pairs: bool) -> Array:
+        """Return the sums of the targets of a least squares fit, and its matrix if wanted."""
         pull, totals = target_sums(self.problem)
-        return np.concatenate([pull.ravel(), totals, self._pairs(with_pairs)])
+        pairs = self._undecided(None, None).pairs().ravel() if with_pairs else np.zeros(0)
+        return np.concatenate([pull.ravel(), totals, pairs])
 
-    def leave(self) -> None:
-        """End a least squares fit."""
-        self.part = self._undecided = None
-
+    @question(Reads.DATA)
     def losses_at_scales(self, W: Array, b: Array) -> Array:
         """Return the total losses at multiples of a point."""
         return losses_at_scales(self.problem, W, b)
@@ -255,10 +274,21 @@ class MulticlassBlock(HeldRows, MulticlassState):
             p.operator, p.labels, W, b, self._dense(pulls), p.penalty, p.C, p.loss
         )
 
-    def summary(self, W: Array, b: Array, pulls: tuple[Array, Array]) -> MulticlassSummary:
-        """Return what a certificate needs of these rows."""
-        return self.point(W, b, pulls).summarise()[0]
+    @question(Reads.DATA, reduce=joined)
+    def summary(
+        self, W: Array, b: Array, pulls: tuple[Array, Array]
+    ) -> tuple[MulticlassSummary, Array]:
+        """Return what a certificate needs of these rows, and how many of which class are ignored.
 
+        Only samples of positive penalty are counted.
+        """
+        p, (summary, status) = self.given, self.point(W, b, pulls).summarise()
+        counts = p.penalty > 0.0
+        lost = (status == SampleStatus.IGNORED) & counts
+        ignored = [np.bincount(p.labels[some], minlength=p.n_classes) for some in (counts, lost)]
+        return summary, np.array(ignored)
+
+    @question(Reads.DATA)
     def dual_sums(self, W: Array, b: Array, keep: Array, pulls: tuple[Array, Array]) -> Array:
         """Return the sums of the dual objective, for multipliers lowered by `keep`."""
         pull, total = self.point(W, b, pulls).dual_sums(keep)
@@ -268,26 +298,8 @@ class MulticlassBlock(HeldRows, MulticlassState):
         """Return what became of each sample."""
         return self.point(W, b, pulls).status()
 
-    def rows_at(self, rows: Array) -> tuple[Any, Array, Array]:
-        """Return copies of some rows, their labels and penalties."""
-        part = self.given.take(rows)
-        return part.operator.X, part.labels, part.penalty  # type: ignore[attr-defined]
-
+    @question(Reads.DATA)
     def loss_at(self, W: Array, b: Array) -> float:
         """Return the total of the loss at a point."""
         p = self.given
         return p.loss.total(p.violations(p.levels(W, b)), p.penalty)
-
-    def ignored(self, W: Array, b: Array, pulls: tuple[Array, Array]) -> Array:
-        """Return the samples of positive penalty per class, and how many of them are ignored."""
-        counts = self.given.penalty > 0.0
-        lost = (self.status(W, b, pulls) == SampleStatus.IGNORED) & counts
-        k = self.given.n_classes
-        return np.array(
-            [np.bincount(self.given.labels[some], minlength=k) for some in (counts, lost)]
-        )
-
-    def _dense(self, pulls: tuple[Array, Array]) -> Array:
-        values = np.zeros((len(self.given.labels), self.given.n_classes))
-        values[pulls[0]] = pulls[1]
-        return values

@@ -9,11 +9,13 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks
+from htsvm.distributed.multiclass_block import MulticlassBlock
 from htsvm.distributed.multiclass_rows import MulticlassBlockRows
 from htsvm.distributed.problem import OnBlocks, known_of
 from htsvm.linalg import as_operator
 from htsvm.optimality import certify_problem
 from htsvm.optimality.multiclass import MulticlassCertificate, conclude_multiclass
+from htsvm.optimality.multiclass_summary import merge_multiclass
 from htsvm.problems.multiclass import MulticlassProblem
 
 
@@ -72,13 +74,21 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         taken = {"operator": as_operator(X), "labels": labels, "penalty": penalty}
         return MulticlassProblem(**(known | taken))
 
+    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Pulls:
+        """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
+        return Pulls(np.arange(part.n_samples), values)
+
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Pulls:
+        """Return pulls from the coefficients of rows in the classifiers."""
+        return Pulls(rows, coefficients.T)
+
     def scaled(self, C: float) -> MulticlassBlockProblem:
         """Return the problem with all penalties times `C`."""
         return MulticlassBlockProblem.of(self.blocks.with_penalty(C))
 
     def trivial(self) -> tuple[float, Array]:
         """Return the objective and the intercepts of the best constant classifier, W = 0."""
-        penalty = self.blocks.ask("class_penalties")
+        penalty = self.blocks.ask(MulticlassBlock.class_penalties)
         known = {
             name: getattr(self, name)
             for name in ("n_classes", "loss", "regularizer", "C", "fit_intercept")
@@ -92,11 +102,13 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
     def certify(self, W: Array, b: Array, B: Pulls, tol: float) -> MulticlassCertificate:
         """Certify the point (W, b, B): two passes."""
         each = B.by_block(self.blocks)
-        summary = self.blocks.ask("summary", W, b, how="merge_multiclass", each=each)
+        parts = self.blocks.ask(MulticlassBlock.summary, W, b, each=each)
+        summary = merge_multiclass([found for found, _ in parts])
+        self.blocks.ignored = sum(ignored for _, ignored in parts)
         self.operator.count(4.0 * self.n_classes)
 
         def dual_sums(keep: Array) -> tuple[Array, float]:
-            sums = self.blocks.ask("dual_sums", W, b, keep, each=each)
+            sums = self.blocks.ask(MulticlassBlock.dual_sums, W, b, keep, each=each)
             return sums[:-1].reshape(W.shape), float(sums[-1])
 
         return conclude_multiclass(

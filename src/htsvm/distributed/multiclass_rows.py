@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.distributed.block import Direction, Entry, Place
 from htsvm.distributed.blocks import Blocks
-from htsvm.distributed.on_blocks import RowsOnBlocks
+from htsvm.distributed.multiclass_block import MulticlassBlock
+from htsvm.distributed.rows import BlockRows
 from htsvm.losses import Loss
 from htsvm.solvers.multiclass.least_squares import solve_least_squares
 from htsvm.solvers.multiclass.round import (
@@ -29,13 +31,11 @@ if TYPE_CHECKING:
     from htsvm.distributed.multiclass_problem import MulticlassBlockProblem, Pulls
 
 
-class MulticlassBlockRows(RowsOnBlocks):
-    """What `MulticlassRows` is, for rows on workers: here are W and b, there is what has m entries.
-
-    Each round is put down in the log by where it ended, from which a block can repeat it.
-    """
+class MulticlassBlockRows(BlockRows):
+    """What `MulticlassRows` is, for rows on workers: here are W and b, there what has m rows."""
 
     problem: MulticlassBlockProblem
+    kind = MulticlassBlock
 
     def __init__(
         self,
@@ -44,26 +44,26 @@ class MulticlassBlockRows(RowsOnBlocks):
         states: list[Any] | None = None,
     ) -> None:
         super().__init__(problem, rng, states)
-        self._system: MulticlassSystem | None = None
+        # Whether the last round looked at all rows: a guess for the next.
+        self._whole = True
 
     @functools.cached_property
     def total(self) -> float:
         """The sum of all penalties."""
-        return float(self.blocks.ask("class_penalties").sum())
+        return float(self.blocks.ask(MulticlassBlock.class_penalties).sum())
 
-    @property
+    @functools.cached_property
     def system(self) -> MulticlassSystem:
         """The Newton system."""
-        if self._system is None:
-            self._system = MulticlassSystem(self.problem, self.total, self._moments)
-        return self._system
+        return MulticlassSystem(self.problem, self.total, self._moments)
 
     def _moments(self) -> tuple[Array, float]:
         """Return the moments of the rows that a local fit would take."""
-        counts = np.array(self.blocks.ask("rows_that_count", how="list"))
+        counts = np.array(self.blocks.ask(MulticlassBlock.rows_that_count))
         step = moment_step(int(counts.sum()), self.problem.n_features)
         before = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        sums = self.blocks.ask("moments", step, each=[int(first) for first in -before % step])
+        each = [int(first) for first in -before % step]
+        sums = self.blocks.ask(MulticlassBlock.moments, step, each=each)
         n = self.problem.n_features + 1
         return sums[:-1].reshape(n, n), float(sums[-1])
 
@@ -78,124 +78,120 @@ class MulticlassBlockRows(RowsOnBlocks):
     def start_at(self, W: Array, b: Array) -> None:
         """Start from (W, b), without multipliers."""
         self.W, self.b = W, b
-        self.blocks.tell_and_log("start_at", W, b)
+        self.blocks.start(MulticlassBlock.start_at, W, b)
         self.problem.operator.count(self.problem.n_classes)
 
     def set_multipliers(self, pulls: Pulls | None) -> None:
         """Take the multipliers from pulls, or guess that they sit at the highest levels."""
-        none: list[Any] = [None] * len(self.blocks.source.data)
-        each = none if pulls is None else pulls.by_block(self.blocks)
-        self.blocks.tell_and_log("set_pulls", each=each)
+        self.blocks.tell(MulticlassBlock.set_pulls, each=self._by_block(pulls))
 
     def adopt(self, varied: MulticlassBlockRows) -> None:
         """Go where these rows with other penalties have gone."""
         self.W, self.b = varied.W, varied.b
-        self.blocks.tell_and_log("restore_penalties")
+        self.blocks.tell(MulticlassBlock.restore_penalties)
 
     # -------------------------------------------------------------------------- what is there
 
+    def largest_violation(self) -> float:
+        """Return the largest violation of a sample that counts, at least zero."""
+        return float(self.blocks.ask(MulticlassBlock.largest_violation))
+
     def loss_total(self) -> float:
         """Return the total of the loss."""
-        return float(self.blocks.ask("loss_total"))
+        return float(self.blocks.ask(MulticlassBlock.loss_totals)[0])
 
     def hinge_total(self) -> float:
         """Return the total of the hinge loss."""
-        return float(self.blocks.ask("hinge_total"))
+        return float(self.blocks.ask(MulticlassBlock.loss_totals)[1])
 
     def majoriser(self) -> tuple[float, float]:
         """Return the objective of the weighted convex problem here, and at W = 0, b = 0."""
-        loss, at_zero = self.blocks.ask("majoriser")
+        loss, at_zero = self.blocks.ask(MulticlassBlock.loss_totals)[2:]
         return self.problem.energy(self.W) + float(loss), float(at_zero)
 
     def multipliers(self) -> Pulls:
         """Return the pulls."""
         from htsvm.distributed.multiclass_problem import Pulls
 
-        parts = self.blocks.ask("support", how="list")
+        parts = self.blocks.ask(MulticlassBlock.support)
         return Pulls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def residual(self, curvature: float) -> MultiplierSums:
         """Return how far the multipliers are from the levels they belong to."""
-        return MultiplierSums(*self.blocks.ask("residual", curvature).tolist())
+        return MultiplierSums(*self.blocks.ask(MulticlassBlock.residual, curvature).tolist())
 
     # -------------------------------------------------------------------------- what to do
 
     def weigh(self, loss: Loss) -> None:
         """Set the weights of the majoriser that touches `loss` at the current violations."""
-        self.blocks.tell_and_log("weigh", loss)
+        self.blocks.tell(MulticlassBlock.weigh, loss)
 
     def weigh_convex(self) -> None:
         """Set the weights of the convex start, and give all of them to the own classes."""
-        self.blocks.tell_and_log("weigh_convex")
+        self.blocks.tell(MulticlassBlock.weigh_convex)
 
     def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> MulticlassReport:
         """Minimise the function of a round approximately and take the multiplier step."""
-        problem, blocks, m = self.problem, self.blocks, self.problem.n_samples
+        problem, m = self.problem, self.problem.n_samples
         chosen = reach if m >= SELECT_FROM else math.inf
-        count, loss = blocks.ask("look", chosen)
-        before = problem.energy(self.W) + float(loss)
-        whole = bool(count / m > COPY_SHARE)
-        steps = MulticlassBlockSteps(problem, self.W, self.b, xi, self.system, chosen, whole)
-        report = MulticlassReport(rows=m if whole else int(count))
+        for _ in range(2):
+            entry = Entry(next(self.blocks.numbers), chosen, self._whole, xi)
+            steps = MulticlassBlockSteps(problem, self.W, self.b, xi, self.system, entry)
+            count, loss = steps.enter()
+            self._whole = count > COPY_SHARE * m
+            if self._whole == entry.whole:
+                break
+        report = MulticlassReport(rows=m if entry.whole else count)
         steps.minimise(report, tol, max_steps)
-        loss = blocks.tell("end_steps", steps.W, steps.b)
-        problem.operator.count(0.0 if whole else problem.n_classes)
-        blocks.tail[:] = [*blocks.tail[:1], ("place", (steps.W, steps.b)),
-                          ("end_steps", (steps.W, steps.b))]  # fmt: skip
-        up = problem.energy(steps.W) + float(loss) > before
-        if up and not whole and math.isfinite(reach):
+        ended = (entry, steps.place)
+        after, crossed = self.blocks.ask(MulticlassBlock.arrive, *ended)
+        problem.operator.count(0.0 if entry.whole else problem.n_classes)
+        up = problem.energy(steps.W) + float(after) > problem.energy(self.W) + loss
+        if up and not entry.whole and math.isfinite(reach):
             # The rows that were left out say no: again, with all of them.
-            blocks.tell("retreat", self.W, self.b)
-            blocks.tail.clear()
             return self.run(xi, tol=tol, max_steps=max_steps, reach=math.inf)
-        report.crossed = blocks.tell("accept") > 0
+        self.blocks.tell(MulticlassBlock.accept, *ended)
+        report.crossed = bool(crossed > 0)
         self.W, self.b = steps.W, steps.b
-        self._ended = (chosen, whole, xi)
-        blocks.tail.append(("accept", ()))
         return report
 
     def least_squares(self) -> tuple[Array, Array]:
         """Return (W, b) of a least squares fit to the labels: a pass, or several for products."""
-        blocks, (k, n) = self.blocks, self.W.shape
-        blocks.copied = False
-        sums = blocks.tell("enter_least_squares", self.system.direct)
-        blocks.tail[:] = [("enter_least_squares", (False,))]
-        rows = UndecidedBlocks(self.problem, sums[k * n + k :])
+        k, n = self.W.shape
+        self.blocks.copied = False
+        sums = self.blocks.ask(MulticlassBlock.target_sums, self.system.direct)
+        rows = UndecidedBlocks(self.problem, None, None, sums[k * n + k :])
         self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
-        point = solve_least_squares(self.system, rows, pull, totals)
-        blocks.tell("leave")
-        blocks.tail.clear()
-        return point
+        return solve_least_squares(self.system, rows, pull, totals)
 
     def losses_at_scales(self, W: Array, b: Array) -> Array:
         """Return the total losses at multiples of (W, b): with a cap of one, and as they are."""
         self.problem.operator.count(len(W))
-        losses: Array = self.blocks.ask("losses_at_scales", W, b)
+        losses: Array = self.blocks.ask(MulticlassBlock.losses_at_scales, W, b)
         return losses
 
     def close(self, loss: Loss | None, curvature: float) -> MulticlassClosing:
         """Weigh the samples for `loss` (None: as they are) and look at the result."""
-        sums = self.blocks.tell("close", loss, curvature)
+        sums = self.blocks.ask(MulticlassBlock.close, loss, curvature)
         before, after = MultiplierSums(*sums[:3].tolist()), MultiplierSums(*sums[3:6].tolist())
-        self.blocks.tail.clear()
-        self.blocks.log.append(("repeat_round", (*self._ended, self.W, self.b, loss), None))
         return MulticlassClosing(before, after, float(sums[6]))
 
 
+@dataclass
 class UndecidedBlocks:
-    """What `UndecidedRows` is, for the rows with which the blocks are occupied.
+    """What `UndecidedRows` is, for rows in blocks: those of a round at a place, or all.
 
-    Parameters
-    ----------
-    problem : MulticlassBlockProblem
-        The problem.
-    pair_sums : ndarray
-        The blocks of the Hessian, if they are known.
+    `pair_sums` are the blocks of the Hessian, if they are known.
     """
 
-    def __init__(self, problem: Any, pair_sums: Array) -> None:
-        self.problem, self.blocks, self.pair_sums = problem, problem.blocks, pair_sums
+    problem: Any
+    entry: Entry | None
+    place: Place | None
+    pair_sums: Array
+
+    def __post_init__(self) -> None:
+        self.blocks: Blocks = self.problem.blocks
 
     def pairs(self) -> Array:
         """Return the blocks of the Hessian, which came with the gradient."""
@@ -205,17 +201,17 @@ class UndecidedBlocks:
     def product(self, V: Array) -> Array:
         """Return the Hessian times V: a pass."""
         self.problem.operator.count(2.0 * len(V))
-        product: Array = self.blocks.ask("product", V)
+        product: Array = self.blocks.ask(MulticlassBlock.product, self.entry, self.place, V)
         return product
 
     def strength(self) -> Array:
         """Return the sums of the weights with which rows count for each class."""
-        strength: Array = self.blocks.ask("strength")
+        strength: Array = self.blocks.ask(MulticlassBlock.strength, self.entry, self.place)
         return strength
 
     def diagonal(self) -> Array:
         """Return the diagonal of the Hessian."""
-        diagonal: Array = self.blocks.ask("diagonal")
+        diagonal: Array = self.blocks.ask(MulticlassBlock.diagonal, self.entry, self.place)
         return diagonal
 
 
@@ -224,28 +220,33 @@ class MulticlassBlockSteps(MulticlassSteps):
     """The steps of a round on rows in blocks."""
 
     system: MulticlassSystem
-    reach: float
-    whole: bool
+    entry: Entry
 
     def __post_init__(self) -> None:
         self.blocks: Blocks = self.problem.blocks  # type: ignore[attr-defined]
-        self.blocks.copied = not self.whole
-        self.pending: float | None = None
+        self.blocks.copied = not self.entry.whole
+        # A round begins at the point where the blocks are, under its own number.
+        self.place = Place(self.entry.number, self.W, self.b)
+
+    def enter(self) -> tuple[int, float]:
+        """Begin the round; return how many rows it is about, and the majoriser there."""
+        found = self.blocks.ask(MulticlassBlock.enter, self.entry, self.place, self.system.direct)
+        # A step that was tried, the number of the place where it leads, and the sums there.
+        self.tried: tuple[float, int, Array] = (0.0, self.place.number, found[2:])
+        return int(found[0]), float(found[1])
 
     def _sums(self) -> MulticlassSums:
         k, n = self.W.shape
-        direct = self.system.direct
-        if self.pending is None:
-            entry = (self.reach, self.whole, self.xi)
-            sums = self.blocks.tell("enter_and_sum", *entry, direct)
-            self.blocks.tail[:] = [("enter", entry)]
-        else:
-            sums = self.blocks.tell("move_and_sum", self.pending, direct)
-            self.blocks.tail[1:] = [("place", (self.W, self.b))]
+        sums = self.tried[2]
+        if self.tried[1] != self.place.number:
+            sums = self.blocks.ask(
+                MulticlassBlock.gradient, self.entry, self.place, self.system.direct
+            )
         self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
         gross, support, active = sums[k * n + k : k * n + k + 3]
-        self.undecided = UndecidedBlocks(self.problem, sums[k * n + k + 3 :])
+        pairs = sums[k * n + k + 3 :]
+        self.undecided = UndecidedBlocks(self.problem, self.entry, self.place, pairs)
         return MulticlassSums(pull, totals, float(gross), int(support), int(active))
 
     def _direction(
@@ -255,14 +256,25 @@ class MulticlassBlockSteps(MulticlassSteps):
         return dW, db, self.system.steps
 
     def _set_out(self, dW: Array, db: Array) -> float:
-        fixed, self.first_term = self.blocks.tell("set_out", dW, db)
-        self.blocks.tail.append(("set_out", (dW, db)))
+        self.direction = Direction(next(self.blocks.numbers), dW, db)
         self.problem.operator.count(len(self.W))
-        return float(fixed)
+        # A step of one is always the first to be tried.
+        fixed, self.first = self._step(1.0)
+        return fixed
 
     def _trial(self, t: float) -> float:
-        # A step of one is always the first to be tried, and was answered with the direction.
-        return float(self.first_term if t == 1.0 else self.blocks.ask("trial", t))
+        return self.first if t == 1.0 else self._step(t)[1]
+
+    def _step(self, t: float) -> tuple[float, float]:
+        """Try a step; should it be taken, the sums of the next gradient are here already."""
+        number = next(self.blocks.numbers)
+        found = self.blocks.ask(
+            MulticlassBlock.step, self.entry, self.place, self.direction, t, number,
+            self.system.direct,
+        )  # fmt: skip
+        self.tried = (t, number, found[2:])
+        return float(found[0]), float(found[1])
 
     def _move(self, t: float) -> None:
-        self.pending = t
+        number = self.tried[1] if self.tried[0] == t else next(self.blocks.numbers)
+        self.place = Place(number, self.W, self.b)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.distributed.block import BinaryBlock, Block
 from htsvm.distributed.blocks import Blocks, stack_rows
-from htsvm.distributed.rows import BlockRows
+from htsvm.distributed.rows import BinaryRows
 from htsvm.linalg import Extent, Operator, Quadratic, as_operator
 from htsvm.losses import Hinge
 from htsvm.optimality import BinaryCertificate, certify_problem
 from htsvm.optimality.binary import conclude
 from htsvm.optimality.point import Point
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
+from htsvm.optimality.summary import merge
 from htsvm.solvers import Problem
 
-# The rows that decide the second order are gathered up to so many values.
-MOST_CRITICAL = 50_000_000
+# The rows that decide the second order are gathered up to so many values: with the residuals,
+# and by a pass of their own.
+FIRST_CRITICAL, MOST_CRITICAL = 4_000_000, 50_000_000
 MAX_DIMENSION = 2000
 
 
@@ -53,7 +58,7 @@ class Multipliers:
 
 
 class BlockOperator(Extent):
-    """The rows of all blocks: what can be known of them in this process."""
+    """The rows of all blocks: what can be known of them, and copies of a few."""
 
     def __init__(self, blocks: Blocks) -> None:
         super().__init__()
@@ -99,7 +104,7 @@ class OnBlocks:
     def objective_at(self: Any, w: Array, b: Any) -> float:
         """Return the objective at (w, b), which takes a pass."""
         self.operator.count(float(len(np.atleast_2d(w))))
-        return float(self.energy(w) + self.blocks.ask("loss_at", w, b))
+        return float(self.energy(w) + self.blocks.ask(self.rows.kind.loss_at, w, b))
 
     def majorised(self: Any, w: Array, b: Any) -> tuple[Any, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
@@ -112,6 +117,12 @@ class OnBlocks:
         """Return the passes over the network so far, and the bytes they moved."""
         columns: dict[str, float] = self.blocks.traffic.columns()
         return columns
+
+    @property
+    def ignored_counts(self) -> Array:
+        """The samples of each label or class, and those ignored of them, when last certified."""
+        counts: Array = self.blocks.ignored
+        return counts
 
     def release(self) -> None:
         """Let go of what is on the workers."""
@@ -130,7 +141,7 @@ class BlockProblem(OnBlocks, Problem):
 
     blocks: Any = None
 
-    rows = BlockRows
+    rows = BinaryRows
 
     @classmethod
     def of(cls, blocks: Blocks) -> BlockProblem:
@@ -139,15 +150,27 @@ class BlockProblem(OnBlocks, Problem):
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows, in this process."""
-        X, y, penalty = self.blocks.take(rows)
+        return self.on_rows(*self.blocks.take(rows))
+
+    def on_rows(self, X: Any, y: Array, penalty: Array) -> Problem:
+        """Return the problem on rows in this process."""
         known = {f.name: getattr(self, f.name) for f in fields(Problem)}
         operator = self.operator.adopted(as_operator(X))
         return Problem(**(known | {"operator": operator, "y": y, "penalty": penalty}))
+
+    @functools.cached_property
+    def largest_penalty(self) -> float:
+        """The largest penalty of a sample."""
+        return float(self.blocks.ask(Block.largest_penalty))
 
     def multipliers_of(self, part: Problem, values: Array) -> Multipliers:
         """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
         rows = np.flatnonzero(values)
         return Multipliers(rows, values[rows], part.y[rows])
+
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
+        """Return multipliers from the coefficients of rows in the classifier."""
+        return Multipliers(rows, -np.abs(coefficients), np.sign(coefficients).astype(np.int8))
 
     def scaled(self, C: float) -> BlockProblem:
         """Return the problem with all penalties times `C`."""
@@ -159,24 +182,15 @@ class BlockProblem(OnBlocks, Problem):
 
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0."""
-        sides = self.blocks.ask("penalties")
-        stand_in = replace(
-            self.on_no_rows(), penalty=sides, y=np.array([-1, 1], dtype=np.int8),
-            operator=as_operator(np.zeros((2, 1))),
-        )  # fmt: skip
-        return stand_in.trivial()
-
-    def on_no_rows(self) -> Problem:
-        """Return what the problem is apart from its rows."""
-        known = {f.name: getattr(self, f.name) for f in fields(Problem)}
-        return Problem(**known)
+        sides = self.blocks.ask(BinaryBlock.penalties)
+        return self.on_rows(np.zeros((2, 1)), np.array([-1, 1], dtype=np.int8), sides).trivial()
 
     def objectives_along(
         self, w: Array, b: float, dw: Array, db: float, moves: Array
     ) -> tuple[Array, Array]:
         """Return steps along (dw, db), and the objective after each of them."""
-        steps = moves / (self.blocks.ask("largest_change", dw, db, how="max") or 1.0)
-        losses = self.blocks.ask("losses_along", w, b, dw, db, steps)
+        steps = moves / (self.blocks.ask(BinaryBlock.largest_change, dw, db) or 1.0)
+        losses = self.blocks.ask(BinaryBlock.losses_along, w, b, dw, db, steps)
         self.operator.count(3.0)
         energies = [self.regularizer.energy(w + t * dw) for t in steps]
         return steps, np.array(energies) + losses
@@ -184,27 +198,34 @@ class BlockProblem(OnBlocks, Problem):
     # --------------------------------------------------------------------------- certificate
 
     def certify(self, w: Array, b: float, psi: Any, tol: float) -> BinaryCertificate:
-        """Certify the point (w, b, psi): the residuals by a pass, the second order by another."""
+        """Certify the point (w, b, psi) in one pass."""
         each = psi.by_block(self.blocks)
-        summary = self.blocks.ask("summary", w, b, how="merge", each=each)
+        most = -1.0 if self.loss.weak_convexity == 0.0 else FIRST_CRITICAL / self.operator.stored
+        parts = self.blocks.ask(BinaryBlock.summary, w, b, most, each=each)
+        summaries, ignored, critical = zip(*parts, strict=True)
+        self.blocks.ignored = sum(ignored)
+        summary = merge(summaries)
         summary = replace(summary, support=np.sort(summary.support))
         self.operator.count(2.0)
         point = Point(
             self.operator, self.y, w, b, self.penalty, self.penalty, self.C, self.loss,
             self.regularizer, self.fit_intercept,
         )  # fmt: skip
-        return conclude(point, summary, lambda: self._verdict(w, b, each, summary.counts), tol=tol)
+        # Only those that are safe or ignored cannot be critical, and not all of those.
+        if any(part is None for part in critical) and most > 0.0:
+            critical = ()
+            if int(summary.counts[1:4].sum()) * self.n_features <= MOST_CRITICAL:
+                critical = self.blocks.ask(BinaryBlock.critical, w, b, each=each)
+        return conclude(point, summary, lambda: self._verdict(critical), tol=tol)
 
-    def _verdict(self, w: Array, b: float, each: list[Any], counts: Array) -> Verdict:
+    def _verdict(self, parts: Sequence[Any]) -> Verdict:
+        """Return the verdict from critical samples of all blocks; none if there are too many."""
         if self.loss.weak_convexity == 0.0:
             return Verdict("yes", note="the problem is convex")
-        # Only those that are safe or ignored cannot be critical, and not all of those.
-        if int(counts[1:4].sum()) * self.n_features > MOST_CRITICAL:
+        if not parts:
             return Verdict(
                 "undecided", note=f"second order needs more than {MOST_CRITICAL:.0e} values of X"
             )
-        parts = self.blocks.ask("critical", w, b, how="list", each=each)
-        self.operator.count(2.0)
         samples = [found for _, found in parts]
         joined = {
             f.name: np.concatenate([getattr(found, f.name) for found in samples])

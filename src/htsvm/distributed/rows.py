@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import SCALARS
+from htsvm.distributed.block import (
+    SCALARS,
+    BinaryBlock,
+    Block,
+    Direction,
+    Entry,
+    Place,
+)
 from htsvm.distributed.blocks import Blocks, stacked
-from htsvm.distributed.on_blocks import RowsOnBlocks
 from htsvm.linalg import as_operator
 from htsvm.linalg.row_system import (
     LARGEST_MATRIX,
@@ -21,10 +27,11 @@ from htsvm.linalg.row_system import (
     solve_primal,
 )
 from htsvm.losses import Loss
+from htsvm.solvers.descent import REACH
 from htsvm.solvers.newton.inner import Steps
-from htsvm.solvers.newton.round import SUBSET_FROM, SUBSET_SHARE
+from htsvm.solvers.newton.round import SUBSET_FROM, SUBSET_SHARE, Rounds
 from htsvm.solvers.newton.rows import QUANTILE_ROWS, ramp_width
-from htsvm.solvers.newton.state import Clock, Closing, RoundReport, Updates
+from htsvm.solvers.newton.state import Clock, Closing, Iterate, RoundReport, Updates, violated
 
 if TYPE_CHECKING:
     from htsvm.distributed.problem import BlockProblem, Multipliers
@@ -33,15 +40,60 @@ if TYPE_CHECKING:
 
 # Where there is no matrix, the rows that make up the Hessian are gathered up to so many values.
 MOST_GATHERED = 50_000_000
+# Up to so many values (32 MB) the rows of a round are gathered and the round is run here: that
+# takes as long as the passes that it saves.
+ROUND_GATHERED = 4_000_000
 
 
-class BlockRows(RowsOnBlocks):
-    """What `LocalRows` is, for rows on workers: here are w and b, there is all that has m entries.
+class BlockRows:
+    """Rows on workers, possibly with their penalties multiplied by random numbers.
 
-    Each round is put down in the log by where it ended, from which a block can repeat it.
+    Parameters
+    ----------
+    problem : BlockProblem or MulticlassBlockProblem
+        The problem.
+    rng : Generator
+        Draws the random numbers.
+    states : list, optional
+        The states of a generator from which the blocks draw theirs.
     """
 
+    # The blocks that these rows are in.
+    kind: type[Block]
+
+    def __init__(
+        self, problem: Any, rng: np.random.Generator, states: list[Any] | None = None
+    ) -> None:
+        self.problem, self.rng, self._states = problem, rng, states
+        self.blocks: Blocks = problem.blocks
+
+    def traffic(self) -> dict[str, float]:
+        """Return the passes over the network so far, and the bytes they moved."""
+        return self.blocks.traffic.columns()
+
+    def with_random_penalties(self) -> Self:
+        """Multiply the penalties by the exponential random numbers that a local fit would draw."""
+        return type(self)(self.problem, self.rng, self.blocks.states_of(self.rng))
+
+    def _start_blocks(self) -> None:
+        """Let all blocks start at zero, without multipliers."""
+        self.blocks.start(self.kind.start_at_zero)
+        if self._states is not None:
+            self.blocks.tell(self.kind.vary_penalties, each=self._states)
+
+    def _by_block(self, multipliers: Any) -> list[Any]:
+        """Return multipliers by block; None for each where there are none."""
+        if multipliers is None:
+            return [None] * len(self.blocks.source.data)
+        by_block: list[Any] = multipliers.by_block(self.blocks)
+        return by_block
+
+
+class BinaryRows(BlockRows):
+    """What `LocalRows` is, for rows on workers: w and b are here, what has m entries is there."""
+
     problem: BlockProblem
+    kind = BinaryBlock
 
     def __init__(
         self, problem: BlockProblem, rng: np.random.Generator, states: list[Any] | None = None
@@ -49,140 +101,220 @@ class BlockRows(RowsOnBlocks):
         super().__init__(problem, rng, states)
         self.clock = Clock()
         self._updates = Updates()
+        # What was learnt on the way: loss and largest violation at (w, b), rows of the next round.
+        self._loss: float | None = None
+        self._largest: float | None = None
+        self._relevant: float = math.inf
+        self._next: list[tuple[int, Any]] = []
 
     # -------------------------------------------------------------------------- where to be
 
+    def _go(self, w: Array, b: float) -> None:
+        self.w, self.b = w, b
+        self._loss, self._largest, self._relevant, self._next = None, None, math.inf, []
+
     def start_at_zero(self) -> None:
         """Start from w = 0, b = 0 and no multipliers."""
-        self.w, self.b = np.zeros(self.problem.n_features), 0.0
+        self._go(np.zeros(self.problem.n_features), 0.0)
         self._start_blocks()
 
     def start_at(self, w: Array, b: float, psi: Multipliers | None) -> None:
         """Start from a point, with its multipliers if there are any."""
-        self.w, self.b = np.array(w, dtype=np.float64), float(b)
-        none: list[Any] = [None] * len(self.blocks.source.data)
-        each = none if psi is None else psi.by_block(self.blocks)
-        self.blocks.tell_and_log("start_at_multipliers", self.w, self.b, each=each)
+        self._go(np.array(w, dtype=np.float64), float(b))
+        self.blocks.start(BinaryBlock.start_at_point, self.w, self.b, each=self._by_block(psi))
         self.problem.operator.count(1.0)
 
     def move(self, w: Array, b: float) -> None:
         """Go to a point; the multipliers stay as they are."""
-        self.w, self.b = w, b
-        self.blocks.tell_and_log("move", w, b)
+        self._go(w, b)
+        self.blocks.tell(BinaryBlock.move, w, b)
         self.problem.operator.count(1.0)
 
     def guess_multipliers(self, share: float) -> None:
         """Set the multipliers from q alone: a ramp as wide as the given share of all samples."""
         stride = max(self.problem.n_samples // QUANTILE_ROWS, 1)
-        some = np.concatenate(self.blocks.ask("sampled_violations", stride, how="list"))
-        self.blocks.tell_and_log("set_ramp", ramp_width(some, share))
+        parts = self.blocks.ask(BinaryBlock.sampled_violations, stride)
+        some = np.concatenate([part for part, _ in parts])
+        self._largest = max(largest for _, largest in parts)
+        self.blocks.tell(BinaryBlock.set_ramp, ramp_width(some, share))
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows, in this process."""
         return self.problem.take(rows)
 
-    # ------------------------------------------------------------------- with other penalties
-
-    def adopt(self, varied: BlockRows) -> None:
+    def adopt(self, varied: BinaryRows) -> None:
         """Go where these rows with other penalties have gone, within the bounds of the loss."""
-        self.w, self.b = varied.w, varied.b
-        self.blocks.tell_and_log("restore_penalties")
+        self._go(varied.w, varied.b)
+        self.blocks.tell(BinaryBlock.restore_penalties)
 
     # -------------------------------------------------------------------------- what is there
 
     def objective(self) -> float:
         """Return the objective."""
-        return self.problem.regularizer.energy(self.w) + float(self.blocks.ask("loss_total"))
+        if self._loss is None:
+            self._loss = float(self.blocks.ask(BinaryBlock.loss_total))
+        return self.problem.regularizer.energy(self.w) + self._loss
+
+    def largest_violation(self) -> float:
+        """Return the largest violation of a sample that counts, at least zero."""
+        if self._largest is None:
+            self._largest = float(self.blocks.ask(BinaryBlock.largest_violation))
+        return self._largest
 
     def multipliers(self) -> Multipliers:
         """Return psi."""
         from htsvm.distributed.problem import Multipliers
 
-        parts = self.blocks.ask("support", how="list")
+        parts = self.blocks.ask(BinaryBlock.support)
         return Multipliers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     # -------------------------------------------------------------------------- what to do
 
     def weigh(self, loss: Loss | None) -> None:
         """Set the weights of the hinge majoriser of `loss`; None stands for its convex start."""
-        self.blocks.tell_and_log("weigh", loss)
+        self.blocks.tell(BinaryBlock.weigh, loss)
 
     def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> RoundReport:
-        """Minimise the inner function approximately; the multiplier step is taken by `close`."""
+        """Minimise the inner function approximately; the multiplier step is taken by `close`.
+
+        The rows that it looks at are counted in the pass that begins the round, which depends on
+        that number: guess it, and begin again where the guess was wrong.
+        """
+        guess = self._where(self._relevant if math.isfinite(reach) else math.inf)
+        while True:
+            entry = Entry(next(self.blocks.numbers), reach, guess == "all", xi)
+            if guess == "here":
+                gathered = self._gathered(reach)
+                if gathered is not None:
+                    return self._run_here(gathered, entry, tol, max_steps)
+                # Too many, or most of them in one block.
+                guess = "all" if self._where(self._relevant) == "all" else "some"
+            else:
+                steps = BlockSteps(self.problem, self.w, self.b, self.clock, entry)
+                self._relevant = steps.enter()
+                guess = self._where(self._relevant)
+                if (guess == "all") == entry.whole:
+                    return self._run_there(steps, tol, max_steps)
+
+    def _where(self, count: float) -> str:
+        """Return where a round on so many rows is run: "here", or there on "some" or "all" rows."""
         m = self.problem.n_samples
-        count = int(self.blocks.ask("count_relevant", reach))
-        subset = m >= SUBSET_FROM and count <= SUBSET_SHARE * m
-        inner = BlockSteps(self.problem, self.w, self.b, self.clock, reach, subset, count)
-        report = inner.minimise(xi, tol, max_steps)
-        self.w, self.b = inner.w, inner.b
-        self._ended = (reach, subset, xi)
-        if subset:
-            report.stale = True
-        else:
+        if m < SUBSET_FROM or count > SUBSET_SHARE * m:
+            return "all"
+        return "here" if count <= self._most_gathered() else "some"
+
+    def _most_gathered(self) -> float:
+        """Return how many rows may be gathered for a round."""
+        return ROUND_GATHERED / max(self.problem.operator.stored / self.problem.n_samples, 1.0)
+
+    def _run_there(self, steps: BlockSteps, tol: float, max_steps: int) -> RoundReport:
+        """Run a round with sums from the workers."""
+        report = steps.minimise(tol, max_steps)
+        self._end(steps.w, steps.b, steps.entry, steps.place.number)
+        if steps.entry.whole:
             report.violated = -1
             report.stale = self._updates.lost_digits(report.steps)
+        else:
+            report.stale = True
         return report
+
+    def _gathered(self, reach: float) -> list[Any] | None:
+        """Return rows, labels, penalties and state of the rows of a round; None if too many."""
+        parts = self._next
+        if not parts or reach != REACH or self.blocks.has_news:
+            parts = self.blocks.ask(BinaryBlock.relevant_rows, reach, self._share())
+        self._relevant = sum(rows for rows, _ in parts)
+        if self._where(self._relevant) != "here" or any(found is None for _, found in parts):
+            return None
+        return stacked([found for _, found in parts])
+
+    def _share(self) -> float:
+        """Return which share of a block is gathered at most."""
+        return min(2.0 * self._most_gathered() / self.problem.n_samples, 1.0)
+
+    def _run_here(
+        self, gathered: list[Any], entry: Entry, tol: float, max_steps: int
+    ) -> RoundReport:
+        """Run a round in this process, as a local fit does."""
+        problem = self.problem
+        X, y, penalty, *state = gathered
+        part = problem.on_rows(X, y, penalty)
+        part.operator.row_length = problem.operator.row_length
+        it = Iterate(self.w, self.b, *state)
+        report = Rounds(part, self.clock).run(
+            it, entry.xi, tol=tol, max_steps=max_steps, reach=math.inf
+        )
+        report.rows, report.stale = len(y), True
+        report.violated = violated(it.q, it.weights)
+        self._end(it.w, it.b, entry, entry.number)
+        return report
+
+    def _end(self, w: Array, b: float, entry: Entry, number: int) -> None:
+        """Note where a round has ended."""
+        self._go(w.copy(), float(b))
+        self._ended = entry, Place(number, self.w, self.b)
 
     def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:
         """Take the multiplier step, weigh the samples for `stage` and look at the result."""
-        where = (self.w.copy(), self.b)
-        sums = self.blocks.tell("end_round", *where, stage, nu, refresh)
+        # While the loss is to change, the rows of the next round are not known yet.
+        settled = stage is not None and stage == self.problem.loss
+        parts = self.blocks.ask(
+            BinaryBlock.end_round, *self._ended, stage, nu, refresh, REACH,
+            self._share() if settled and self.problem.n_samples >= SUBSET_FROM else -1.0,
+        )  # fmt: skip
         self.problem.operator.count(refresh)
-        self.blocks.tail.clear()
-        self.blocks.log.append(("repeat_round", (*self._ended, *where, stage, nu), None))
-        return Closing(int(sums[0]), *(float(value) for value in sums[1:]))
+        sums = sum(sums for sums, _ in parts)
+        closing = Closing(int(sums[0]), *(float(value) for value in sums[1:]))
+        self._loss = closing.loss
+        self._relevant = sum(rows for _, (rows, _) in parts)
+        self._next = [found for _, found in parts] if settled else []
+        return closing
 
 
 @dataclass
 class BlockSteps(Steps):
     """Newton's method for the inner function, with its sums from the blocks."""
 
-    reach: float
-    subset: bool
-    count: int
+    entry: Entry
 
-    def minimise(self, xi: float, tol: float, max_steps: int) -> RoundReport:
-        """Take Newton steps until both gradient residuals are below `tol`."""
+    def __post_init__(self) -> None:
         self.w = self.w.copy()
         self.blocks: Blocks = self.problem.blocks  # type: ignore[attr-defined]
-        self.blocks.copied = self.subset
-        self.share = (self.count if self.subset else self.problem.n_samples) / max(
-            self.problem.n_samples, 1
-        )
-        self.begun, self.pending = False, 0.0
+        self.blocks.copied = not self.entry.whole
         self.with_gram = self.problem.n_features < LARGEST_MATRIX
-        report = RoundReport(rows=self.count)
-        self._minimise(xi, tol, max_steps, report)
+        # A round begins at the point where the blocks are, under its own number.
+        self.place = Place(self.entry.number, self.w.copy(), self.b)
+
+    def enter(self) -> int:
+        """Begin the round; return how many rows it is about."""
+        found = self.blocks.ask(BinaryBlock.enter, self.entry, self.place, self.with_gram)
+        self.rows = int(found[0])
+        # A step that was tried, the number of the place where it leads, and the sums there.
+        self.tried: tuple[float, int, Array] = (0.0, self.place.number, found[1:])
+        self.share = 1.0 if self.entry.whole else self.rows / max(self.problem.n_samples, 1)
+        return self.rows
+
+    def minimise(self, tol: float, max_steps: int) -> RoundReport:
+        """Take Newton steps until both gradient residuals are below `tol`."""
+        report = RoundReport(rows=self.rows)
+        self._minimise(self.entry.xi, tol, max_steps, report)
         return report
 
     def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
         began = time.perf_counter()
         n = self.problem.n_features
-        if self.begun:
-            sums = self.blocks.tell("differentiate", xi, self.pending, self.with_gram)
-        else:
-            sums = self.blocks.tell(
-                "enter_and_differentiate", self.reach, self.subset, xi, self.with_gram
-            )
-            self.begun = True
-        self._note_where(xi)
-        total, size, interior, support, support_penalty, change, violated = sums[n : n + SCALARS]
+        sums = self.tried[2]
+        if self.tried[1] != self.place.number:
+            sums = self.blocks.ask(BinaryBlock.gradient, self.entry, self.place, self.with_gram)
+        total, size, interior, support, support_penalty, change, count = sums[n : n + SCALARS]
         report.active, report.support = int(interior), int(support)
         report.support_penalty = float(support_penalty)
         report.multiplier_change = math.sqrt(change)
-        report.violated = int(violated)
+        report.violated = int(count)
         self.gram = sums[n + SCALARS :].reshape(n + 1, n + 1) if self.with_gram else None
         self.problem.operator.count((support + interior) / max(self.problem.n_samples, 1))
         self.clock.passes += time.perf_counter() - began
         return sums[:n], float(total), float(size)
-
-    def _note_where(self, xi: float) -> None:
-        """Put down how a block that has lost its state gets to where the others are."""
-        self.blocks.tail[:] = [
-            ("enter", (self.reach, self.subset)),
-            ("place", (self.w.copy(), self.b)),
-            ("differentiate", (xi, 0.0, False)),
-        ]
 
     def _direction(
         self, xi: float, grad_w: Array, grad_b: float, count: int
@@ -194,14 +326,14 @@ class BlockSteps(Steps):
             )
         stored = problem.operator.stored / max(problem.n_samples, 1)
         if count * stored > MOST_GATHERED:
-            return self._conjugate_direction(xi, grad_w, grad_b)
-        X, _, penalty = stacked(self.blocks.ask("active_rows", how="list"))
+            return self._conjugate_direction(grad_w, grad_b)
+        X, _, penalty = stacked(self.blocks.ask(BinaryBlock.active_rows, self.entry, self.place))
         system = RowSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
         return system.solve(None, xi, grad_w, grad_b)
 
-    def _conjugate_direction(self, xi: float, grad_w: Array, grad_b: float) -> tuple[Array, float]:
+    def _conjugate_direction(self, grad_w: Array, grad_b: float) -> tuple[Array, float]:
         """Return the Newton direction with all products by the workers: a pass for each."""
-        rows = _RemoteRows(self.blocks, xi)
+        rows = _RemoteRows(self.blocks, self.entry, self.place)
         problem = self.problem
         direction = conjugate_direction(
             rows, problem.regularizer, grad_w, grad_b, problem.fit_intercept
@@ -210,32 +342,39 @@ class BlockSteps(Steps):
         return direction
 
     def _set_out(self, xi: float, dw: Array, db: float) -> None:
-        self.first_terms = self.blocks.tell("set_out", xi, dw, db)
-        self.blocks.tail.append(("set_out", (xi, dw, db)))
+        self.direction = Direction(next(self.blocks.numbers), dw, db)
         self.problem.operator.count(self.share)
 
     def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
-        # A step of one is always the first to be tried, and was answered with the direction.
-        terms = self.first_terms if t == 1.0 else self.blocks.ask("line_terms", xi, t)
-        return float(terms[0]), float(terms[1])
+        """Try a step; should it be taken, the sums of the next gradient are here already."""
+        number = next(self.blocks.numbers)
+        found = self.blocks.ask(
+            BinaryBlock.step, self.entry, self.place, self.direction, t, number, self.with_gram
+        )
+        self.tried = (t, number, found[2:])
+        return float(found[0]), float(found[1])
 
     def _move(self, t: float) -> None:
-        self.pending = t
+        number = self.tried[1] if self.tried[0] == t else next(self.blocks.numbers)
+        self.place = Place(number, self.w.copy(), self.b)
 
 
+@dataclass
 class _RemoteRows:
     """What `ActiveRows` is, for active rows on workers."""
 
-    def __init__(self, blocks: Blocks, xi: float) -> None:
-        self.blocks, self.xi, self.products = blocks, xi, 0
+    blocks: Blocks
+    entry: Entry
+    place: Place
+    products: int = 0
 
     def product(self, v: Array) -> Array:
         """Return the matrix times v."""
         self.products += 1
-        product: Array = self.blocks.ask("active_product", self.xi, v)
+        product: Array = self.blocks.ask(BinaryBlock.active_product, self.entry, self.place, v)
         return product
 
     def diagonal(self) -> Array:
         """Return the diagonal of the matrix."""
-        diagonal: Array = self.blocks.ask("active_diagonal", self.xi)
+        diagonal: Array = self.blocks.ask(BinaryBlock.active_diagonal, self.entry, self.place)
         return diagonal

@@ -13,8 +13,9 @@ import numpy as np
 from dask import array, delayed
 
 from htsvm._typing import Array
-from htsvm.distributed.blocks import Source, stack_rows, tree
+from htsvm.distributed.blocks import Source, stack_rows
 from htsvm.distributed.data import Data
+from htsvm.distributed.transport import tree
 from htsvm.linalg.spaces import LARGEST_SIDE, distinct_rows
 from htsvm.multiview.clusters import (
     DIRECT_ROWS,

@@ -13,6 +13,9 @@ from htsvm.linalg import kernels
 from htsvm.linalg.dense import sum_of_squares
 from htsvm.linalg.operators import Operator
 
+# None where nothing was compiled.
+compiled = kernels.optional("linalg._rows")
+
 
 class CSROperator(Operator):
     """A CSR matrix with sorted, unique column indices."""
@@ -46,7 +49,7 @@ class CSROperator(Operator):
     @cached_property
     def compiled_rows(self) -> Any:
         """The rows as compiled solvers want them."""
-        return kernels.active.Rows.csr(self.X) if kernels.COMPILED else None
+        return compiled and compiled.Rows.csr(self.X)
 
     def block(self, rows: slice | Array) -> Any:
         """Return some rows as a CSR matrix."""

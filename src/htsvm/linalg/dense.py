@@ -11,6 +11,8 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.linalg.operators import BLOCK, Operator
 
+# None where nothing was compiled.
+compiled = kernels.optional("linalg._rows")
 # BLAS multiplies arrays with this many columns, and where this share of rows is read.
 BLAS_COLUMNS, BLAS_SHARE = 32, 0.3
 
@@ -44,7 +46,7 @@ class DenseOperator(Operator):
     @cached_property
     def compiled_rows(self) -> Any:
         """The rows as compiled solvers want them."""
-        return kernels.active.Rows.dense(self.X) if kernels.COMPILED else None
+        return compiled and compiled.Rows.dense(self.X)
 
     def block(self, rows: slice | Array) -> Array:
         """Return some rows."""

@@ -17,8 +17,9 @@ from sklearn.utils.validation import (
 )
 
 from htsvm._typing import Array
-from htsvm.distributed import is_dask
+from htsvm.backends import backend_of
 from htsvm.linalg.spaces import Space
+from htsvm.multiview._elsewhere import view_scores
 from htsvm.multiview.views import (
     check_same_index,
     check_same_rows,
@@ -204,10 +205,9 @@ class BaseMultiViewSVC(BaseSVC):
             NaN for views that are not there. For Dask data, a Dask array.
         """
         check_is_fitted(self)
-        if is_dask(X):
-            from htsvm.distributed import views
-
-            return views.view_scores(self, X, weighted=weighted)
+        backend = backend_of(X)
+        if backend is not None:
+            return view_scores(backend, self, X, weighted=weighted)
         scores = self._view_scores(self._views_of(X), weighted=weighted)
         return scores[:, :, 0] if scores.shape[2] == 1 else scores
 
@@ -277,7 +277,7 @@ class BaseMultiViewSVC(BaseSVC):
 
 
 def _complain_of_dask(parts: Iterable[Any]) -> None:
-    if any(is_dask(part) for part in parts):
+    if any(backend_of(part) is not None for part in parts):
         raise TypeError(
             "the views of a list or dict must be in memory; put Dask views side by side, for "
             "example with dask.array.concatenate(..., axis=1), and give their widths as views."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from dataclasses import replace
 from itertools import product
 from numbers import Integral, Real
@@ -12,17 +13,19 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import _fit_context
 from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from htsvm._typing import Array
+from htsvm.exceptions import warn_user
 from htsvm.multiview.alternation import Outcome
 from htsvm.multiview.htsvc import MultiViewHTSVC, TruncatedMultiViewSVC
 from htsvm.multiview.preparation import Prepared
 from htsvm.multiview.view_classifiers import ViewPoints
-from htsvm.problems.build import labels_of
+from htsvm.svm import choosing, folds
+from htsvm.svm.folds import Fold, Held
 from htsvm.svm.path import check_grid
 from htsvm.svm.solving import AnyProblem
+from htsvm.svm.validation import seed_of
 
 # The place of a point in the grid: structure, cap, smoothness, C.
 Place = tuple[int, int, int, int]
@@ -49,9 +52,14 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         convex model.
     cv : int, splitter or iterable, default=None
         How to split: the number of folds, a splitter of scikit-learn, or pairs of training and test
-        indices; None is stratified 5-fold.
+        indices. None is stratified 5-fold; folds given by their number are shuffled, driven by
+        `random_state`.
     scoring : str or callable, default=None
-        The score to maximise, by its name in scikit-learn or a scorer; None is accuracy.
+        None is a rule for labels that may be wrong: of all points whose accuracy on the held-out
+        samples is within half a standard error of the best, the one whose held-out decisions agree
+        best with the labels (`htsvm.svm.choosing.agreement`). Otherwise a score to maximise, by its
+        name in scikit-learn or a scorer; of equal means the larger cap is taken, then the larger
+        structure and smoothness, then the smaller C.
     knee : float, default=2/3
         Where the straight part of the loss ends, as a share of the cap.
     view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
@@ -106,8 +114,9 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     Cs_, structures_, caps_, smoothnesses_ : ndarrays and list
         The grid, in the order of `scores_`.
     scores_ : ndarray of shape (n_folds, n_structures, n_caps, n_smoothnesses, n_Cs)
-        The score of each point in each fold. Of equal means the larger cap wins, then the larger
-        structure and smoothness, then the smaller C: the tamer model.
+        The score of each point in each fold: accuracy, or what `scoring` says.
+    agreement_ : ndarray of shape (n_structures, n_caps, n_smoothnesses, n_Cs)
+        What the rule maximises; absent with another `scoring`.
     view_weights_, view_coef_, coef_, certificate_, support_, sample_status_, ...
         Those of the final fit, under the names that they have in `MultiViewHTSVC`.
 
@@ -214,15 +223,15 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         """
         views, y, classes, codes, weights = self._validated(X, y, sample_weight)
         self._check_grids()
-        splits = check_cv(self.cv, y, classifier=True).split(views[0], y)
+        seed = seed_of(self.random_state)
+        splits = folds.splits(self.cv, views[0], y, codes, seed, {})
         self.classes_ = classes
-        self.scores_ = np.array(
-            Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._score_fold)(views, y, codes, weights, train, test)
-                for train, test in splits
-            )
+        parts: list[Fold] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._fold)(views, y, codes, weights, train, test, number)
+            for number, (train, test) in enumerate(splits)
         )
-        self.structure_, self.cap_, self.smoothness_, self.C_ = self._at(self._chosen())
+        place = self._chosen(Held.of(parts, codes, weights))
+        self.structure_, self.cap_, self.smoothness_, self.C_ = self._at(place)
         self._fit_checked(views, classes, codes, weights)
         return self
 
@@ -252,8 +261,21 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
             for i in falling
         ]  # fmt: skip
 
-    def _chosen(self) -> Place:
-        """Return the point with the best mean score; of equal ones the tamest."""
+    def _chosen(self, held: Held) -> Place:
+        """Return the point that the rule or the score asked for prefers."""
+        shape = (len(self.structures_), len(self.caps_), len(self.smoothnesses_), len(self.Cs_))
+        self.scores_ = held.scores.reshape(-1, *shape)
+        if not held.asked:
+            values = choosing.agreements(held)
+            self.agreement_ = values.reshape(shape)
+            choice = choosing.by_agreement(held, values, self.Cs_)
+            for remark in choice.remarks:
+                warn_user(f"{type(self).__name__}: {remark}", UserWarning)
+            row, i = choice.place
+            s, c, a = np.unravel_index(row, shape[:3])
+            return int(s), int(c), int(a), i
+        if hasattr(self, "agreement_"):
+            del self.agreement_
         means = self.scores_.mean(axis=0)
         best = np.argwhere(means >= means.max() - 1e-12)
 
@@ -266,7 +288,7 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
 
     # -------------------------------------------------------------------------------- one fold
 
-    def _score_fold(
+    def _fold(
         self,
         views: list[Any],
         y: Array,
@@ -274,30 +296,37 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         weights: Array | None,
         train: Array,
         test: Array,
-    ) -> Array:
-        """Return the scores of all points on one fold."""
-        kept = None if weights is None else weights[train]
-        parts = [X[train] for X in views]
+        number: int,
+    ) -> Fold:
+        """Solve all points on one fold; rows of its grid are all of a point but C."""
+        kept = folds.some(weights, train)
         strongest = np.full(len(views), self.structures_.max())
-        prepared = self._prepared(parts, codes[train], kept, strongest)
-        fold = copy.copy(self)
-        fold.n_jobs, fold.verbose, fold.n_restarts = None, 0, 0
-        fold.C_, fold.cap_ = 1.0, 1.0
-        problems = fold._view_problems(prepared.spaces, self.classes_, codes[train], kept)
+        prepared = self._prepared([X[train] for X in views], codes[train], kept, strongest)
+        model = copy.copy(self)
+        model.n_jobs, model.verbose, model.n_restarts = None, 0, 0
+        model.C_, model.cap_ = 1.0, 1.0
+        problems = model._view_problems(prepared.spaces, self.classes_, codes[train], kept)
         samples = dict(zip(self.view_names_, (X[test] for X in views), strict=True))
-        scores = np.empty(
-            (len(self.structures_), len(self.caps_), len(self.smoothnesses_), len(self.Cs_))
-        )
+        shape = (len(self._places()) // len(self.Cs_), len(self.Cs_))
+        n_scores = 1 if len(self.classes_) == 2 else len(self.classes_)
+        decisions = np.empty((*shape, len(test), n_scores), dtype=np.float32)
+        scores, seconds = np.empty(shape), np.empty(shape)
         found: dict[Place, list[Outcome[ViewPoints]]] = {}
         before: Place | None = None
-        for place in self._places():
+        for number_of, place in enumerate(self._places()):
+            began = time.perf_counter()
             start = None if before is None else found[_neighbour(place, before)]
-            found[place] = fold._solve_point(place, problems, prepared, start)
-            fold._store_fit(found[place], prepared.spaces)
-            held = None if weights is None else weights[test]
-            scores[place] = fold._score(samples, y[test], held)
+            found[place] = model._solve_point(place, problems, prepared, start)
+            model._store_fit(found[place], prepared.spaces)
+            cell = (number_of // len(self.Cs_), place[3])
+            seconds[cell] = time.perf_counter() - began
+            decisions[cell] = model.decision_function(samples).reshape(len(test), -1)
+            if self.scoring is not None:
+                scores[cell] = model._score(samples, y[test], folds.some(weights, test))
             before = place
-        return scores
+        asked = None if self.scoring is None else scores
+        none = np.zeros(0)
+        return Fold(test, none, none, decisions, seconds, 0.0, 0.0, number, asked)
 
     def _solve_point(
         self,
@@ -321,9 +350,6 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         return outcomes
 
     def _score(self, samples: dict[Any, Any], y: Array, weights: Array | None) -> float:
-        if self.scoring is None:
-            predicted = labels_of(self.decision_function(samples), self.classes_)
-            return float(np.average(predicted == y, weights=weights))
         scorer = check_scoring(self, scoring=self.scoring)
         options = {} if weights is None else {"sample_weight": weights}
         return float(scorer(self, samples, y, **options))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
+from htsvm.multiview import _elsewhere
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.structured import PER_VIEW, StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers
@@ -320,7 +322,5 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
     def _caps(self) -> Array:
         return per_view("cap", self.cap, self.view_names_, infinite=True)
 
-    def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
-        from htsvm.distributed import views
-
-        return views.fit
+    def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
+        return partial(_elsewhere.fit, backend)

@@ -21,7 +21,7 @@ WARM_SHARE, MULTICLASS_SHARE = 0.1, 0.5
 # The most convex problems in a row where a solver went up instead of down, and the share of the
 # solver's tolerance for them.
 MAJORISERS, MAJORISER_SHARE = 10, 0.01
-MULTICLASS_MAJORISER_SHARE = 0.2
+MULTICLASS_MAJORISER_SHARE = 0.02
 
 
 def start_of(result: SolverResult) -> tuple[Array, Any, Array]:

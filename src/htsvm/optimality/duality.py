@@ -40,12 +40,15 @@ class DualSums:
         The sums of alpha, and of alpha q less the conjugate.
     primal : float
         The total of the loss that touches, of both labels.
+    as_given : bool
+        Whether the multipliers were within their bounds.
     """
 
     pulls: Array
     masses: Array
     values: Array
     primal: float
+    as_given: bool
 
 
 def sum_dual(point: Point, q: Array, bent: Array) -> DualSums | None:
@@ -88,6 +91,7 @@ def sum_dual(point: Point, q: Array, bent: Array) -> DualSums | None:
         masses=np.array([alpha[side].sum() for side in sides]),
         values=np.array([values[side].sum() for side in sides]),
         primal=primal,
+        as_given=bool(np.array_equal(alpha, -point.psi)),
     )
 
 
@@ -101,6 +105,7 @@ def merge_dual(parts: Sequence[DualSums | None]) -> DualSums | None:
         masses=np.sum([part.masses for part in known], axis=0),
         values=np.sum([part.values for part in known], axis=0),
         primal=math.fsum(part.primal for part in known),
+        as_given=all(part.as_given for part in known),
     )
 
 

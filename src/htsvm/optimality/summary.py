@@ -67,9 +67,13 @@ def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary
     """Return the summary of a point, what it says of the samples, and the status of each."""
     q = _violations(point)
     support = np.flatnonzero(point.psi)
-    share = len(support) / max(len(point.psi), 1)
-    pull, signed_sum = point.operator.signed_tdot(point.y, point.psi, share)
     samples = Samples(point, q, on_margin)
+    dual = sum_dual(point, q, samples.bent())
+    if dual is not None and dual.as_given:
+        pull, signed_sum = -dual.pulls.sum(axis=0), float(dual.masses[0] - dual.masses[1])
+    else:
+        share = len(support) / max(len(point.psi), 1)
+        pull, signed_sum = point.operator.signed_tdot(point.y, point.psi, share)
     square_errors = samples.square(samples.errors)
     other_nu = None if nu == default_nu(point) else nu
     status = samples.status()
@@ -88,7 +92,7 @@ def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary
         loss=point.loss.total(q, point.penalty),
         class_penalty=np.array([point.penalty[point.y == side].sum() for side in (-1, 1)]),
         counts=samples.counts(status),
-        dual=sum_dual(point, q, samples.bent()),
+        dual=dual,
     )
     return summary, samples, status
 

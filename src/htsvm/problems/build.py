@@ -103,6 +103,27 @@ def binary_problems(
     return [binary_problem(operator.separate(), codes, weights, task) for task in tasks]
 
 
+@dataclass(frozen=True, eq=False)
+class MulticlassTask:
+    """What makes a multi-class problem of rows, class codes and sample weights.
+
+    Attributes
+    ----------
+    n_classes : int
+        The number of classes.
+    factors : ndarray
+        Factors of the weights per class.
+    C, loss, fit_intercept
+        As in `MulticlassProblem`.
+    """
+
+    n_classes: int
+    factors: Array
+    C: float
+    loss: Loss
+    fit_intercept: bool
+
+
 def multiclass_problem(
     X: Any,
     n_classes: int,

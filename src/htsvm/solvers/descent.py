@@ -29,6 +29,8 @@ REACH = 0.5
 # Give up after so many rounds that lowered neither the residual by this share, nor the objective by
 # this share of tol.
 MOST_STALLED, PROGRESS = 60, 0.1
+# The penalty also doubles after so many rounds without progress.
+CIRCLES = 8
 
 
 class Descent(ABC):
@@ -113,8 +115,11 @@ class Descent(ABC):
 
     def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
         """Double the penalty when the multipliers still move much; return the lag."""
-        moves = self.last.finished and self.last.penalised
-        if moves and lag > 0.5 * previous and lag > 0.3 * goal:
+        able = self.last.finished and self.last.penalised
+        lags = lag > 0.5 * previous and lag > 0.3 * goal
+        # Inexact rounds may go round in circles: solve them better.
+        circles = (self._rounds - self.progress[2]) % CIRCLES == CIRCLES - 1
+        if able and (lags or circles):
             self.xi = min(2.0 * self.xi, LARGEST_PENALTY * self.stretch)
         return lag
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -9,10 +10,10 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
 from htsvm._typing import Array
-from htsvm.distributed import is_dask
+from htsvm.backends import backend_of
 from htsvm.problems.build import labels_of
 
 
@@ -62,13 +63,14 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
             For two classes, positive scores mean ``classes_[1]``. For Dask data, a Dask array.
         """
         check_is_fitted(self)
-        if is_dask(X):
-            from htsvm.distributed import estimate
-
-            return estimate.decision_function(self, X)
+        backend = backend_of(X)
+        if backend is not None:
+            _check_feature_names(self, backend.frame_of(X), reset=False)
+            shape = () if len(self.coef_) == 1 else (len(self.coef_),)
+            scores_of = partial(linear_scores, self.coef_, self.intercept_)
+            return backend.map_rows(X, scores_of, shape, self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores: Array = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return scores.ravel() if scores.shape[1] == 1 else scores
+        return linear_scores(self.coef_, self.intercept_, X)
 
     def sparsify(self) -> Self:
         """Turn `coef_` into a CSR matrix, which is smaller if most weights are zero.
@@ -109,11 +111,8 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
             Class labels. For Dask data, a Dask array.
         """
         scores = self.decision_function(X)
-        if is_dask(scores):
-            from htsvm.distributed import estimate
-
-            return estimate.labels(scores, self.classes_)
-        return labels_of(scores, self.classes_)
+        backend = backend_of(scores)
+        return (labels_of if backend is None else backend.labels)(scores, self.classes_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of samples, by weight, whose predicted class is the given one.
@@ -132,11 +131,16 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
         float
             The accuracy.
         """
-        if is_dask(X) and is_dask(predicted := self.predict(X)):
-            from htsvm.distributed import estimate
-
-            return estimate.accuracy(predicted, y, sample_weight)
+        backend = backend_of(X)
+        if backend is not None and backend_of(predicted := self.predict(X)) is not None:
+            return float(backend.accuracy(predicted, y, sample_weight))
         return float(super().score(X, y, sample_weight))
+
+
+def linear_scores(coef: Array, intercept: Array, X: Any) -> Array:
+    """Return the scores of rows: a vector for one classifier, else a column for each."""
+    scores: Array = safe_sparse_dot(X, coef.T, dense_output=True) + intercept
+    return scores.ravel() if scores.shape[1] == 1 else scores
 
 
 def margin_violation(scores: Array, codes: Array) -> Array:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from htsvm._typing import Array, validated_fit
-from htsvm.distributed import is_dask
+from htsvm.backends import backend_of
 from htsvm.losses import Loss
 from htsvm.problems.build import binary_problems, multiclass_problem, weigh_classes
 from htsvm.solvers import Solver
@@ -59,17 +59,18 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
-        if is_dask(X):
-            self._fitter_on_dask()(self, X, y, sample_weight)
+        backend = backend_of(X)
+        if backend is not None:
+            self._fitter_on(backend)(self, X, y, sample_weight)
             return self
         X, _, classes, codes, weights = self._validated(X, y, sample_weight)
         self._fit_checked(X, classes, codes, weights)
         return self
 
-    def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
-        """Return what fits this estimator on Dask collections; most cannot be."""
+    def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
+        """Return what fits this estimator on data elsewhere; most cannot be."""
         raise TypeError(
-            f"{type(self).__name__} does not take Dask collections. Fit HTSVC, MultiViewHTSVC or "
+            f"{type(self).__name__} does not take {backend.NAME}. Fit HTSVC, MultiViewHTSVC or "
             "ht_path on them, or pass X.compute() if it fits into memory."
         )
 
@@ -77,8 +78,9 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Any, Array, Array, Array, Array | None]:
         """Return X, y, the classes, their codes in y and the weights, all of them checked."""
-        if is_dask(X):
-            self._fitter_on_dask()
+        backend = backend_of(X)
+        if backend is not None:
+            self._fitter_on(backend)
         check_no_none(y)
         X, y = self._validated_data(X, y)
         return X, y, *checked_labels(type(self).__name__, y, sample_weight)

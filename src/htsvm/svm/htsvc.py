@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.solvers import Solver
+from htsvm.svm import _elsewhere
 from htsvm.svm.base import BaseLinearSVC
 
 
@@ -200,7 +202,5 @@ class HTSVC(BaseLinearSVC):
     def _solver(self) -> Solver:
         return self._named_solver(self.solver)
 
-    def _fitter_on_dask(self) -> Callable[[Any, Any, Any, Any], None]:
-        from htsvm.distributed import estimate
-
-        return estimate.fit
+    def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
+        return partial(_elsewhere.fit, backend)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._typing import Array
-from htsvm.distributed import is_dask
+from htsvm.backends import backend_of
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import PointCertificate
 from htsvm.problems.build import (
@@ -132,8 +133,8 @@ def ht_path(
     solver = Newton(
         tol=tol, max_iter=max_iter, random_state=seed_of(random_state), compare_warm=True
     )
-    classes, problems = _problems(X, y, sample_weight, class_weight, multi_class, options)
-    columns = [solve_path(problem, grid, solver) for problem in problems]
+    with _problems(X, y, sample_weight, class_weight, multi_class, options) as (classes, problems):
+        columns = [solve_path(problem, grid, solver) for problem in problems]
     rows = list(zip(*columns, strict=True))
     warn_unconverged("ht_path", [fit for row in rows for fit in row], max_iter)
     return HTPath(
@@ -148,6 +149,7 @@ def ht_path(
     )
 
 
+@contextmanager
 def _problems(
     X: Any,
     y: Any,
@@ -155,12 +157,18 @@ def _problems(
     class_weight: Any,
     multi_class: str,
     options: dict[str, Any],
-) -> tuple[Array, Sequence[AnyProblem]]:
-    """Return the classes and the problems of valid data: one, or one per class."""
-    if is_dask(X):
-        from htsvm.distributed import estimate
-
-        return estimate.path_problems(X, y, sample_weight, class_weight, multi_class, options)
+) -> Iterator[tuple[Array, Sequence[AnyProblem]]]:
+    """Have the classes and the problems of valid data: one, or one per class."""
+    backend = backend_of(X)
+    if backend is not None:
+        dataset = backend.open_dataset(X, y, sample_weight)
+        try:
+            check_path_classes(dataset.classes)
+            multiclass = is_multiclass(multi_class, len(dataset.classes), "newton")
+            yield dataset.classes, dataset.problems(class_weight, multiclass=multiclass, **options)
+        finally:
+            dataset.close()
+        return
     X, y = check_X_y(
         X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
         accept_large_sparse=True,
@@ -171,8 +179,9 @@ def _problems(
     check_path_classes(classes)
     factors = weigh_classes(class_weight, classes, codes, weights)
     if is_multiclass(multi_class, len(classes), "newton"):
-        return classes, [multiclass_problem(X, len(classes), codes, weights, factors, **options)]
-    return classes, binary_problems(X, len(classes), codes, weights, factors, **options)
+        yield classes, [multiclass_problem(X, len(classes), codes, weights, factors, **options)]
+    else:
+        yield classes, binary_problems(X, len(classes), codes, weights, factors, **options)
 
 
 def check_path_classes(classes: Array) -> None:

@@ -22,6 +22,7 @@ from htsvm.solvers.admm.safeguards import (
 from htsvm.solvers.admm.state import Measures, Splitting, State
 from htsvm.solvers.admm.system import RidgeSystem
 from htsvm.solvers.history import History
+from htsvm.solvers.restarts import CONSTANT
 from htsvm.solvers.result import SolverResult
 
 if TYPE_CHECKING:
@@ -353,6 +354,7 @@ class Run:
             )
             if "reject-trivial" in self.guards:
                 objective, w, b, psi = trivial, np.zeros_like(w), constant, np.zeros_like(psi)
+                self.notes.append(CONSTANT)
         residuals = self.history.columns.get("residual", [])
         self.seconds["total"] = self.history.seconds
         return SolverResult(

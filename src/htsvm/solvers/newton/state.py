@@ -109,10 +109,12 @@ class Closing:
     def residual(self, curved: bool, unit: float) -> float:
         """Return the residual of the multipliers, with `unit` as the unit of the objective.
 
+        The errors are those for the new weights, the slack that for the weights of the round, of
+        which the multipliers are slopes: where the loss bends, new weights are always a little off.
         In the curved part of a loss the prox doubles an error of the multiplier.
         """
         errors = (2.0 if curved else 1.0) * violation(self.square_errors, self.square_size)
-        return max(errors, complementarity(self.slack, unit))
+        return max(errors, complementarity(self.lag, unit))
 
 
 def close_round(

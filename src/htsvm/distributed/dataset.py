@@ -1,0 +1,191 @@
+"""The data of a fit: its problems, and what became of its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask import array, delayed
+
+from htsvm._typing import Array
+from htsvm.distributed.blocks import Blocks, Source, slices
+from htsvm.distributed.data import Data, Task
+from htsvm.distributed.multiclass_problem import MulticlassBlockProblem
+from htsvm.distributed.problem import BlockProblem
+from htsvm.distributed.protocol import block_of
+from htsvm.distributed.structure import BlockStructure, find_structure
+from htsvm.distributed.transport import tree
+from htsvm.optimality import SampleStatus
+from htsvm.problems.build import MulticlassTask, binary_tasks, class_factors
+
+# The tasks of each view, their solutions, and which views count in each of them.
+Common = tuple[list[list[Task]], list[list[Any]], Array]
+
+
+@dataclass(eq=False)
+class Dataset:
+    """Sources with the classes: their labels, and the sums of the weights of their samples.
+
+    There is one source for each view; without views, one.
+    """
+
+    sources: list[Source]
+    classes: Array
+    mass: Array
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return self.sources[0].shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of the first source."""
+        return self.sources[0].shape[1]
+
+    def close(self) -> None:
+        """Let go of the data that is held, and of processes."""
+        for source in self.sources:
+            source.close()
+
+    def problems(
+        self,
+        class_weight: Any,
+        *,
+        C: float,
+        loss: Any,
+        fit_intercept: bool,
+        multiclass: bool,
+        view: int = 0,
+    ) -> list[Any]:
+        """Return the problems of a view: one for two classes, else one per class or for all."""
+        factors = class_factors(class_weight, self.classes, self.mass)
+        source = self.sources[view]
+        if multiclass:
+            task = MulticlassTask(len(self.classes), factors, C, loss, fit_intercept)
+            return [MulticlassBlockProblem.of(Blocks(source, task))]
+        tasks = binary_tasks(self.mass, factors, C=C, loss=loss, fit_intercept=fit_intercept)
+        return [BlockProblem.of(Blocks(source, task)) for task in tasks]
+
+    def structure(self, targets: list[int], seed: int) -> BlockStructure:
+        """Return the clusters of the classes in all views, and the covariances of some views."""
+        return find_structure(self.sources, len(self.classes), targets, seed)
+
+    def cluster_labels(self, structure: BlockStructure) -> Any:
+        """Return the cluster of each sample in each view, as a Dask array."""
+        return structure.labels(self.sources)
+
+    # --------------------------------------------------------------------- what became of samples
+
+    def count_classes(self, rows: Array) -> Array:
+        """Return how many of the sorted `rows` belong to each class."""
+        source, count = self.sources[0], len(self.classes)
+        parts = [
+            delayed(count_classes, pure=False)(data, rows[part], count)
+            for data, part in zip(source.data, slices(rows, source.offsets), strict=True)
+        ]
+        counts: Array = np.sum(source.cluster.compute(*parts), axis=0)
+        return counts
+
+    def statuses(self, solved: Solved) -> tuple[Any, Any]:
+        """Return what became of each sample, and which are ignored, as Dask arrays.
+
+        The first is of shape (n_samples, n_views, n_problems). They are computed when asked for.
+        """
+        common = delayed(solved.common, traverse=False)
+        raw = [list(views) for views in zip(*(s.raw for s in self.sources), strict=True)]
+        # Not by way of one Dask array: that would leave out empty blocks.
+        blocks = [delayed(status_of, pure=True)(views, common) for views in raw]
+        lost = [
+            delayed(ignored_by_all, pure=True)(status, views[0], common)
+            for status, views in zip(blocks, raw, strict=True)
+        ]
+        sizes = [int(size) for size in np.diff(self.sources[0].offsets)]
+        status = _joined(blocks, [(size, *solved.shape) for size in sizes])
+        return status, array.flatnonzero(_joined(lost, [(size,) for size in sizes]))
+
+    def ignored_shares(self, solved: Solved) -> Array:
+        """Return the share of each class that all views that count ignore."""
+        common = delayed(solved.common, traverse=False)
+        held = zip(*(source.data for source in self.sources), strict=True)
+        counts = [
+            delayed(count_ignored, pure=False)(list(views), common, len(self.classes))
+            for views in held
+        ]
+        total, lost = self.sources[0].cluster.compute(tree(counts, sum))[0]
+        share: Array = lost / np.maximum(total, 1)
+        return share
+
+
+class Solved:
+    """Solved problems, as workers need them to tell what became of their samples.
+
+    Parameters
+    ----------
+    problems, results : list of lists
+        Of each view, the problems on its source and their results.
+    used : ndarray of shape (n_problems, n_views), optional
+        Which views count in which problem.
+    """
+
+    def __init__(
+        self, problems: Sequence[Sequence[Any]], results: Sequence[Sequence[Any]], used: Any = None
+    ) -> None:
+        tasks = [[problem.blocks.task for problem in of_view] for of_view in problems]
+        points = [[(r.coef, r.intercept, r.multipliers) for r in of_view] for of_view in results]
+        self.shape = len(tasks), len(tasks[0])
+        used = np.ones(self.shape[::-1], dtype=bool) if used is None else used
+        self.common: Common = tasks, points, used
+
+
+def _joined(blocks: list[Any], shapes: list[tuple[int, ...]]) -> Any:
+    """Return a Dask array of delayed blocks of small whole numbers or truth values."""
+    parts = zip(blocks, shapes, strict=True)
+    return array.concatenate(
+        [array.from_delayed(block, shape, dtype=np.int8) for block, shape in parts]
+    )
+
+
+# ------------------------------------------------------------------------------ on workers
+
+
+def count_classes(data: Data, rows: Array, count: int) -> Array:
+    """Return how many of `rows` belong to each class."""
+    return np.bincount(data.codes[rows - data.offset], minlength=count)
+
+
+def status_of(views: list[Data], common: Common) -> Array:
+    """Return the status of the samples of a block, by view and by problem."""
+    tasks, points, _ = common
+    return np.stack([_status(*of_view) for of_view in zip(views, tasks, points, strict=True)], 1)
+
+
+def _status(data: Data, tasks: list[Task], points: list[Any]) -> Array:
+    columns = []
+    for task, (w, b, psi) in zip(tasks, points, strict=True):
+        low, high = np.searchsorted(psi.rows, [data.offset, data.offset + len(data.codes)])
+        local = (psi.rows[low:high] - data.offset, psi.values[low:high])
+        columns.append(block_of(data, task).status(w, b, local))
+    return np.column_stack(columns)
+
+
+def ignored_by_all(status: Array, data: Data, common: Common) -> Array:
+    """Return which samples all views that count ignore, in the problem of their own class."""
+    used = common[2]
+    own = data.codes if len(used) > 1 else np.zeros(len(data.codes), dtype=np.intp)
+    ignored = status[np.arange(len(own)), :, own] == SampleStatus.IGNORED
+    everyone: Array = np.all(ignored | ~used[own], axis=1)
+    return everyone
+
+
+def count_ignored(views: list[Data], common: Common, n_classes: int) -> Array:
+    """Return the number of samples of positive weight per class, and how many are ignored."""
+    data = views[0]
+    kept = slice(None) if data.weights is None else data.weights > 0.0
+    lost = ignored_by_all(status_of(views, common), data, common)[kept]
+    codes = data.codes[kept]
+    return np.array(
+        [np.bincount(some, minlength=n_classes) for some in (codes, codes[lost])], dtype=np.int64
+    )

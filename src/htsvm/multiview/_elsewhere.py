@@ -1,0 +1,114 @@
+"""Multi-view fits of data that is not in this process, by way of its backend."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg.spaces import RowSpace
+from htsvm.multiview.parameters import per_view
+from htsvm.multiview.views import resolve_views, split_views
+from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
+from htsvm.svm._elsewhere import check_columns, newton_of
+from htsvm.svm.solving import AnyProblem, is_multiclass
+from htsvm.svm.validation import check_classes, seed_of
+from htsvm.svm.warn import warn_shares, warn_unconverged
+
+
+def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit a `MultiViewHTSVC`."""
+    solver = newton_of(estimator, backend)
+    if estimator.memory is not None:
+        raise ValueError(
+            f"memory={estimator.memory!r} does not work on {backend.NAME}: what it would keep "
+            "is found by the data, which is elsewhere. Use memory=None."
+        )
+    if estimator.kernel != "linear":
+        raise ValueError(
+            f"kernel={estimator.kernel!r} does not work on {backend.NAME}; use kernel='linear' "
+            "on features that approximate it."
+        )
+    check_columns(estimator, backend, X, reset=True)
+    resolved = resolve_views(estimator.views, backend.frame_of(X))
+    estimator.view_names_ = [view.name for view in resolved]
+    estimator.view_columns_ = [view.columns for view in resolved]
+    estimator._names_in_views = None
+    strength = per_view("structure", estimator.structure, estimator.view_names_, zero=True)
+    dataset = backend.open_dataset(X, y, sample_weight, estimator.view_columns_)
+    problems: list[list[AnyProblem]] = []
+    try:
+        check_classes(type(estimator).__name__, dataset.classes, dataset.mass)
+        multiclass = is_multiclass(estimator.multi_class, len(dataset.classes), solver)
+        estimator.n_features_in_ = int(X.shape[1])
+        targets = np.flatnonzero(strength > 0.0).tolist()
+        seed = seed_of(estimator.random_state)
+        structure = dataset.structure(targets, seed) if targets else None
+        problems = _problems(estimator, dataset, multiclass)
+        covariances = None if structure is None else structure.covariances
+        outcomes = estimator._solved(problems, strength, covariances)
+        estimator.classes_ = dataset.classes
+        estimator.n_clusters_ = None if structure is None else structure.n_clusters
+        estimator.cluster_labels_ = None if structure is None else dataset.cluster_labels(structure)
+        estimator._store_fit(outcomes, [RowSpace(None) for _ in resolved])
+        estimator._store_certificates(outcomes)
+        shares = _store_samples(backend, estimator, outcomes, problems, dataset)
+        counting = [pair for one in outcomes for pair in one.point.counting]
+        warn_unconverged(type(estimator).__name__, counting, estimator.max_iter)
+        warn_moving(outcomes, estimator.tol, estimator.max_rounds)
+        warn_dropped(outcomes, estimator.view_names_)
+        warn_constant(outcomes, estimator.view_names_, estimator._cap_name)
+        warn_shares(estimator, counting[: len(outcomes)], shares)
+    finally:
+        for of_views in problems:
+            for problem in of_views:
+                problem.release()
+        dataset.close()
+
+
+def _problems(estimator: Any, dataset: Any, multiclass: bool) -> list[list[AnyProblem]]:
+    """Return, for each problem of the fit, the problems of the views."""
+    penalties = per_view("C", estimator.C, estimator.view_names_)
+    per_source = [
+        dataset.problems(
+            estimator.class_weight, C=float(C), loss=loss,
+            fit_intercept=bool(estimator.fit_intercept), multiclass=multiclass, view=v,
+        )
+        for v, (C, loss) in enumerate(zip(penalties, estimator._losses(), strict=True))
+    ]  # fmt: skip
+    return [list(of_views) for of_views in zip(*per_source, strict=True)]
+
+
+def _store_samples(
+    backend: Any, estimator: Any, outcomes: list[Any], problems: list[list[Any]], dataset: Any
+) -> Array:
+    """Store what became of each sample; return the share of each class that is ignored."""
+    views = range(len(problems[0]))
+    solved = backend.Solved(
+        [[of_views[v] for of_views in problems] for v in views],
+        [[one.point.views[v].result for one in outcomes] for v in views],
+        np.array([one.weights > 0.0 for one in outcomes]),
+    )
+    status, estimator.ignored_ = dataset.statuses(solved)
+    estimator.sample_status_ = status if len(outcomes) > 1 else status[:, :, 0]
+    shares: Array = dataset.ignored_shares(solved)
+    return shares
+
+
+def view_scores(backend: Any, estimator: Any, X: Any, *, weighted: bool) -> Any:
+    """Return what each view contributes to the decision, as the backend returns rows."""
+    check_columns(estimator, backend, X, reset=False)
+    model = copy.copy(estimator)
+    for name in ("sample_status_", "ignored_", "cluster_labels_"):
+        vars(model).pop(name, None)
+    shape = (len(estimator.view_names_), len(estimator.intercept_))
+    scores = backend.map_rows(X, partial(_scores, model, weighted), shape, estimator)
+    return scores[:, :, 0] if shape[1] == 1 else scores
+
+
+def _scores(model: Any, weighted: bool, X: Any) -> Array:
+    scores: Array = model._view_scores(split_views(X, model.view_columns_), weighted=weighted)
+    return scores

@@ -1,0 +1,78 @@
+"""All certificates have a residual, a verdict, a text and a dictionary."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from htsvm import HTSVC
+from htsvm.baselines import SVM2K, MvLSSVC2C, WaveMvSVM
+from htsvm.optimality import (
+    BinaryCertificate,
+    Certificate,
+    GapCertificate,
+    GradientCertificate,
+    MulticlassCertificate,
+)
+
+SHARED = {"certified", "residual", "tol", "objective", "trivial_objective", "convex_objective",
+          "n_support", "rounding_floor", "notes"}  # fmt: skip
+
+
+def data(classes):
+    rng = np.random.default_rng(0)
+    y = rng.integers(classes, size=60)
+    return rng.normal(size=(60, 4)) + y[:, None], y
+
+
+@pytest.mark.parametrize(
+    ("model", "classes", "kind"),
+    [
+        (HTSVC(), 2, BinaryCertificate),
+        (HTSVC(), 3, MulticlassCertificate),
+        (SVM2K(views=[[0, 1], [2, 3]]), 2, GapCertificate),
+        (WaveMvSVM(views=[[0, 1], [2, 3]]), 2, GradientCertificate),
+        (MvLSSVC2C(views=[[0, 1], [2, 3]]), 2, GradientCertificate),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_what_every_certificate_has(model, classes, kind):
+    certificate = model.fit(*data(classes)).certificate_[0]
+    assert isinstance(certificate, kind)
+    assert isinstance(certificate, Certificate)
+    table = certificate.to_dict()
+    assert table.keys() >= SHARED
+    assert json.loads(json.dumps(table))["certified"] is True
+    assert certificate.residual <= certificate.tol
+    text = str(certificate)
+    for part in ("certified", "objective", f"{certificate.residual:.1e}"):
+        assert part in text
+
+
+def test_no_attribute_has_two_names():
+    """What certificates share is defined once; the rest has one name wherever it occurs."""
+    families = (BinaryCertificate, MulticlassCertificate, GapCertificate, GradientCertificate)
+    for kind in families:
+        assert issubclass(kind, Certificate)
+        names = set(kind.__dataclass_fields__)
+        assert not names & {"gap", "bound", "complementarity", "change", "feasibility"}
+
+
+def test_rounding_excuses_little():
+    def certificate(residual, floor, tol=1e-9):
+        return GapCertificate(objective=1.0, duality_gap=residual, tol=tol, rounding_floor=floor)
+
+    assert certificate(1e-10, 0.0).certified
+    assert not certificate(1e-8, 0.0).certified
+    assert certificate(1e-8, 1e-7).certified
+    refused = certificate(0.92, 24.6, tol=1e-3)
+    assert not refused.certified
+    assert refused.threshold == 1e-3
+    assert "floating point" in refused.notes[0]
+
+
+def test_an_objective_of_zero():
+    assert GapCertificate(objective=0.0, duality_gap=0.0, tol=1e-3).certified
+    assert not GapCertificate(objective=0.0, duality_gap=1.0, tol=1e-3).certified
+    assert math.isnan(GapCertificate(objective=1.0, tol=1e-3).duality_gap)

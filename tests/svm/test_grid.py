@@ -1,0 +1,103 @@
+"""The fits of a grid, and the directions they start from."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_classification
+from sklearn.linear_model import Ridge
+
+from htsvm.losses import HybridTruncated
+from htsvm.problems.build import binary_problems, multiclass_problem
+from htsvm.solvers import Newton
+from htsvm.solvers.certified import certify_result
+from htsvm.svm.directions import shrunk
+from htsvm.svm.grid import Grid
+
+CAPS, CS = np.array([np.inf, 4.0, 2.0, 1.0]), np.array([0.1, 10.0, 1.0])
+
+
+def loss_at(cap):
+    return HybridTruncated(cap=cap)
+
+
+def problem_of(X, y, weights=None):
+    options = {"C": 1.0, "loss": HybridTruncated(), "fit_intercept": True}
+    k = int(y.max()) + 1
+    if k > 2:
+        return multiclass_problem(X, k, y, weights, np.ones(k), **options)
+    return binary_problems(X, 2, y, weights, np.ones(2), **options)[0]
+
+
+def noisy(m=200, k=2, seed=0):
+    return make_classification(
+        m, 6, n_informative=4, n_classes=k, flip_y=0.3, random_state=seed, n_clusters_per_class=1
+    )
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_every_point_is_stationary(k):
+    X, y = noisy(k=k)
+    problem = problem_of(X, y)
+    points = Grid(problem, CS, CAPS, loss_at, Newton(tol=1e-3, max_iter=1000)).solve()
+    assert [len(row) for row in points] == [3, 3, 3, 3]
+    for i, cap in enumerate(CAPS):
+        for j, C in enumerate(CS):
+            point = points[i][j]
+            stated = replace(problem, loss=loss_at(cap)).scaled(C)
+            assert certify_result(stated, point.result, 1e-2).certified, (cap, C)
+
+
+def test_a_point_alone_is_that_of_the_whole_grid():
+    X, y = noisy()
+    solver = Newton(tol=1e-3)
+    whole = Grid(problem_of(X, y), CS, CAPS, loss_at, solver).solve()
+    for i, cap in enumerate(CAPS):
+        alone = Grid(problem_of(X, y), CS, CAPS, loss_at, solver)
+        w, b, _ = alone.start_at(float(cap), 1.0)
+        np.testing.assert_allclose(w, whole[i][2].result.coef)
+        assert b == pytest.approx(whole[i][2].result.intercept)
+
+
+def test_a_cap_that_no_sample_feels_costs_nothing():
+    X, y = make_classification(100, 4, class_sep=3.0, flip_y=0.0, random_state=1)
+    grid = Grid(problem_of(X, y), CS, np.array([np.inf, 50.0]), loss_at, Newton())
+    points = grid.solve()
+    assert all(points[1][j].result is points[0][j].result for j in range(3))
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_matrix])
+def test_directions_are_those_of_ridge_regression(wrap):
+    X, y = noisy(150)
+    X = X + 1.0
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 150)
+    for strength in (0.5, 20.0):
+        found = shrunk(problem_of(wrap(X), y, weights), strength, np.random.default_rng(0))
+        alpha = strength * np.square(X).mean() * weights.sum()
+        ridge = Ridge(alpha=alpha).fit(X, 2.0 * y - 1.0, sample_weight=weights).coef_
+        np.testing.assert_allclose(found.W[0], ridge / np.linalg.norm(ridge), atol=0.02)
+
+
+def test_a_strong_shrinkage_leads_from_mean_to_mean():
+    X, y = noisy(200, k=3)
+    found = shrunk(problem_of(X, y), 1e6, np.random.default_rng(0))
+    means = np.array([X[y == k].mean(axis=0) - X.mean(axis=0) for k in range(3)])
+    means *= np.bincount(y)[:, None]
+    np.testing.assert_allclose(found.W, means / np.linalg.norm(means), atol=1e-4)
+
+
+def test_the_start_is_the_best_of_those_tried():
+    X, y = noisy(300)
+    problem = problem_of(X, y)
+    direction = shrunk(problem, 1.0, np.random.default_rng(0))
+    w, b, _ = direction.start(problem)
+    here = problem.objective(w, problem.violations(w, b))
+    for factor in (0.3, 3.0):
+        assert here <= problem.objective(factor * w, problem.violations(factor * w, factor * b))
+    assert here < problem.trivial()[0]
+
+
+def test_there_is_no_direction_without_a_difference():
+    X, y = np.ones((10, 3)), np.arange(10) % 2
+    assert shrunk(problem_of(X, y), 1.0, np.random.default_rng(0)) is None
