@@ -16,7 +16,7 @@ export HTSVM_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test test-slow bench lint format clean
+.PHONY: help demo reproduce test test-slow test-oldest bench docs docs-links docs-serve wheel lint format clean
 
 help:
 	@echo "make demo       compare HTSVC with its rivals on noisy labels, then a quick version of the"
@@ -24,6 +24,11 @@ help:
 	@echo "make reproduce  all of the paper's tables and figures, in hours; writes htsvm-report.html"
 	@echo "make test       lint, type check and test"
 	@echo "make test-slow  the long tests"
+	@echo "make test-oldest  the tests on the oldest supported NumPy, SciPy, scikit-learn and others"
+	@echo "make docs       build the documentation with all its examples: build/docs/index.html"
+	@echo "make docs-links check its links to other sites"
+	@echo "make docs-serve build it and show it on http://localhost:8000"
+	@echo "make wheel      build a wheel and an sdist into dist/, and try the wheel without a compiler"
 	@echo "make bench      speed and memory beside scikit-learn's classifiers"
 	@echo "make lint       ruff and mypy alone"
 	@echo "make format     let ruff rewrite the files"
@@ -64,9 +69,37 @@ test: lint
 test-slow: $(VENV)/installed-dev
 	$(BIN)/pytest -n 2 -m slow
 
+# An environment of its own, with exactly the releases in constraints-oldest.txt.
+.venv-oldest/installed: constraints-oldest.txt $(SOURCES)
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints-oldest.txt -e ".[test]"
+	@touch $@
+
+test-oldest: .venv-oldest/installed
+	.venv-oldest/bin/python -m pytest -n 2 -m "not slow"
+
+docs: $(VENV)/installed-docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
+	@echo "The site: build/docs/index.html"
+
+docs-links: $(VENV)/installed-docs
+	$(BIN)/sphinx-build -W --keep-going -b linkcheck -D plot_gallery=False docs build/linkcheck
+
+docs-serve: docs
+	$(BIN)/python -m http.server --directory build/docs 8000
+
+# The wheel is tried in an environment without a compiler (CC=false) and without our sources.
+wheel: $(VENV)/installed-dev
+	rm -rf dist .venv-wheel
+	$(BIN)/python -m build --outdir dist
+	$(PYTHON) -m venv .venv-wheel
+	CC=false .venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/htsvm-*.whl
+	.venv-wheel/bin/python -I tests/smoke.py
+
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-wheel build dist docs/auto_examples docs/reference/generated src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src/htsvm \( -name "*.c" -o -name "*.so" \) -delete; rm -f htsvm-demo.html htsvm-quick.*

@@ -17,6 +17,7 @@ from setuptools.command.build_ext import build_ext
 # their meaning (inputs are checked before they get here, but intermediate values may overflow).
 OPTIMISE = [
     "-O3",
+    "-g0",  # wheels of a megabyte, not of four
     "-fno-math-errno",
     "-fno-trapping-math",
     "-fassociative-math",

@@ -20,7 +20,7 @@ SMALL = (
     "australian", "balance", "bankruptcy", "breast-cancer", "bupa", "german", "haberman", "heart",
     "hepatitis", "vote", "wine-red", "a1a", "w1a",
 )  # fmt: skip
-# The rule of choice was found on these, or on parts of them (docs/choosing-c-and-cap.md).
+# The rule of choice was found on these, or on parts of them (choosing-c-and-cap.md).
 DESIGN = frozenset(("german", "vote", "heart", "bupa", "a1a", "a9a", "ijcnn1"))
 CLEAN = "none"
 NOISES = (CLEAN, "symmetric 20 %", "symmetric 40 %", "one-sided 30 %", "boundary 20 %")

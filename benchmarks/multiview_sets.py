@@ -35,7 +35,7 @@ def uci(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def stl10(first: str, second: str) -> tuple[list[np.ndarray], np.ndarray]:
     """Return HOG and LBP, scaled to unit range, and labels for two classes of STL-10."""
-    data = published("stl10").pair(first, second)
+    data = published(f"stl10:{first}:{second}")
     return _views(data.X, data.view_widths, STL10_CELL), data.y
 
 

@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 
 
+@pytest.fixture
+def only_named_folders(monkeypatch, tmp_path) -> None:
+    """Look for data in $HTSVM_DATA and an empty cache alone, not in the checkout."""
+    monkeypatch.setattr("htsvm.datasets._files.checkout_folder", lambda: None)
+    monkeypatch.setattr("htsvm.datasets._files._unreachable", {})
+    monkeypatch.setenv("HTSVM_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """Return the folder of the larger data sets, or skip the test where there is none."""
+    """Return the folder of the large data sets, or skip the (slow) test where there is none."""
     named = os.environ.get("HTSVM_DATA")
     folder = Path(named) if named else Path(__file__).parents[2] / "shared" / "data"
     if not folder.is_dir():

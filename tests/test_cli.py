@@ -25,6 +25,23 @@ def tiny(monkeypatch):
     monkeypatch.setattr(experiment, "QUICK", settings)
 
 
+def test_version(runner):
+    result = runner.invoke(cli.build_app(), ["--version"])
+    assert result.exit_code == 0
+    assert result.output.split() == ["htsvm", __version__]
+
+
+@pytest.mark.parametrize("argument", ["--version", "versions"])
+def test_versions_need_no_extras(argument, monkeypatch, capsys):
+    monkeypatch.setattr(cli, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["htsvm", argument])
+    cli.main()
+    assert __version__ in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["htsvm", "demo"])
+    with pytest.raises(SystemExit, match=r"needs typer, rich, matplotlib. Install"):
+        cli.main()
+
+
 def test_versions(runner):
     result = runner.invoke(cli.build_app(), ["versions"])
     assert result.exit_code == 0

@@ -6,15 +6,18 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.version import Version
 
 import htsvm
 
 ROOT = Path(__file__).parents[1]
+OLDEST_EXTRAS = ("dask", "demo", "datasets", "experiments", "test")
 FIT = """
 import json, numpy as np, scipy.sparse as sp
 from htsvm import HTSVC
@@ -93,6 +96,20 @@ def _shares(text):
     return {name: int(share) for name, share in lines}
 
 
+def test_readme_is_short_and_its_links_lead_somewhere():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 90
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_readme_table_is_that_of_the_stored_figures():
+    from benchmarks.readme import written_into
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert written_into(text) == text
+
+
 def test_readme_opens_with_the_two_commands():
     top = (ROOT / "README.md").read_text(encoding="utf-8").split("##")[0]
     assert "make demo" in top
@@ -121,3 +138,54 @@ def test_a_broken_compiler_does_not_stop_the_installation(tmp_path):
     names = zipfile.ZipFile(wheel).namelist()
     assert "htsvm/linalg/_numpy.py" in names
     assert not [name for name in names if name.endswith((".so", ".pyd"))]
+
+
+def test_the_oldest_releases_are_those_of_the_declaration():
+    """Every lower bound of what the tests install is what `make test-oldest` installs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    declared = {}
+    for group in (project["dependencies"], *(extras[e] for e in OLDEST_EXTRAS)):
+        for text in group:
+            if not text.startswith("htsvm["):
+                name, _, bound = re.sub(r"\[.*?\]", "", text).partition(">=")
+                declared[name] = Version(bound)
+    lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert declared.keys() - pinned.keys() <= {"pyscipopt", "playwright"}
+    assert {name: Version(text) for name, text in pinned.items()} == {
+        name: bound for name, bound in declared.items() if name in pinned
+    }
+
+
+def test_the_types_hold_from_outside(tmp_path):
+    mypy = pytest.importorskip("mypy.api")
+    out, err, code = mypy.run(
+        ["--strict", "--ignore-missing-imports", "--config-file", os.devnull,
+         "--cache-dir", str(tmp_path), str(ROOT / "tests" / "typed_client.py")]
+    )  # fmt: skip
+    assert code == 0, out + err
+
+
+def test_read_only_site_packages(tmp_path):
+    """Nothing is written beside the modules, not even bytecode."""
+    package = tmp_path / "site"
+    ignored = shutil.ignore_patterns("__pycache__", "*.c", "*.pyx")
+    shutil.copytree(ROOT / "src" / "htsvm", package / "htsvm", ignore=ignored)
+    before = sorted(package.rglob("*"))
+    for path in (package, *before):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        shown = run_python(FIT, PYTHONPATH=str(package), PYTHONDONTWRITEBYTECODE="1")
+        assert json.loads(shown)["coef"]
+        assert sorted(package.rglob("*")) == before
+    finally:
+        for path in (package, *before):
+            path.chmod(0o755)
+
+
+def test_citation_has_what_a_citation_needs():
+    yaml = pytest.importorskip("yaml")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "version", "license", "authors"} <= cited.keys()
+    assert cited["preferred-citation"]["title"].startswith("Robust and sparse support vector")

@@ -1,12 +1,17 @@
 """Robust and sparse support vector machines for data whose labels cannot all be trusted."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from htsvm._show_versions import show_versions
 from htsvm._version import __version__
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.optimality import SampleStatus, certify
 from htsvm.svm import HTSVC, ht_path
+
+if TYPE_CHECKING:
+    from htsvm import baselines
+    from htsvm.multiview import MultiViewHTSVC
+    from htsvm.svm import HTSVCCV, KernelHTSVC, KernelHTSVCCV
 
 __all__ = [
     "HTSVC",
@@ -27,7 +32,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Loaded when first asked for, so that `import htsvm` stays quick.
     if name == "HTSVCCV":
-        from htsvm.svm import HTSVCCV
+        from htsvm.svm import HTSVCCV, KernelHTSVC, KernelHTSVCCV
 
         return HTSVCCV
     if name == "KernelHTSVC":

@@ -1,9 +1,17 @@
-"""Type aliases used throughout."""
+"""Types used throughout."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy.typing as npt
+from sklearn.base import _fit_context
 
 Array: TypeAlias = npt.NDArray[Any]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def validated_fit(method: Method) -> Method:
+    """Check the parameters before a fit, as scikit-learn does; the types stay what they are."""
+    return cast(Method, _fit_context(prefer_skip_nested_validation=True)(method))

@@ -15,6 +15,9 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line, or say what to install for it."""
+    if sys.argv[1:] in (["versions"], ["--version"]):
+        _versions(sys.argv[1])
+        return
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         sys.exit(
@@ -27,6 +30,16 @@ def main() -> None:
         sys.exit(INTERRUPTED)
 
 
+def _versions(how: str) -> None:
+    """Print the version, or all versions; needs no extra."""
+    from htsvm import __version__, show_versions
+
+    if how == "--version":
+        print(f"htsvm {__version__}")
+    else:
+        show_versions()
+
+
 def build_app() -> Any:
     """Return the Typer application with all commands."""
     import typer
@@ -37,6 +50,22 @@ def build_app() -> Any:
         add_completion=False,
         pretty_exceptions_show_locals=False,
     )
+
+    def show_version(wanted: bool) -> None:
+        if wanted:
+            _versions("--version")
+            raise typer.Exit
+
+    @app.callback()
+    def options(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version", callback=show_version, is_eager=True, help="Print the version."
+            ),
+        ] = False,
+    ) -> None:
+        """Support vector machines for data whose labels cannot all be trusted."""
 
     @app.command()
     def demo(
@@ -66,9 +95,7 @@ def build_app() -> Any:
     @app.command()
     def versions() -> None:
         """Show the versions of everything involved, for bug reports."""
-        from htsvm import show_versions
-
-        show_versions()
+        _versions("versions")
 
     return app
 

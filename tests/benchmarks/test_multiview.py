@@ -20,24 +20,21 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("source", UCI_SETS, ids=lambda source: source.name)
-def test_the_sets_of_the_paper(source, data_dir, monkeypatch):
-    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
+def test_the_sets_of_the_paper(source):
     X, y = source.load()
     assert (*X.shape, int((y == 1).sum())) == KNOWN[source.name]
     assert np.isnan(X).any() == (source.name == "Hepatitis")
 
 
-def test_two_classes_of_images(data_dir, monkeypatch):
-    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
+def test_two_classes_of_images():
     (hog, lbp), y = IMAGE_SETS[0].load()
     assert hog.shape == (789, 900)
     assert lbp.shape == (789, 944)
     assert int((y == 1).sum()) == 402
 
 
-def test_sets_that_cannot_be_had_are_told_apart(tmp_path, monkeypatch):
+def test_sets_that_cannot_be_had_are_told_apart(tmp_path, monkeypatch, only_named_folders):
     monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
-    monkeypatch.setenv("HTSVM_CACHE", str(tmp_path))
     with pytest.raises(MissingData, match="not published for download"):
         IMAGE_SETS[0].load()
 

@@ -53,15 +53,13 @@ def test_text_is_normalised_csr_with_narrow_indices():
         np.testing.assert_allclose(np.sqrt(part.multiply(part).sum(axis=1)), 1.0)
 
 
-def test_missing_data_say_why(tmp_path, monkeypatch):
+def test_missing_data_say_why(tmp_path, monkeypatch, only_named_folders):
     monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
-    monkeypatch.setenv("HTSVM_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(MissingData, match=r"Put large/SUSY_sample30000\.mat"):
+    with pytest.raises(MissingData, match=r"Put it at large/SUSY_sample30000\.mat"):
         published("susy")
 
 
-def test_predefined_split(data_dir, monkeypatch):
-    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
+def test_predefined_split():
     X, y, X_test, y_test = predefined("a1a")
     assert X.shape == (1605, 123)
     assert X_test.shape == (30956, 123)

@@ -8,18 +8,18 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from htsvm.datasets import DataContentError, DataFileError, describe, load, names
-from htsvm.datasets._files import DataFile, fetch
+from htsvm.datasets._files import DataFile, Found, fetch
 
 CONTENT = b"some rows\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
 @pytest.fixture
-def folders(tmp_path, monkeypatch):
+def folders(tmp_path, monkeypatch, only_named_folders):
     data, cache = tmp_path / "data", tmp_path / "cache"
     data.mkdir()
     monkeypatch.setenv("HTSVM_DATA", str(data))
-    monkeypatch.setenv("HTSVM_CACHE", str(cache))
+    monkeypatch.delenv("HTSVM_OFFLINE", raising=False)
     return data, cache
 
 
@@ -53,9 +53,9 @@ def test_the_data_folder_comes_before_the_cache(folders):
     data, cache = folders
     wanted = DataFile("uci/x.data", SHA256)
     in_cache = put(cache, "uci/x.data")
-    assert fetch(wanted) == in_cache
+    assert fetch(wanted) == Found(in_cache, "the cache")
     in_data = put(data, "uci/x.data")
-    assert fetch(wanted) == in_data
+    assert fetch(wanted) == Found(in_data, "HTSVM_DATA")
 
 
 def test_a_wrong_checksum_is_refused(folders):
@@ -66,7 +66,7 @@ def test_a_wrong_checksum_is_refused(folders):
         fetch(DataFile("uci/x.data", SHA256))
 
 
-def test_a_folder_that_is_none_is_named(monkeypatch, tmp_path):
+def test_a_folder_that_is_none_is_named(monkeypatch, tmp_path, only_named_folders):
     monkeypatch.setenv("HTSVM_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(DataFileError, match="nowhere is not a folder"):
         load("iris")
@@ -77,12 +77,12 @@ def test_download_into_the_cache_and_only_once(folders, server, capfd):
     address, web = server
     published = put(web, "x.data")
     wanted = DataFile("uci/x.data", SHA256, f"{address}/x.data", canonical=True)
-    path = fetch(wanted)
+    path = fetch(wanted).path
     assert path == cache / "uci" / "x.data"
     assert path.read_bytes() == CONTENT
     assert "100%" in capfd.readouterr().err, "no progress bar"
     published.unlink()
-    assert fetch(wanted) == path
+    assert fetch(wanted).path == path
 
 
 def test_a_published_file_of_another_form_has_its_own_place(folders, server):
@@ -90,8 +90,8 @@ def test_a_published_file_of_another_form_has_its_own_place(folders, server):
     address, web = server
     put(web, "x", b"the same rows in another form\n")
     wanted = DataFile("libsvm/x.bz2", SHA256, f"{address}/x")
-    assert fetch(wanted) == cache / "canonical" / "x"
-    assert fetch(wanted) == cache / "canonical" / "x"
+    assert fetch(wanted).path == cache / "canonical" / "x"
+    assert fetch(wanted).path == cache / "canonical" / "x"
 
 
 def test_a_download_with_the_wrong_checksum_is_refused(folders, server):
@@ -109,15 +109,52 @@ def test_offline_says_which_file_to_put_where(folders, server):
     with pytest.raises(DataFileError) as caught:
         fetch(DataFile("libsvm/x.bz2", SHA256, f"{address}/gone"))
     message = str(caught.value)
-    for part in ("cannot be downloaded", "libsvm/x.bz2", SHA256, "canonical/gone", str(data)):
+    for part in ("gone is not to be had (404", "libsvm/x.bz2", str(data)):
         assert part in message
+    assert "\n" not in message
+
+
+def test_a_host_that_cannot_be_reached_is_asked_once(folders, monkeypatch):
+    import pooch
+
+    asked = []
+
+    def connect(url, **_):
+        asked.append(url)
+        raise ConnectionError("no way there")
+
+    monkeypatch.setattr(pooch, "retrieve", connect)
+    for name in ("x", "y"):
+        with pytest.raises(DataFileError, match=r"here, and nowhere\.test cannot be reached\. Put"):
+            fetch(DataFile(f"libsvm/{name}", SHA256, f"https://nowhere.test/{name}"))
+    assert asked == ["https://nowhere.test/x"]
+
+
+def test_no_connection_is_tried_when_told_to_be_offline(folders, monkeypatch, server):
+    address, web = server
+    put(web, "x.data")
+    wanted = DataFile("uci/x.data", SHA256, f"{address}/x.data", canonical=True)
+    monkeypatch.setenv("HTSVM_OFFLINE", "1")
+    with pytest.raises(DataFileError, match="HTSVM_OFFLINE is set"):
+        fetch(wanted)
+    monkeypatch.setenv("HTSVM_OFFLINE", "0")
+    fetch(wanted)
+
+
+def test_the_checkout_comes_first_and_packed_files_serve(folders, monkeypatch, tmp_path):
+    data, _ = folders
+    wanted = DataFile("uci/x.data", SHA256, packed=("uci/x.data.bz2", SHA256))
+    put(data, "uci/x.data")
+    packed = put(tmp_path / "checkout", "uci/x.data.bz2")
+    monkeypatch.setattr("htsvm.datasets._files.checkout_folder", lambda: tmp_path / "checkout")
+    assert fetch(wanted) == Found(packed, "the checkout")
 
 
 def test_what_is_not_published_says_so(folders, monkeypatch):
-    with pytest.raises(DataFileError, match=r"not published for download.*Put images/stl10"):
+    with pytest.raises(DataFileError, match=r"not published for download.*Put it at images/stl10"):
         load("stl10")
     monkeypatch.delenv("HTSVM_DATA")
-    with pytest.raises(DataFileError, match="set HTSVM_DATA to it"):
+    with pytest.raises(DataFileError, match="in a folder and set HTSVM_DATA to it"):
         load("stl10")
 
 

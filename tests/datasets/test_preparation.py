@@ -57,11 +57,11 @@ def test_second_view():
         ("heart", 9), ("hepatitis", 13), ("iris", 2), ("vote", 13), ("wine", 10),
     ],
 )  # fmt: skip
-def test_widths_of_the_papers_second_views(name, width, data_dir, monkeypatch):
-    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
+def test_widths_of_the_papers_second_views(name, width):
     assert Preparation(pca_view=True).fit(load(name).X).view_widths_[1] == width
 
 
+@pytest.mark.slow
 def test_image_views_give_the_stored_columns(data_dir, monkeypatch):
     sio = pytest.importorskip("skimage.io", reason="needs scikit-image")
     monkeypatch.setenv("HTSVM_DATA", str(data_dir))

@@ -10,19 +10,21 @@ import sys
 import time
 from contextlib import closing
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from htsvm.cli import build_app
 from htsvm.experiments import runner as running
-from htsvm.experiments.catalogue import EXPERIMENTS, select
+from htsvm.experiments.catalogue import EXPERIMENTS, MINUTES, select
 from htsvm.experiments.isolation import DONE, SKIPPED, SLOW, Outcome
 from htsvm.experiments.runner import Selection, compute, plan
 from htsvm.experiments.store import Store
 from htsvm.experiments.tasks import Profile
 
 QUICK = Profile(quick=True)
+RESULTS = Path(__file__).parents[2] / "results" / "results.csv.gz"
 SYNTHETIC = [EXPERIMENTS["synthetic"]]
 
 
@@ -119,9 +121,8 @@ def test_a_slow_cell_is_marked_and_the_rest_goes_on(tmp_path):
         assert set(counts) <= {SLOW, DONE}
 
 
-def test_missing_data_are_a_mark(tmp_path, monkeypatch):
+def test_missing_data_are_a_mark(tmp_path, monkeypatch, only_named_folders):
     monkeypatch.setenv("HTSVM_DATA", str(tmp_path))
-    monkeypatch.setenv("HTSVM_CACHE", str(tmp_path / "cache"))
     with Store(tmp_path / "x.sqlite") as store:
         todo, _ = plan(select(["stl10"]), QUICK, store, selection=Selection(["ht"]))
         counts = compute(todo, store)
@@ -129,14 +130,37 @@ def test_missing_data_are_a_mark(tmp_path, monkeypatch):
         assert "not published for download" in store.cells()[0].reason
 
 
-def test_why_cells_were_skipped_is_said(invoke, tmp_path, monkeypatch):
+def test_why_cells_were_skipped_is_said(invoke, tmp_path, monkeypatch, only_named_folders):
     monkeypatch.setenv("HTSVM_DATA", str(tmp_path / "gone"))
     result = invoke(
         "reproduce", "single-view", "--quick", "--methods", "ls", "--datasets", "a1a"
     )  # fmt: skip
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert result.output.count("gone is not a folder") == 1
-    assert "2 skipped" in result.output
+    last = result.output.strip().splitlines()[-1]
+    assert last.startswith("2 skipped: nothing was computed. Put the files")
+
+
+def test_the_next_command_works_as_printed(invoke):
+    done = invoke(
+        "reproduce", "synthetic", "--quick", "--seed", "3", "--methods", "ls", "--store", "a.sqlite"
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    command = re.search(r"Next: htsvm (.+)", done.output).group(1)
+    assert command == "report --store a.sqlite --quick --seed 3"
+    done = invoke(*command.split())
+    assert done.exit_code == 0, done.output
+
+
+def test_estimates_are_those_of_the_stored_results():
+    """Within a factor of two, so that a new run of the experiments need not change them."""
+    pandas = pytest.importorskip("pandas")
+    rows = pandas.read_csv(RESULTS, low_memory=False)
+    cell = ["experiment", "protocol", "dataset", "noise", "method", "fold"]
+    minutes = rows.groupby(cell).cell_seconds.first().groupby("experiment").sum() / 60.0
+    assert set(MINUTES) == set(EXPERIMENTS)
+    for name, measured in minutes.items():
+        assert 0.5 * measured - 1 <= MINUTES[name] <= 2.0 * measured + 1, name
 
 
 def test_an_interrupt_of_all_processes_leaves_no_traceback(tmp_path):

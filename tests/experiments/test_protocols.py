@@ -109,8 +109,7 @@ def test_scores_of_two_and_of_many_classes():
 
 
 @pytest.mark.parametrize("noise", ["none", "per-class:0.1", "boundary:0.2"])
-def test_all_methods_and_protocols_see_the_same_data(noise, data_dir, monkeypatch):
-    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
+def test_all_methods_and_protocols_see_the_same_data(noise):
     one = make_split(Task("label-noise", "paper", "heart", noise, "ht", 2))
     other = make_split(Task("label-noise", "nested", "heart", noise, "pin", 2))
     for name in ("X", "y", "X_test", "y_test", "clean_test"):
@@ -122,8 +121,7 @@ def test_all_methods_and_protocols_see_the_same_data(noise, data_dir, monkeypatc
     assert wrong > 0 if noise != "none" else wrong == 0
 
 
-def test_folds_partition_the_data_and_draws_differ(data_dir, monkeypatch):
-    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
+def test_folds_partition_the_data_and_draws_differ():
     parts = [make_split(Task("two-view", "paper", "iris", "none", "ht", k)) for k in range(5)]
     assert sum(len(part.y_test) for part in parts) == 150
     draws = [make_split(Task("s", "paper", "gaussians:50", "none", "ht", k)) for k in range(2)]

@@ -13,8 +13,7 @@ from htsvm.experiments.tasks import Profile
 
 
 @pytest.mark.slow
-def test_the_whole_quick_version(data_dir, tmp_path, monkeypatch):
-    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
+def test_the_whole_quick_version(tmp_path):
     path = tmp_path / "x.sqlite"
     app = build_app()
     done = CliRunner().invoke(app, ["reproduce", "--quick", "--store", str(path)])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -469,14 +467,10 @@ def test_input_is_not_changed():
 @pytest.mark.slow
 @pytest.mark.parametrize("C", [0.0625, 1.0, 16.0])
 def test_a1a(C):
-    from sklearn.datasets import load_svmlight_file
+    from htsvm.datasets import load
 
-    folder = os.environ.get("HTSVM_DATA")
-    path = Path(folder or "") / "libsvm" / "a1a.bz2"
-    if folder is None or not path.exists():
-        pytest.skip("HTSVM_DATA is not set to a folder with libsvm/a1a.bz2")
-    X, y = load_svmlight_file(str(path), n_features=123)
-    problem = make_problem(X, y, C)
+    data = load("a1a")
+    problem = make_problem(data.X, data.y, C)
     result = ADMM().solve(problem)
     assert result.converged
     assert certificate(problem, result, 1.0 / result.history["penalty"][-1]) < 1e-3

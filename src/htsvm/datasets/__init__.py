@@ -16,6 +16,7 @@ from htsvm.datasets.image_views import ImageViews
 from htsvm.datasets.noise import flip_labels
 from htsvm.datasets.preparation import Preparation, range_scaler
 from htsvm.datasets.registry import describe, load, names
+from htsvm.datasets.small import load_noisy_digits
 from htsvm.datasets.synthetic import BAYES_ACCURACY, make_two_gaussians
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "describe",
     "flip_labels",
     "load",
+    "load_noisy_digits",
     "make_two_gaussians",
     "names",
     "narrow",

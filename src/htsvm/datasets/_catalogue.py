@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import resources
+from pathlib import PurePosixPath
 
 from htsvm.datasets._files import DataFile
 
@@ -16,5 +17,9 @@ def checksums() -> dict[str, str]:
 
 
 def data_file(path: str, url: str | None = None, *, canonical: bool = False) -> DataFile:
-    """Return a known file."""
-    return DataFile(path, checksums()[path], url, canonical)
+    """Return a known file, with its packed form where there is one."""
+    known = checksums()
+    for packed in (f"{path}.bz2", str(PurePosixPath(path).with_suffix(".npz"))):
+        if packed != path and packed in known:
+            return DataFile(path, known[path], url, canonical, (packed, known[packed]))
+    return DataFile(path, known[path], url, canonical)

@@ -137,10 +137,13 @@ def complete_rows(read: Callable[..., Dataset]) -> Callable[..., Dataset]:
 
 
 def mat_views(name: str, path: Path) -> Dataset:
-    """Read a .mat file: a cell X of views and a vector y of classes."""
-    content = scipy.io.loadmat(path)
-    views = [_dense(view) for view in content["X"].ravel()]
-    y = content["y"].ravel().astype(int)
+    """Read a .mat file: a cell X of views and a vector y of classes; or its packed form."""
+    if path.suffix == ".npz":
+        views, y = _packed_views(path)
+    else:
+        content = scipy.io.loadmat(path)
+        views = [_dense(view) for view in content["X"].ravel()]
+        y = content["y"].ravel().astype(int)
     return Dataset(
         name,
         np.hstack(views),
@@ -148,6 +151,16 @@ def mat_views(name: str, path: Path) -> Dataset:
         view_widths=tuple(view.shape[1] for view in views),
         class_names={int(label): str(label) for label in np.unique(y)},
     )
+
+
+def _packed_views(path: Path) -> tuple[list[Array], Array]:
+    """Read views that are stored as whole numbers with so many digits after the point."""
+    with np.load(path) as content:
+        views: list[Array] = []
+        while f"view{len(views)}" in content.files:
+            number = len(views)
+            views.append(content[f"view{number}"] / 10.0 ** int(content[f"digits{number}"]))
+        return views, content["y"].astype(int)
 
 
 def mat_signs(name: str, path: Path) -> Dataset:
@@ -161,7 +174,8 @@ def stl10(name: str, path: Path) -> Dataset:
     with np.load(path) as content:
         views = [_dense(content["hog"]), _dense(content["lbp"])]
         y = content["y"].astype(int)
-        class_names = {i + 1: str(word) for i, word in enumerate(content["class_names"])}
+        words = content["class_names"]
+    class_names = {int(label): str(words[label - 1]) for label in np.unique(y)}
     return Dataset(name, np.hstack(views), y, view_widths=_widths(views), class_names=class_names)
 
 

@@ -10,6 +10,7 @@ HOME = (
     "https://raw.githubusercontent.com/ChuanbinZhang/Multi-view-datasets/"
     "03ead31e6538322e4e0701c3c28a01595c1a015d"
 )
+CIFAR_SMALL = (102, 112, 99, 92, 99, 85, 107, 102, 99, 103)
 
 
 def _mat(name: str, file: str, features: int, counts: tuple[int, ...], about: str) -> Entry:
@@ -58,6 +59,27 @@ ENTRIES = (
         "LBP counts (236). y is clean; other_labels holds the human labels of CIFAR-10N "
         "(CC BY-NC 4.0): aggre, random1 to random3, worse. Test labels are clean.",
         test_rows=4000,
+    ),
+    Entry(
+        name="stl10-pair",
+        kind="image",
+        files=(data_file("images/stl10_airplane_bird_hog_lbp.npz"),),
+        read=readers.stl10,
+        rows=789,
+        features=900 + 944,
+        balance={1: 402, 2: 387},
+        about="The airplanes and birds of stl10.",
+    ),
+    Entry(
+        name="cifar10n-small",
+        kind="image",
+        files=(data_file("images/cifar10n_train1000_test600_hog_lbp.npz"),),
+        read=readers.cifar10n,
+        rows=1000,
+        features=324 + 236,
+        balance=dict(enumerate(CIFAR_SMALL)),
+        about="The first 1,000 training and 600 test images of cifar10n.",
+        test_rows=600,
     ),
     _mat(
         "handwritten", "Handwritten.mat", 216 + 76 + 64 + 6 + 240 + 47, (200,) * 10,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ class Dataset:
         What the labels mean.
     other_labels : Mapping of str to ndarray
         Further label vectors for the rows of X, for instance those of human annotators.
+    source : str
+        The files it was read from, and how they were found.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Dataset:
     view_widths: tuple[int, ...] = ()
     class_names: Mapping[int, str] = field(default_factory=dict)
     other_labels: Mapping[str, Array] = field(default_factory=dict)
+    source: str = ""
 
     def pair(self, positive: Any, negative: Any) -> Dataset:
         """Return the rows of two classes, with labels +1 and -1.
@@ -72,6 +75,7 @@ class Dataset:
             y_test=y_test,
             view_widths=self.view_widths,
             class_names={1: str(positive), -1: str(negative)},
+            source=self.source,
         )
 
     def _label(self, wanted: Any) -> int:
@@ -122,13 +126,14 @@ class Entry:
 
     def load(self) -> Dataset:
         """Find, check and read the files."""
-        data = self.read(self.name, *(fetch(file) for file in self.files))
+        found = [fetch(file) for file in self.files]
+        data = self.read(self.name, *(copy.path for copy in found))
         self._check(data)
-        return data
+        return replace(data, source="; ".join(f"{copy.path} ({copy.origin})" for copy in found))
 
     def paths(self) -> list[Path]:
         """Return the checked local paths of the files."""
-        return [fetch(file) for file in self.files]
+        return [fetch(file).path for file in self.files]
 
     def _check(self, data: Dataset) -> None:
         labels, counts = np.unique(data.y, return_counts=True)

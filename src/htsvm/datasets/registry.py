@@ -12,6 +12,10 @@ ENTRIES = {
 }
 
 
+# Pairs of classes that have a file of their own, smaller than that of all classes.
+SMALL_PAIRS = {"stl10:airplane:bird": "stl10-pair"}
+
+
 def names(kind: str | None = None) -> list[str]:
     """Return the names of all data sets, or of those of one kind.
 
@@ -32,10 +36,11 @@ def describe(name: str) -> Entry:
     Parameters
     ----------
     name : str
-        The name.
+        The name. For a pair of classes, as ``"stl10:bird:cat"``, it is the set they are from.
     """
+    name = SMALL_PAIRS.get(str(name), str(name).split(":")[0])
     if name not in ENTRIES:
-        near = get_close_matches(str(name).lower(), ENTRIES, n=3, cutoff=0.4)
+        near = get_close_matches(name.lower(), ENTRIES, n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(ENTRIES)}."
         raise ValueError(f"Unknown data set {name!r}; {hint}")
     return ENTRIES[name]
@@ -44,14 +49,17 @@ def describe(name: str) -> Entry:
 def load(name: str) -> Dataset:
     """Return a data set of the registry.
 
-    Its files are looked for in the folder $HTSVM_DATA, then in the cache ($HTSVM_CACHE, or the
-    usual place), and are downloaded where they are published. Checksums, sizes and class balance
-    are verified.
+    Its files are looked for in the folder ``data/`` of the checkout, in the folder $HTSVM_DATA,
+    then in the cache ($HTSVM_CACHE, or the usual place), and are downloaded where they are
+    published. Checksums, sizes and class balance are verified; the attribute `source` says where
+    the files were. A host that cannot be reached is not tried again, and with HTSVM_OFFLINE=1
+    none is.
 
     Parameters
     ----------
     name : str
-        The name; `names` lists them, `describe` says what they are.
+        The name; `names` lists them, `describe` says what they are. With two of its classes, as
+        ``"stl10:airplane:bird"``, these rows alone, with labels +1 and -1.
 
     Returns
     -------
@@ -65,4 +73,7 @@ def load(name: str) -> Dataset:
     DataFileError
         If a file is missing or has the wrong checksum; the message says what to put where.
     """
-    return describe(name).load()
+    data, pair = describe(name).load(), name.split(":")[1:]
+    if pair and len(pair) != 2:
+        raise ValueError(f"{name!r} should name two classes, as in 'stl10:airplane:bird'.")
+    return data.pair(*pair) if pair else data

@@ -13,7 +13,7 @@ from htsvm.experiments.score_tables import Line, Measure, score_table
 from htsvm.experiments.splits import HUMAN, Split, make_split
 from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
 
-NAME, SET = "cifar10n", "cifar10n"
+NAME = "cifar10n"
 LABELS = {
     "clean": CLEAN,
     "aggregate (9 % wrong)": f"{HUMAN}:aggre",
@@ -33,6 +33,10 @@ def penalties(quick: bool) -> list[float]:
     return [2.0**-6] if quick else [2.0**-8, 2.0**-5, 2.0**-2]
 
 
+def _set(quick: bool) -> str:
+    return "cifar10n-small" if quick else "cifar10n"
+
+
 def _labels(quick: bool) -> dict[str, str]:
     return {k: v for k, v in LABELS.items() if not quick or v in (CLEAN, f"{HUMAN}:worse")}
 
@@ -48,7 +52,7 @@ def tasks(profile: Profile) -> list[Task]:
     return cells(
         NAME,
         profile,
-        datasets=[SET],
+        datasets=[_set(profile.quick)],
         methods=_methods(profile.quick),
         noises=_labels(profile.quick).values(),
         folds=lambda _, quick: 1,
@@ -74,7 +78,9 @@ def _first_rows(split: Split, rows: int) -> Split:
 
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return accuracy on clean test labels, support vectors and time."""
-    lines = [Line(label, SET, noise) for label, noise in _labels(profile.quick).items()]
+    lines = [
+        Line(label, _set(profile.quick), noise) for label, noise in _labels(profile.quick).items()
+    ]
     tables = [
         score_table(
             results, NESTED, measure, lines, _methods(profile.quick), corner="training labels"

@@ -113,14 +113,21 @@ def _list() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from htsvm.experiments.catalogue import EXPERIMENTS
+    from htsvm.experiments.catalogue import EXPERIMENTS, MINUTES
     from htsvm.experiments.tasks import Profile
 
-    table = Table("experiment", "shows", "what", "cells", box=None)
+    table = Table("experiment", "shows", "what", "cells", "about", "quick", box=None)
     for experiment in EXPERIMENTS.values():
-        count = len(experiment.tasks(Profile()))
-        table.add_row(experiment.name, experiment.shows, experiment.title, str(count))
-    Console().print(table)
+        full, quick = (len(experiment.tasks(Profile(quick))) for quick in (False, True))
+        about = f"{MINUTES[experiment.name]} min"
+        row = (experiment.name, experiment.shows, experiment.title, str(full), about, str(quick))
+        table.add_row(*row)
+    console = Console()
+    console.print(table)
+    console.print(
+        "Minutes of one core; --jobs N needs an N-th of them. The last column is the number of "
+        "cells of --quick, which takes some minutes in all.",
+    )
 
 
 def _reproduce(
@@ -182,7 +189,18 @@ def _reproduce(
     for reason in skipped:
         console.print(f"skipped: {reason}", soft_wrap=True)
     ended = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    console.print(f"{ended or 'Nothing to do'}. Next: htsvm report --store {path}", soft_wrap=True)
+    if todo and set(counts) == {SKIPPED}:
+        console.print(f"{ended}: nothing was computed. {_advice(list(skipped))}", soft_wrap=True)
+        raise typer.Exit(1)
+    options = f" --store {path}" + " --quick" * quick + (f" --seed {seed}" if seed else "")
+    console.print(f"{ended or 'Nothing to do'}. Next: htsvm report{options}", soft_wrap=True)
+
+
+def _advice(reasons: list[str]) -> str:
+    """Return what to do where every cell was skipped."""
+    if any("is not here" in reason or "HTSVM_DATA" in reason for reason in reasons):
+        return "Put the files where the lines above say, or try --quick from a checkout."
+    return 'Install what is missing: pip install "htsvm[experiments]"'
 
 
 class _Log:
@@ -201,8 +219,8 @@ class _Log:
             minutes = (time.monotonic() - self.began) / 60.0
             left = minutes * (self.total - self.done) / self.done
             self.write(
-                f"{self.done} of {self.total} cells, {minutes:.1f} min so far, about {left:.1f} "
-                f"left ({task.experiment} {task.dataset})"
+                f"{self.done} of {self.total} cells, {minutes:.1f} min so far, about "
+                f"{left:.1f} min left ({task.experiment} {task.dataset})"
             )
 
 

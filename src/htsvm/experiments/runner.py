@@ -184,10 +184,9 @@ def _absent_data(todo: Iterable[Task]) -> dict[str, str]:
     """Fetch the files of all data sets, once and before the work; return why some are not there."""
     absent, known = {}, set(names())
     for dataset in {task.dataset for task in todo}:
-        name = dataset.split(":")[0]
-        if name in known:
+        if dataset.split(":")[0] in known:
             try:
-                describe(name).paths()
+                describe(dataset).paths()
             except DataFileError as error:
                 absent[dataset] = str(error)
     return absent

@@ -82,8 +82,7 @@ def _dataset(task: Task) -> Dataset:
     name, *parts = task.dataset.split(":")
     if name == GAUSSIANS:
         return _gaussians(int(parts[0]), task)
-    data = load(name)
-    return data.pair(*parts) if parts else data
+    return load(task.dataset)
 
 
 def _gaussians(m: int, task: Task) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,18 @@ _limit: Any = None
 # Looks for the BLAS libraries in memory, which takes a while: better now than in the first fit.
 # SciPy's is there for certain once scipy.linalg has been imported.
 _controller = ThreadpoolController()
+
+
+def _one_thread_of_openmp() -> None:
+    """Keep a forked child to one thread: the others stayed with its parent.
+
+    The OpenMP runtime of GCC does not notice that, and waits for them for ever.
+    """
+    _controller.limit(limits=1, user_api="openmp")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_one_thread_of_openmp)
 
 
 @contextmanager

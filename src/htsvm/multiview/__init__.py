@@ -3,6 +3,7 @@
 from typing import Any
 
 from htsvm.multiview.base import BaseMultiViewSVC
+from htsvm.multiview.column_views import ColumnViews
 from htsvm.multiview.htsvc import MultiViewHTSVC
 from htsvm.multiview.principal import PrincipalViews, make_views
 from htsvm.multiview.views import (
@@ -13,6 +14,7 @@ from htsvm.multiview.views import (
 
 __all__ = [
     "BaseMultiViewSVC",
+    "ColumnViews",
     "MultiViewHTSVC",
     "MultiViewHTSVCCV",
     "PrincipalViews",

@@ -21,6 +21,7 @@ from htsvm.backends import backend_of
 from htsvm.linalg.spaces import Space
 from htsvm.multiview._elsewhere import view_scores
 from htsvm.multiview.views import (
+    check_same_index,
     check_same_rows,
     is_view_collection,
     named_parts,
@@ -82,6 +83,7 @@ class BaseMultiViewSVC(BaseSVC):
         if not parts:
             raise ValueError("X holds no view; pass at least one matrix.")
         _complain_of_dask(parts.values())
+        check_same_index(parts)
         self._complain_of_missing([name for name, part in parts.items() if part is None])
         checked = {name: self._checked_part(name, part) for name, part in parts.items()}
         check_same_rows(checked)
@@ -233,6 +235,7 @@ class BaseMultiViewSVC(BaseSVC):
             return split_views(X, self.view_columns_)
         parts = named_parts(X)
         _complain_of_dask(parts.values())
+        check_same_index(parts)
         unknown = [name for name in parts if name not in self.view_names_]
         if unknown:
             raise ValueError(

@@ -96,7 +96,7 @@ class PrincipalViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.hstack([X, self.pca_.transform(X)])
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns, "given__..." and "principal__0", ...
+        """Return the names of the columns, ``"given__..."`` and ``"principal__0"``, ...
 
         Parameters
         ----------

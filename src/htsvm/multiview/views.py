@@ -63,8 +63,9 @@ class columns_starting_with:
         if names is None:
             raise ValueError(
                 f"views selects the columns starting with {self.prefix!r}, but X has no column "
-                "names; let the transformer before it put out data frames: "
-                "set_output(transform='pandas')."
+                "names; let the transformer before it put out data frames, "
+                "set_output(transform='pandas'), or, where it puts out sparse matrices, wrap it: "
+                "make_pipeline(ColumnViews(transformer), classifier)."
             )
         return [name for name in names if name.startswith(self.prefix)]
 
@@ -121,6 +122,7 @@ def stack_views(X: Any) -> tuple[Any, Any]:
             f"stack_views takes a list or a dict of matrices, got {type(X).__name__}; one matrix "
             "needs no stacking."
         )
+    check_same_index(named_parts(X))
     parts = {
         name: part if sp.issparse(part) else np.asarray(part)
         for name, part in named_parts(X).items()
@@ -149,6 +151,23 @@ def check_same_rows(parts: Mapping[Hashable, Any]) -> None:
         )
 
 
+def check_same_index(parts: Mapping[Hashable, Any]) -> None:
+    """Raise an error where data frames name their rows differently, or order them differently."""
+    named = {
+        name: part.index
+        for name, part in parts.items()
+        if hasattr(part, "index") and hasattr(part, "columns")
+    }
+    first = next(iter(named), None)
+    for name, index in named.items():
+        if not index.equals(named[first]):
+            raise ValueError(
+                f"the views {first!r} and {name!r} are data frames whose indices differ: rows of "
+                "the same sample would not stand side by side. Align them with .loc or .reindex, "
+                "or reset_index(drop=True) if the order is the same."
+            )
+
+
 def views_from_column_transformer(transformer: Any) -> dict[Hashable, Any]:
     """Return the views that the parts of a ColumnTransformer put out.
 
@@ -158,6 +177,7 @@ def views_from_column_transformer(transformer: Any) -> dict[Hashable, Any]:
         If it is fitted, its views are slices. If not, as before `Pipeline.fit`, they are selected
         by the names of its output, which therefore must be data frames
         (``transformer.set_output(transform="pandas")``) with ``verbose_feature_names_out=True``.
+        Where a part puts out a sparse matrix, as text does, use `ColumnViews` instead.
 
     Returns
     -------

@@ -57,6 +57,35 @@ class Solver(ABC):
         known = self.option_names()
         return replace(self, **{k: v for k, v in options.items() if k in known})
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the options by name, so that a search reaches ``solver__penalty``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Of no consequence; solvers hold no estimators.
+        """
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change options in place; meant for the copies that a search makes.
+
+        Parameters
+        ----------
+        **params : dict
+            New values. They are checked as if the solver were made with them.
+        """
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}."
+                )
+        checked = type(self)(**{**known, **params})
+        for name in params:
+            object.__setattr__(self, name, getattr(checked, name))
+        return self
+
 
 # The solvers that estimators find by name.
 _BY_NAME: dict[str, type[Solver]] = {}

@@ -1,9 +1,14 @@
 """Single-view estimators."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import HTPath, ht_path
+
+if TYPE_CHECKING:
+    from htsvm.svm.cv import HTSVCCV
+    from htsvm.svm.kernel import KernelHTSVC
+    from htsvm.svm.kernel_cv import KernelHTSVCCV
 
 __all__ = ["HTSVC", "HTSVCCV", "HTPath", "KernelHTSVC", "KernelHTSVCCV", "ht_path"]
 

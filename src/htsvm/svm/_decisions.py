@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.extmath import safe_sparse_dot
@@ -70,6 +71,31 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
             return backend.map_rows(X, scores_of, shape, self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return linear_scores(self.coef_, self.intercept_, X)
+
+    def sparsify(self) -> Self:
+        """Turn `coef_` into a CSR matrix, which is smaller if most weights are zero.
+
+        Returns
+        -------
+        self
+            The estimator; `densify` before `fit` with ``warm_start=True``.
+        """
+        check_is_fitted(self)
+        self.coef_: Any = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Turn `coef_` into an array again, as it is after a fit.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
 
     def predict(self, X: Any) -> Any:
         """Return the predicted class of each sample.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from htsvm._typing import Array
+from htsvm._typing import Array, validated_fit
 from htsvm.backends import backend_of
 from htsvm.losses import Loss
 from htsvm.problems.build import binary_problems, multiclass_problem, weigh_classes
@@ -21,8 +21,8 @@ from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
 from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
-from htsvm.svm.validation import CONSTRAINTS, checked_labels, seed_of
-from htsvm.svm.warn import warn_ignored, warn_unconverged
+from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, seed_of
+from htsvm.svm.warn import warn_ignored, warn_unconverged, warn_unrecognised
 
 
 class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
@@ -40,8 +40,8 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    @validated_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -81,6 +81,7 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
         backend = backend_of(X)
         if backend is not None:
             self._fitter_on(backend)
+        check_no_none(y)
         X, y = self._validated_data(X, y)
         return X, y, *checked_labels(type(self).__name__, y, sample_weight)
 
@@ -169,6 +170,7 @@ class BaseLinearSVC(BaseSVC):
         store_status(self, codes)
         warn_unconverged(type(self).__name__, fitted, self.max_iter)
         warn_ignored(self, fitted, codes, weights)
+        warn_unrecognised(self, X, codes)
 
     def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
         """Return the starts of the problems: the last solution, or None for cold ones."""

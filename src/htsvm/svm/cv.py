@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import _fit_context
 from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 
-from htsvm._typing import Array
+from htsvm._typing import Array, validated_fit
 from htsvm.exceptions import warn_user
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.build import labels_of
@@ -128,7 +127,7 @@ class HTSVCCV(BaseLinearSVC):
     samples and s is their root mean square (`htsvm.svm.choosing.agreement`). A point at which all
     held-out samples get the same class is taken only where every other one is clearly worse, and
     then with a warning. On large data the accuracy decides, on small data the agreement. How the
-    rule was found, and judged on other data, is told in docs/choosing-c-and-cap.md.
+    rule was found, and judged on other data, is told in docs/developers/choosing-c-and-cap.md.
 
     A truncated loss has many minima. Fits with a cap below 4 start from least squares,
     shrunk the more the fewer samples there are per feature, and stay near that; the final fit does
@@ -194,7 +193,7 @@ class HTSVCCV(BaseLinearSVC):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @validated_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> HTSVCCV:
         """Choose C and cap by cross-validation, then fit all the data.
 

@@ -79,6 +79,7 @@ def continues(model: Any, classes: Array, problems: Sequence[Any]) -> bool:
     """Return whether to start from the last solution, and it is one of such problems."""
     if not (getattr(model, "warm_start", False) and hasattr(model, "coef_")):
         return False
+    model.densify()
     rows = 1 if len(classes) == 2 else len(classes)
     return (
         model.coef_.shape == (rows, problems[0].operator.shape[1])

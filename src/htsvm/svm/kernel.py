@@ -43,9 +43,9 @@ class KernelHTSVC(BaseLinearSVC):
     ----------
     C : float, default=1.0
         Penalty of the loss; larger means less regularisation.
-    kernel : {"rbf", "poly", "sigmoid", "laplacian", "cosine", "linear", "precomputed"} or \
-            callable, default="rbf"
-        The kernel. A callable takes two sets of rows and returns their kernel matrix. With
+    kernel : str or callable, default="rbf"
+        The kernel: "rbf", "poly", "sigmoid", "laplacian", "cosine", "linear" or "precomputed". A
+        callable takes two sets of rows and returns their kernel matrix. With
         "precomputed", X is the kernel matrix of the training samples in `fit`, and that of other
         samples with the training samples elsewhere.
     gamma : {"scale", "auto"} or float, default="scale"

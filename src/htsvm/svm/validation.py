@@ -24,10 +24,32 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "warm_start": ["boolean"],
     "starts": [StrOptions({"auto"}), list, tuple],
     "n_restarts": [Interval(Integral, 0, None, closed="left")],
-    "n_jobs": [Integral, None],
+    "n_jobs": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, None, -1, closed="right"),
+        None,
+    ],
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
+
+
+def plain(label: Any) -> Any:
+    """Return a label as people write it: 1.0, not np.float64(1.0)."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def check_no_none(y: Any) -> None:
+    """Complain of None among the labels, which cannot be compared with others."""
+    labels = np.asarray(y) if not hasattr(y, "dtype") or y.dtype == object else None
+    if labels is None or labels.dtype != object:
+        return
+    missing = np.flatnonzero([label is None for label in labels.ravel()])
+    if len(missing):
+        raise ValueError(
+            f"y has None among its labels, in {len(missing)} of {labels.size} samples (the first "
+            f"in row {missing[0]}); leave these samples out, or give them a label."
+        )
 
 
 def checked_labels(name: str, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
@@ -44,7 +66,7 @@ def check_classes(name: str, classes: Array, mass: Array) -> None:
     if len(classes) < 2:
         raise ValueError(
             f"{name} needs samples of at least two classes, but y holds only one class: "
-            f"{classes[0]!r}."
+            f"{plain(classes[0])!r}."
         )
     empty = classes[mass == 0.0].tolist()
     if len(classes) - len(empty) < 2:

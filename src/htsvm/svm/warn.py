@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import safe_sparse_dot
 
 from htsvm._typing import Array
 from htsvm.exceptions import IgnoredClassWarning, warn_user
 from htsvm.optimality import Certificate
 from htsvm.solvers import SolverResult
 from htsvm.solvers.restarts import CONSTANT
+from htsvm.svm.validation import plain
 
 Fitted = tuple[SolverResult, Certificate]
 
@@ -28,6 +30,12 @@ def warn_unconverged(name: str, fitted: Sequence[Fitted], max_iter: int) -> None
         return
     result, certificate = max(failed, key=lambda pair: pair[1].residual)
     residual = result.residual if certificate.certified else certificate.residual
+    kept = ""
+    if _gave_up(result):
+        kept = (
+            "The constant classifier has a lower objective than that point: it is what was kept, "
+            "and what the certificate is about. "
+        )
     where = f" in {len(failed)} of {len(fitted)} problems" if len(fitted) > 1 else ""
     advice = [note for note in certificate.notes if "floating point" in note]
     advice += result.advice or [
@@ -37,6 +45,7 @@ def warn_unconverged(name: str, fitted: Sequence[Fitted], max_iter: int) -> None
     warn_user(
         f"{name} did not converge{where}: the residual is {residual:.2e}, tol is "
         f"{certificate.tol:.2e}, after {result.n_iter} iterations (max_iter={max_iter}). "
+        + kept
         + " ".join(text[0].upper() + text[1:].rstrip(".") + "." for text in advice),
         ConvergenceWarning,
     )
@@ -56,15 +65,34 @@ def warn_ignored(model: Any, fitted: Sequence[Fitted], codes: Array, weights: Ar
     warn_shares(model, fitted, lost / np.maximum(size, 1))
 
 
+def warn_unrecognised(model: Any, X: Any, codes: Array) -> None:
+    """Warn where one problem per class leaves a class to the others, though each is solved."""
+    if getattr(model, "multi_class", None) != "ovr" or len(model.classes_) < 3:
+        return
+    scores = safe_sparse_dot(X, model.coef_.T, dense_output=True) + model.intercept_
+    size, right = (
+        np.bincount(some, minlength=len(model.classes_))
+        for some in (codes, codes[scores.argmax(axis=1) == codes])
+    )
+    k = int((right / size).argmin())
+    if right[k] < 0.5 * size[k]:
+        warn_user(
+            f"{type(model).__name__} with multi_class='ovr' recognises only "
+            f"{right[k] / size[k]:.0%} of the training samples of class "
+            f"{plain(model.classes_[k])!r}: scores of separate problems need not compare. "
+            "multi_class='auto' fits all classes as one problem.",
+            IgnoredClassWarning,
+        )
+
+
 def warn_shares(model: Any, fitted: Sequence[Fitted], share: Array) -> None:
     """Warn if more than half of a class is ignored, given the share of each."""
     if not np.any(share > 0.5):
         return
     k = int(share.argmax())
-    label = model.classes_[k]
     text = (
         f"{type(model).__name__} ignores {share[k]:.0%} of the samples of class "
-        f"{label.item() if hasattr(label, 'item') else label!r} as outliers"
+        f"{plain(model.classes_[k])!r} as outliers"
     )
     if not np.any(model.coef_[k if len(fitted) > 1 else 0]):
         text += ": the lowest objective found is that of a constant classifier (coef_ = 0)"
