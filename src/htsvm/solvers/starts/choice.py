@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from htsvm.losses import LeastSquares
 from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers.least_squares import LinearSystem
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.portfolio import Convex, Search, SearchStart, chosen, search
 from htsvm.solvers.starts.terrain import BinaryTerrain, MulticlassTerrain, Terrain
@@ -24,6 +26,8 @@ CLOSE, CLOSE_MULTICLASS = 0.05, 0.25
 # The solver may end above where the search ended by this share, before the next point is tried.
 SLIPPED = 1e-3
 
+# Least squares on all rows is solved up to so many columns, and stretched by these factors.
+MOST_COLUMNS, MULTIPLES = 1000, np.exp(np.linspace(-4.0, 6.0, 40))
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
 STREAM = int.from_bytes(b"starts", "big")
 
@@ -170,8 +174,34 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
             if multipliers is not None:
                 multipliers = problem.multipliers_of(found.terrain.problem, multipliers)
             results.append(_named(descend((*point, multipliers)), found.name, found.reached))
+    if share < 1.0 and "least_squares" in found.reached and found.truncated:
+        whole = _least_squares(problem)
+        if whole is not None:
+            results.append(_named(descend(whole), "least_squares", found.reached))
     best = min(results, key=lambda result: result.objective)
     return replace(best, convex_objective=results[0].convex_objective)
+
+
+def _least_squares(problem: Any) -> Any:
+    """Return the least squares solution on all rows, times the number that suits the loss best.
+
+    On some of the rows it is too rough a guide where many labels are wrong. None where rows are
+    elsewhere, or there are so many columns that the system is not quickly solved.
+    """
+    if problem.rows is not None or isinstance(problem, MulticlassProblem):
+        return None
+    if problem.n_features > MOST_COLUMNS:
+        return None
+    stated = replace(problem, loss=LeastSquares(), penalty=problem.penalty / problem.C, C=1.0)
+    result = LinearSystem().solve(stated)
+    w, b = result.coef, float(result.intercept)
+    margins = 1.0 - problem.violations(w, b)
+    energy = problem.energy(w)
+    values = [
+        t * t * energy + problem.loss.total(1.0 - t * margins, problem.penalty) for t in MULTIPLES
+    ]
+    t = float(MULTIPLES[int(np.argmin(values))])
+    return t * w, t * b, None
 
 
 def _named(result: SolverResult, name: str, reached: dict[str, float]) -> SolverResult:
