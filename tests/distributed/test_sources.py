@@ -77,7 +77,8 @@ def test_libsvm_bad_input(tmp_path, text):
 def test_fit_from_libsvm(text, stream):
     expected = HTSVC().fit(*load_svmlight_file(str(text), zero_based=False))
     with dask.config.set({"htsvm.stream": stream}):
-        assert_same_fit(HTSVC().fit(*read_libsvm(text, blocksize="10kB")), expected)
+        # Blocks of text end elsewhere than blocks of rows: sums are rounded in another order.
+        assert_same_fit(HTSVC().fit(*read_libsvm(text, blocksize="10kB")), expected, tol=1e-6)
 
 
 def test_fit_from_a_memory_map(tmp_path):

@@ -335,7 +335,7 @@ def test_clone_params_and_pickle():
     X, y = two_classes()
     clf = HTSVC(C=2.0, cap=1.5, knee=0.4, solver=Newton(), class_weight={0: 2.0}, random_state=3)
     assert clone(clf).get_params() == clf.get_params()
-    assert set(clf.get_params()) == set(HTSVC().get_params())
+    assert set(clf.get_params(deep=False)) == set(HTSVC().get_params())
     clf.fit(X, y)
     other = pickle.loads(pickle.dumps(clf))
     np.testing.assert_array_equal(other.decision_function(X), clf.decision_function(X))
@@ -599,7 +599,7 @@ def test_the_convergence_warning_says_what_and_what_to_do():
 
 
 def test_verbose_prints_a_line_per_iteration(capsys):
-    clf = HTSVC(verbose=1).fit(*two_classes())
+    clf = HTSVC(verbose=1, starts=["convex"]).fit(*two_classes())
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == clf.n_iter_
     assert all(part in lines[0] for part in ("HTSVC", "iteration", "objective", "residual"))
@@ -624,7 +624,7 @@ def test_a_solver_object_is_not_changed():
     clf = HTSVC(solver=solver, tol=1e-5).fit(X, y)
     assert solver == Newton(tol=0.5, max_iter=7, callback=rows.append)
     assert clf.certificate_[0].residual <= 1e-5
-    assert len(rows) == clf.n_iter_
+    assert len(rows) >= clf.n_iter_
     same_fit(clf, HTSVC(tol=1e-5).fit(X, y), atol=0.0)
 
 

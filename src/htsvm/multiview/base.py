@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.linalg.spaces import Space
-from htsvm.multiview._elsewhere import view_scores
+from htsvm.multiview.elsewhere import view_scores
 from htsvm.multiview.views import (
     check_same_index,
     check_same_rows,

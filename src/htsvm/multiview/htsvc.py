@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
-from htsvm.multiview import _elsewhere
+from htsvm.multiview import elsewhere
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.structured import PER_VIEW, StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers
@@ -323,4 +323,4 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         return per_view("cap", self.cap, self.view_names_, infinite=True)
 
     def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
-        return partial(_elsewhere.fit, backend)
+        return partial(elsewhere.fit, backend)

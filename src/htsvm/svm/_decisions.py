@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.problems.build import labels_of
+
+
+def _decides_by_weights(estimator: Any) -> bool:
+    return bool(estimator._has_weights)
 
 
 class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
@@ -72,6 +77,10 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return linear_scores(self.coef_, self.intercept_, X)
 
+    # Whether the decision is a product with `coef_`; with a kernel it is not.
+    _has_weights: ClassVar[bool] = True
+
+    @available_if(_decides_by_weights)  # type: ignore[untyped-decorator]
     def sparsify(self) -> Self:
         """Turn `coef_` into a CSR matrix, which is smaller if most weights are zero.
 
@@ -84,6 +93,7 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
         self.coef_: Any = sp.csr_matrix(self.coef_)
         return self
 
+    @available_if(_decides_by_weights)  # type: ignore[untyped-decorator]
     def densify(self) -> Self:
         """Turn `coef_` into an array again, as it is after a fit.
 

@@ -170,7 +170,7 @@ class BaseLinearSVC(BaseSVC):
         store_status(self, codes)
         warn_unconverged(type(self).__name__, fitted, self.max_iter)
         warn_ignored(self, fitted, codes, weights)
-        warn_unrecognised(self, X, codes)
+        warn_unrecognised(self, problems[0].operator, codes)
 
     def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
         """Return the starts of the problems: the last solution, or None for cold ones."""

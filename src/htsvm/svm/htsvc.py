@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.solvers import Solver
-from htsvm.svm import _elsewhere
+from htsvm.svm import elsewhere
 from htsvm.svm.base import BaseLinearSVC
 
 
@@ -203,4 +203,4 @@ class HTSVC(BaseLinearSVC):
         return self._named_solver(self.solver)
 
     def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
-        return partial(_elsewhere.fit, backend)
+        return partial(elsewhere.fit, backend)

@@ -157,6 +157,7 @@ class KernelHTSVC(BaseLinearSVC):
     ('exact', True)
     """
 
+    _has_weights: ClassVar[bool] = False
     # The only solver that several classes in one problem and a kernel matrix have.
     solver: ClassVar[str] = "newton"
 

@@ -41,6 +41,8 @@ def plain(label: Any) -> Any:
 
 def check_no_none(y: Any) -> None:
     """Complain of None among the labels, which cannot be compared with others."""
+    if y is None:
+        return
     labels = np.asarray(y) if not hasattr(y, "dtype") or y.dtype == object else None
     if labels is None or labels.dtype != object:
         return

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import safe_sparse_dot
 
 from htsvm._typing import Array
 from htsvm.exceptions import IgnoredClassWarning, warn_user
+from htsvm.linalg import Operator
 from htsvm.optimality import Certificate
 from htsvm.solvers import SolverResult
 from htsvm.solvers.restarts import CONSTANT
@@ -65,11 +65,11 @@ def warn_ignored(model: Any, fitted: Sequence[Fitted], codes: Array, weights: Ar
     warn_shares(model, fitted, lost / np.maximum(size, 1))
 
 
-def warn_unrecognised(model: Any, X: Any, codes: Array) -> None:
+def warn_unrecognised(model: Any, operator: Operator, codes: Array) -> None:
     """Warn where one problem per class leaves a class to the others, though each is solved."""
     if getattr(model, "multi_class", None) != "ovr" or len(model.classes_) < 3:
         return
-    scores = safe_sparse_dot(X, model.coef_.T, dense_output=True) + model.intercept_
+    scores = operator.scores(model.coef_, model.intercept_)
     size, right = (
         np.bincount(some, minlength=len(model.classes_))
         for some in (codes, codes[scores.argmax(axis=1) == codes])
