@@ -19,6 +19,7 @@ from benchmarks import (  # noqa: E402
     audit,
     baselines,
     distributed,
+    kernels,
     label_issues,
     memory,
     minima,
@@ -57,6 +58,7 @@ PARTS = {
     "label-issues": label_issues,
     "audit": audit,
     "distributed": distributed,
+    "kernels": kernels,
     "minima": minima,
     "quality": quality,
 }
