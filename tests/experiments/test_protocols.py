@@ -156,3 +156,11 @@ def test_points_of_a_grid():
     tied = method.points([1.0, 0.5], tied=True)
     assert {(point["C"], point["D"]) for point in tied} == {(0.5, 0.5), (1.0, 1.0)}
     assert {point["tau"] for point in tied} == {point["tau"] for point in method.points([1.0])}
+
+
+def test_the_hinge_slope_is_that_of_the_loss():
+    from htsvm.experiments.choosing import HINGE_SLOPE
+    from htsvm.losses import HybridTruncated
+
+    step = 1e-6
+    assert pytest.approx(float(HybridTruncated().value(step)) / step) == HINGE_SLOPE

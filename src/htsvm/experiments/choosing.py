@@ -13,9 +13,10 @@ from htsvm._typing import Array
 from htsvm.experiments.methods import Method, Params
 from htsvm.experiments.predicting import predict
 from htsvm.experiments.splits import Split
+from htsvm.losses import HybridTruncated
 
-# Without truncation the loss is the hinge loss times this slope (1 / (1 - knee / 4) at knee 2/3).
-HINGE_SLOPE = 6.0 / 5.0
+# Without truncation the loss of HTSVC is the hinge loss times this.
+HINGE_SLOPE = HybridTruncated().slope
 
 
 def choose(
@@ -95,7 +96,7 @@ def _along_hinge_path(
 ) -> tuple[Params, float]:
     """Choose the C of a hinge-loss SVM, whichever solver it will be fitted with.
 
-    HTSVC without truncation has the same optimum at 5/6 of the penalty.
+    HTSVC without truncation has the same optimum at the penalty divided by the slope of its loss.
     """
     Cs = sorted({point["C"] for point in points})
     model = _fit_paths([C / HINGE_SLOPE for C in Cs], [np.inf], split, inner, seed)
