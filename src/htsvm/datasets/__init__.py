@@ -6,7 +6,7 @@ Examples
 >>> X, y = make_two_gaussians(100, random_state=0)
 >>> noisy, flipped = flip_labels(y, 0.1, random_state=0)
 >>> int(flipped.sum()), int((noisy != y).sum())
-(10, 10)
+(20, 20)
 """
 
 from htsvm.datasets._files import DataFileError

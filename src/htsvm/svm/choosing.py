@@ -77,7 +77,7 @@ def agreement(decisions: Array, codes: Array, weights: Array | None = None) -> f
     ...     model = LogisticRegression(C=C)
     ...     return agreement(cross_val_predict(model, X, y, method="decision_function"), y)
     >>> max([0.001, 0.1, 10.0], key=score)
-    0.001
+    0.1
     """
     values = np.array(decisions, dtype=np.float64)
     values = values.reshape(len(values), -1)
