@@ -233,7 +233,8 @@ def tables(rows: list[Row]) -> str:
     """Render as Markdown: means over settings, by method and by kind of noise; then all rows."""
     judged = [row for row in rows if row["method"] != PAGE]
     return (
-        "Every method sees the same rows, features and labels; nothing was chosen on true labels. "
+        "Every method sees the same rows, features and labels. The constants of the audit are the "
+        "same for all sets, but were settled while its results on these sets were known. "
         f"cleanlab has out-of-sample probabilities from {FOLDS} folds. After correction: logistic "
         "regression on our corrected labels, or on what cleanlab leaves, tested on clean labels. "
         f"Left: the share of wrong labels that are still there when the first {REVIEWED:.0%} of "
