@@ -386,3 +386,14 @@ def test_interrupt_during_a_start_leaves_the_old_fit(monkeypatch):
     monkeypatch.undo()
     clf.fit(X, y)
     assert clf.certificate_[0].certified
+
+
+def test_rows_of_the_search_are_not_those_that_a_user_drew_with_the_same_seed():
+    """Labels flipped with `default_rng(0)` must not all be in the sample."""
+    from htsvm.solvers.starts.choice import own_generator
+
+    flipped = np.random.default_rng(0).choice(30_000, size=12_000, replace=False)
+    searched = own_generator(0).choice(30_000, size=3000, replace=False)
+    assert abs(np.isin(searched, flipped).mean() - 0.4) < 0.05
+    drawn = np.random.default_rng(0).choice(30_000, size=3000, replace=False)
+    assert abs(np.isin(drawn, flipped).mean() - 0.4) > 0.05
