@@ -30,6 +30,8 @@ STEPS_PER_ROUND = 10
 # The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
 # undecided, but conjugate gradients need more steps.
 FIRST_PENALTY = 8.0
+# The budget of a descent: Newton steps, and passes over the data.
+MOST_STEPS, MOST_PASSES = 500, 100_000.0
 # Return to the lowest point seen if the end lies this share above it.
 WORTH_RETURNING = 0.002
 
@@ -112,6 +114,9 @@ class _Run(Descent):
     problem: MulticlassProblem
     first_penalty: ClassVar[float] = FIRST_PENALTY
     first_reach: ClassVar[float] = math.inf
+    # Steps for several classes cost more.
+    most_steps: ClassVar[int] = MOST_STEPS
+    most_passes: ClassVar[float] = MOST_PASSES
 
     def __init__(
         self,

@@ -165,9 +165,14 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
     tried = "convex" in found.reached
     if tried or found.point is None or not found.truncated:
         results.append(_named(descend(None), "convex", found.reached))
-    if found.point is not None and found.truncated and not (tried and found.name == "convex"):
+    point, reached = None, math.inf
+    if found.point is not None and found.truncated:
         point = found.terrain.parts(found.point)
         reached = found.lowest if share == 1.0 else problem.objective_at(*point)
+        # From its own start the solver mostly ends lower than the search; if not, it got stuck.
+        if tried and found.name == "convex" and results[0].objective <= (1.0 + SLIPPED) * reached:
+            point = None
+    if point is not None:
         close = CLOSE_MULTICLASS if isinstance(problem, MulticlassProblem) else CLOSE
         if not results or reached <= (1.0 + close) * results[0].objective:
             multipliers = found.terrain.multipliers(found.point) if share == 1.0 else None

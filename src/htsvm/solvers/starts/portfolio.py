@@ -18,6 +18,8 @@ from htsvm.solvers.starts.terrain import ROUGH, Terrain
 STEPS, LAST_STEPS = 15, 25
 # Steps to the convex solution and to that of least squares, and with each stretched cap.
 CONVEX_STEPS, STRETCHED_STEPS = 40, 6
+# A convex solution below this share of the best constant's objective is a good fit.
+GOOD_FIT = 0.5
 # How wide the sigmoids are, in caps: of one search, and of a ladder from nearly convex on.
 WARM, LADDER = (0.5,), (4.0, 2.0, 1.0, 0.5, 0.25)
 # A push: so many steps at this width with random weights, then at that with those of the problem.
@@ -104,7 +106,10 @@ class Convex(SearchStart):
         z = terrain.settle(terrain.zero(), CONVEX_STEPS, stretch=math.inf)
         search.convex = z
         bend = terrain.loss.curved_interval[0]
-        if terrain.largest_violation(z) <= bend:
+        # Where no sample feels the truncation this is a minimum, but one that is hardly better
+        # than a constant may have lower ones beyond.
+        good = terrain.objective(z) <= GOOD_FIT * terrain.problem.trivial_objective
+        if good and terrain.largest_violation(z) <= bend:
             search.truncated = False
             search.add(self.name, z)
             return
