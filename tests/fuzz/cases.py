@@ -234,7 +234,7 @@ def _params(
             params["knee"] = float(rng.choice([0.01, 0.3, 0.9, 0.999]))
     if estimator == "HTSVC":
         draw_ = rng.random()
-        if draw_ < 0.06 and m <= 60:
+        if draw_ < 0.015 and m <= 60:
             params["solver"] = "admm"
         elif draw_ < 0.16:
             params["starts"] = ["convex"]
@@ -244,7 +244,7 @@ def _params(
         params["ceiling"] = float(rng.choice([0.3, 1.0, 2.0, 2.1, 5.0, np.inf]))
     if estimator == "PinballSVC":
         params["tau"] = float(rng.choice([0.0, 0.1, 0.5, 1.0]))
-    if estimator == "ZeroOneSVC" and rng.random() < 0.1 and m <= 60:
+    if estimator == "ZeroOneSVC" and rng.random() < 0.05 and m <= 60:
         params["solver"] = "admm"
     if estimator == "KernelHTSVC":
         params["kernel"] = str(rng.choice(["rbf", "linear", "poly"]))

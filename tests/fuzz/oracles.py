@@ -24,7 +24,7 @@ SLOW, SMALL = 5.0, 10_000
 # Nothing is waited for longer than this.
 PATIENCE = 30.0
 # Values and weights from here on may be refused.
-HUGE = 1e100
+HUGE, HUGE_WEIGHT = 1e100, 1e14
 
 
 @dataclass
@@ -134,7 +134,7 @@ def may_be_refused(case: Case) -> bool:
     """Whether a ValueError is the right answer."""
     if case.weights is not None:
         mass = np.bincount(case.y, weights=case.weights)
-        if np.sum(mass > 0.0) < 2 or np.any(case.weights > HUGE):
+        if np.sum(mass > 0.0) < 2 or np.any(case.weights > HUGE_WEIGHT):
             return True
         if case.estimator not in LINEAR and np.any(mass == 0.0):
             return True

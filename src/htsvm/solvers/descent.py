@@ -78,7 +78,8 @@ class Descent(ABC):
         # the Hessian is the sum of R and of the rows times penalty and xi. Where the penalties are
         # so small that R has it all, a larger xi brings the two together.
         strength = self.trivial * problem.operator.row_length**2
-        strength /= float(problem.regularizer.diagonal().mean()) or 1.0
+        own = problem.regularizer.diagonal()
+        strength /= (float(own.mean()) if len(own) else 0.0) or 1.0
         self.stretch = max(1.0, 1.0 / strength) if strength > 0.0 else 1.0
         # Where they are so large that the sum of rows has it all, the margin is a hard one, the
         # multipliers are far below the penalties, and rounding would hide them: a smaller xi.

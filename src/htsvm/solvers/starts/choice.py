@@ -175,16 +175,35 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
     if point is not None:
         close = CLOSE_MULTICLASS if isinstance(problem, MulticlassProblem) else CLOSE
         if not results or reached <= (1.0 + close) * results[0].objective:
-            multipliers = found.terrain.multipliers(found.point) if share == 1.0 else None
-            if multipliers is not None:
-                multipliers = problem.multipliers_of(found.terrain.problem, multipliers)
-            results.append(_named(descend((*point, multipliers)), found.name, found.reached))
+            results += _from_search(problem, found, share, point, reached, descend)
     if share < 1.0 and "least_squares" in found.reached and found.truncated:
         whole = _least_squares(problem)
         if whole is not None:
             results.append(_named(descend(whole), "least_squares", found.reached))
     best = min(results, key=lambda result: result.objective)
     return replace(best, convex_objective=results[0].convex_objective)
+
+
+def _from_search(
+    problem: Any, found: Search, share: float, point: Any, reached: float, descend: Descend
+) -> list[SolverResult]:
+    """Go down from the best point of a search; if that leads upwards, try again, or stay there."""
+    multipliers = None
+    if share == 1.0 and found.point is not None:
+        multipliers = found.terrain.multipliers(found.point)
+    if multipliers is not None:
+        multipliers = problem.multipliers_of(found.terrain.problem, multipliers)
+    result = descend((*point, multipliers))
+    if result.objective > (1.0 + SLIPPED) * reached and multipliers is not None:
+        result = min(result, descend((*point, None)), key=lambda one: one.objective)
+    if result.objective > (1.0 + SLIPPED) * reached and problem.rows is None:
+        coef, intercept = point
+        result = replace(
+            result, coef=coef, intercept=intercept, objective=reached, converged=False, residual=1.0
+        )
+        if multipliers is not None:
+            result = replace(result, multipliers=multipliers)
+    return [_named(result, found.name, found.reached)]
 
 
 def _least_squares(problem: Any) -> Any:
