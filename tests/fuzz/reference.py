@@ -18,6 +18,8 @@ EXTENDED = 200_000
 EPS = float(np.finfo(float).eps)
 # From slightly to greatly stretched.
 MULTIPLES = np.exp(np.linspace(-6.0, 8.0, 120))
+# Above so many scores, multiples are tried one by one.
+MANY = 20_000
 UNBALANCED = ("HingeSVC", "PinballSVC", "LeastSquaresSVC")
 
 
@@ -235,9 +237,19 @@ def lowest_multiple(side: Side, w: Any, b: Any) -> tuple[float, float]:
     scores = np.asarray(side.scores(w, b), dtype=float)
     energy = float(np.sum(w * w)) / 2.0
     size = float(np.median(np.abs(scores))) or 1.0
-    best, where = math.inf, 1.0
-    for t in np.concatenate([[1.0], MULTIPLES / size, MULTIPLES]):
-        value = t * t * energy + float(side.penalty @ side.loss(side.violations(t * scores)))
-        if value < best:
-            best, where = value, float(t)
-    return best, where
+    multiples = np.concatenate([[1.0], MULTIPLES / size, MULTIPLES])
+    if scores.size > MANY:
+        values = np.array([_stretched(side, scores, t) for t in multiples])
+    elif side.several:
+        values = np.array([_stretched(side, scores, t) for t in multiples[::4]])
+        multiples = multiples[::4]
+    else:
+        losses = side.loss(1.0 - multiples[:, None] * (side.y * scores)[None, :])
+        values = losses @ side.penalty
+    values = values + multiples**2 * energy
+    best = int(values.argmin())
+    return float(values[best]), float(multiples[best])
+
+
+def _stretched(side: Side, scores: np.ndarray, multiple: float) -> float:
+    return float(side.penalty @ side.loss(side.violations(multiple * scores)))

@@ -12,6 +12,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.solvers.descent import CAP_FACTORS
+from htsvm.solvers.starts import one_column
 from htsvm.solvers.starts.terrain import ROUGH, Terrain
 
 # Steps of a search: on a smooth stand-in for the loss, and on the loss itself at the end.
@@ -109,6 +110,7 @@ class Convex(SearchStart):
         # Where no sample feels the truncation this is a minimum, but one that is hardly better
         # than a constant may have lower ones beyond.
         good = terrain.objective(z) <= GOOD_FIT * terrain.problem.trivial_objective
+        good = good and not one_column.suits(terrain.problem)
         if good and terrain.largest_violation(z) <= bend:
             search.truncated = False
             search.add(self.name, z)
@@ -193,6 +195,18 @@ class Pushed(SearchStart):
         return int(np.clip(PUSH_WORK / (work * classes), LEAST_PUSHES, MOST_PUSHES))
 
 
+@dataclass(frozen=True)
+class OneColumn(SearchStart):
+    """The lowest point of all, where there is one column and few samples; else nothing."""
+
+    name = "one_column"
+
+    def run(self, search: Search) -> None:
+        """Find it by sorting."""
+        if one_column.suits(search.terrain.problem):
+            search.add(self.name, one_column.lowest_point(search.terrain.problem))
+
+
 ALL: tuple[SearchStart, ...] = (
     Convex(),
     LeastSquares(),
@@ -200,6 +214,7 @@ ALL: tuple[SearchStart, ...] = (
     Annealed("ladder", LADDER),
     Annealed("balanced", WARM, balanced=True),
     Pushed(),
+    OneColumn(),
 )
 NAMES = tuple(start.name for start in ALL)
 
