@@ -20,7 +20,7 @@ from htsvm.losses import HybridTruncated, Loss, Ramp
 from htsvm.problems.binary import Problem
 
 # As many samples are looked at: lines times pieces.
-MOST_SAMPLES = 400
+MOST_SAMPLES = 150
 # The lowest points of so many lines are evaluated anew, without what sums have lost.
 FINALISTS = 8
 
