@@ -55,7 +55,7 @@ class Descent(ABC):
     first_reach: ClassVar[float]
 
     # The budget: Newton steps, and passes over the data. Ordinary fits need a tenth of it.
-    most_steps: ClassVar[int] = 3_000
+    most_steps: int = 3_000
     most_passes: ClassVar[float] = 100_000.0
 
     # What the last round, a call of `rows.run`, says of itself.

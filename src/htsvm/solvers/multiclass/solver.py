@@ -30,8 +30,10 @@ STEPS_PER_ROUND = 10
 # The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
 # undecided, but conjugate gradients need more steps.
 FIRST_PENALTY = 8.0
-# The budget of a descent: Newton steps, and passes over the data.
-MOST_STEPS, MOST_PASSES = 500, 100_000.0
+# The budget of a descent: passes over the data, and Newton steps, the number of which on little
+# data falls with that of the classes. Ordinary fits need a tenth of it.
+MOST_PASSES, MOST_STEPS, STEPS_TIMES_CLASSES = 100_000.0, 1000, 2000
+FEWEST_STEPS, LITTLE_DATA = 200, 100_000
 # Return to the lowest point seen if the end lies this share above it.
 WORTH_RETURNING = 0.002
 
@@ -114,8 +116,6 @@ class _Run(Descent):
     problem: MulticlassProblem
     first_penalty: ClassVar[float] = FIRST_PENALTY
     first_reach: ClassVar[float] = math.inf
-    # Steps for several classes cost more.
-    most_steps: ClassVar[int] = MOST_STEPS
     most_passes: ClassVar[float] = MOST_PASSES
 
     def __init__(
@@ -128,6 +128,10 @@ class _Run(Descent):
         super().__init__(
             problem, options, rng, rows or (problem.rows or MulticlassRows)(problem, rng)
         )
+        if problem.operator.stored <= LITTLE_DATA:
+            self.most_steps = max(STEPS_TIMES_CLASSES // problem.n_classes, FEWEST_STEPS)
+        else:
+            self.most_steps = MOST_STEPS
 
     def _point(self) -> tuple[Array, Array]:
         return self.rows.W, self.rows.b
