@@ -107,10 +107,10 @@ def draw(seed: int, number: int) -> Case:
     estimator = str(rng.choice(list(SHARES), p=np.array([*SHARES.values()])))
     traits: list[str] = []
     m, n = _shape(rng, estimator)
-    classes = 2 if rng.random() < 0.94 else int(rng.integers(3, 6))
+    classes = 2 if rng.random() < 0.96 else int(rng.integers(3, 6))
     if estimator in VIEWS[1:]:
         classes = 2
-    if rng.random() < 0.003:
+    if rng.random() < 0.001:
         classes = 11
     X = _rows(rng, max(m, classes), n, traits)
     y = _labels(rng, X, classes, traits)
@@ -234,7 +234,7 @@ def _params(
             params["knee"] = float(rng.choice([0.01, 0.3, 0.9, 0.999]))
     if estimator == "HTSVC":
         draw_ = rng.random()
-        if draw_ < 0.015 and m <= 60:
+        if draw_ < 0.006 and m <= 60:
             params["solver"] = "admm"
         elif draw_ < 0.16:
             params["starts"] = ["convex"]
