@@ -67,7 +67,7 @@ def _no_multipliers(model):
     ("change", "oracle"),
     [
         (_times(100.0), "constant"),
-        (_times(1.3), "direction"),
+        (_times(3.0), "direction"),
         (_times(np.nan), "finite"),
         (_other_objective, "objective"),
         (_no_multipliers, "gap"),
