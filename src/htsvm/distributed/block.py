@@ -30,7 +30,7 @@ from htsvm.solvers.newton.state import close_round, violated
 # A violation of at most this size counts as zero in a certificate.
 ON_MARGIN = 1e-9
 # Numbers between pull and Gram matrix in the sums of a gradient.
-SCALARS = 7
+SCALARS = 5
 
 
 class Entry(NamedTuple):
@@ -173,18 +173,16 @@ class Part:
     def sums(self, q: Array, with_gram: bool) -> Array:
         """Return the sums that gradient and Hessian need where the violations are `q`."""
         problem = self.problem
-        interior, support, support_penalty = self.clip(q)
+        interior, support = self.clip(q)
         share = support / max(len(q), 1)
         pull, total = problem.operator.signed_tdot(problem.y, self.s, share)
-        change = kernels.active.scaled_distance(self.s, self.alpha, problem.penalty)
-        scalars = [total, float(self.s.sum()), interior, support, support_penalty, change,
-                   violated(q, self.c)]  # fmt: skip
+        scalars = [total, float(self.s.sum()), interior, support, violated(q, self.c)]
         gram = self._gram().ravel() if with_gram else np.zeros(0)
         return np.concatenate([pull, scalars, gram])
 
-    def clip(self, q: Array) -> tuple[int, int, float]:
+    def clip(self, q: Array) -> tuple[int, int]:
         """Set the multipliers where the violations are `q`; return how many are where."""
-        found: tuple[int, int, float] = kernels.active.clip_step(
+        found: tuple[int, int] = kernels.active.clip_step(
             q, self.alpha, self.c, self.problem.penalty, self.entry.xi, self.s, self.active
         )
         return found

@@ -306,10 +306,8 @@ class BlockSteps(Steps):
         sums = self.tried[2]
         if self.tried[1] != self.place.number:
             sums = self.blocks.ask(BinaryBlock.gradient, self.entry, self.place, self.with_gram)
-        total, size, interior, support, support_penalty, change, count = sums[n : n + SCALARS]
+        total, size, interior, support, count = sums[n : n + SCALARS]
         report.active, report.support = int(interior), int(support)
-        report.support_penalty = float(support_penalty)
-        report.multiplier_change = math.sqrt(change)
         report.violated = int(count)
         self.gram = sums[n + SCALARS :].reshape(n + 1, n + 1) if self.with_gram else None
         self.problem.operator.count((support + interior) / max(self.problem.n_samples, 1))

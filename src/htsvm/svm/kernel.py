@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from htsvm._typing import Array
+from htsvm.linalg.kernel_functions import NAMES, kernel_function, resolved_gamma
 from htsvm.linalg.kernel_operator import KernelNorm, KernelOperator
 from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
@@ -18,11 +19,8 @@ from htsvm.problems.binary import Problem
 from htsvm.solvers import Solver
 from htsvm.svm._kernel_space import KernelSpace, is_one_problem, kernel_space
 from htsvm.svm._kernels import (
-    NAMES,
     SELECTIONS,
     check_precomputed,
-    kernel_function,
-    resolved_gamma,
 )
 from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.validation import seed_of
@@ -169,7 +167,7 @@ class KernelHTSVC(BaseLinearSVC):
         },
         "cap": [Interval(Real, 0.0, None, closed="right")],
         "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "kernel": [StrOptions(set(NAMES)), callable],
+        "kernel": [StrOptions({*NAMES, "precomputed"}), callable],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
         "degree": [Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],

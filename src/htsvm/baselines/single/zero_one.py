@@ -169,6 +169,6 @@ class ZeroOneSVC(BaseLinearSVC):
             n_restarts=self.n_restarts,
             starts=checked_names(self.starts),
             random_state=seed_of(self.random_state),
-            admm=admm if isinstance(admm, ADMM) else None,
+            admm=admm,
             callback=self._progress(),
         )

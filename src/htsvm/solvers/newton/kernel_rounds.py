@@ -59,8 +59,6 @@ class KernelRounds:
             it.w[rows], it.b, it.q[rows], it.alpha[rows], it.weights[rows],
         )  # fmt: skip
         report = part.minimise(xi, tol, max_steps)
-        change = kernels.active.scaled_distance(part.s, part.alpha, part.penalty)
-        report.multiplier_change = math.sqrt(change)
         report.rows = len(rows)
         if some:
             report.violated = violated(part.q, part.c)
@@ -123,7 +121,7 @@ class Inner:
 
     def _gradient(self, xi: float, report: RoundReport) -> tuple[Array, Array, float]:
         """Return the gradient: its coefficients, its values K g, and its part in b."""
-        report.active, report.support, report.support_penalty = kernels.active.clip_step(
+        report.active, report.support = kernels.active.clip_step(
             self.q, self.alpha, self.c, self.penalty, xi, self.s, self.active
         )
         signed = self.y * self.s

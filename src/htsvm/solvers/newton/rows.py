@@ -154,10 +154,10 @@ class LocalRows:
         before = it.weights[kept].copy()
         loss.slopes(it.q, penalty, it.weights)
         it.weights[kept] = before
-        square_errors, square_size, slack = kernels.active.natural_residual(
+        square_errors, square_size, _ = kernels.active.natural_residual(
             it.q, it.alpha, it.weights, penalty, loss.unit_step
         )
-        return replace(closing, square_errors=square_errors, square_size=square_size, slack=slack)
+        return replace(closing, square_errors=square_errors, square_size=square_size)
 
 
 def ramp_width(q: Array, share: float) -> float:
