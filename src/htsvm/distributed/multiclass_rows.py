@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Direction, Entry, Place
 from htsvm.distributed.blocks import Blocks
 from htsvm.distributed.multiclass_block import MulticlassBlock
+from htsvm.distributed.part import Direction, Entry, Place
 from htsvm.distributed.rows import BlockRows
 from htsvm.losses import Loss
 from htsvm.solvers.multiclass.least_squares import solve_least_squares

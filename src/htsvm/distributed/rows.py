@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import (
-    SCALARS,
-    BinaryBlock,
-    Block,
-    Direction,
-    Entry,
-    Place,
-)
+from htsvm.distributed.block import BinaryBlock, Block
 from htsvm.distributed.blocks import Blocks, stacked
+from htsvm.distributed.part import SCALARS, Direction, Entry, Place
 from htsvm.linalg import as_operator
 from htsvm.linalg.row_system import (
     LARGEST_MATRIX,
