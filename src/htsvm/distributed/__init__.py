@@ -4,22 +4,16 @@ Nothing here is needed to fit a Dask array or DataFrame: estimators notice them.
 only then (``pip install "htsvm[dask]"``).
 """
 
+import importlib
 from typing import Any
 
 __all__ = ["WorkersLostError", "read_libsvm", "read_npy"]
 
 
+_PLACES = {"WorkersLostError": "cluster", "read_libsvm": "readers", "read_npy": "readers"}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "read_libsvm":
-        from htsvm.distributed.libsvm import read_libsvm
-
-        return read_libsvm
-    if name == "read_npy":
-        from htsvm.distributed.npy import read_npy
-
-        return read_npy
-    if name == "WorkersLostError":
-        from htsvm.distributed.cluster import WorkersLostError
-
-        return WorkersLostError
+    if name in _PLACES:
+        return getattr(importlib.import_module(f"htsvm.distributed.{_PLACES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
