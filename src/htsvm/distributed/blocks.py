@@ -93,7 +93,7 @@ class Multipliers:
     """
 
     def __init__(self, rows: Array, values: Array, y: Array | None = None) -> None:
-        kept = np.any(values.reshape(len(values), -1) != 0.0, axis=1)
+        kept = np.any(values != 0.0, axis=tuple(range(1, values.ndim)))
         self.rows, self.values, self.y = rows[kept], values[kept], None if y is None else y[kept]
 
     def __mul__(self, factor: float) -> Multipliers:
