@@ -2,7 +2,8 @@
 
 Fits once per kind of data and counts which of our files and functions are entered on the way, how
 deep calls are nested, and how many stand between `fit` and the certificate when that is made.
-Imports nothing but the library, so that it runs on any version: ``PYTHONPATH=other/src``.
+Imports nothing but the library, so that it runs on any version: ``PYTHONPATH=other/src``. With
+``--convex`` there is one start only, as in version 0.1.
 """
 
 from __future__ import annotations
@@ -92,34 +93,36 @@ def traced() -> Iterator[Trace]:
         threading.setprofile(None)
 
 
-def fits() -> dict[str, Callable[[], Any]]:
-    """Return a fit for every kind of data."""
+def fits(**options: Any) -> dict[str, Callable[[], Any]]:
+    """Return a fit for every kind of data, with further options of the estimators."""
     X, y = make_classification(400, 20, flip_y=0.1, random_state=0)
     digits, labels = load_digits(return_X_y=True)
     views = {"one": X[:, :10], "two": X[:, 10:]}
     return {
-        "dense": lambda: htsvm.HTSVC().fit(X, y),
-        "sparse": lambda: htsvm.HTSVC().fit(sp.csr_matrix(X), y),
-        "several classes": lambda: htsvm.HTSVC(C=0.01).fit(digits[:300], labels[:300]),
-        "Dask": lambda: on_dask(X, y),
-        "MultiViewHTSVC": lambda: htsvm.MultiViewHTSVC().fit(views, y),
+        "dense": lambda: htsvm.HTSVC(**options).fit(X, y),
+        "sparse": lambda: htsvm.HTSVC(**options).fit(sp.csr_matrix(X), y),
+        "several classes": lambda: htsvm.HTSVC(C=0.01, **options).fit(digits[:300], labels[:300]),
+        "Dask": lambda: on_dask(X, y, options),
+        "MultiViewHTSVC": lambda: htsvm.MultiViewHTSVC(**options).fit(views, y),
     }
 
 
-def on_dask(X: np.ndarray, y: np.ndarray) -> Any:
+def on_dask(X: np.ndarray, y: np.ndarray, options: dict[str, Any]) -> Any:
     """Fit two blocks in this thread."""
     import dask
     from dask import array
 
     with dask.config.set(scheduler="synchronous"):
-        return htsvm.HTSVC().fit(array.from_array(X, (200, -1)), array.from_array(y, 200))
+        blocks = array.from_array(X, (200, -1)), array.from_array(y, 200)
+        return htsvm.HTSVC(**options).fit(*blocks)
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
+    options = {"starts": ["convex"]} if "--convex" in arguments else {}
     print("| fit | by hand, version 0.1 | files entered | functions entered | deepest call | "
           "between fit and certificate |")  # fmt: skip
     print("|---|---|---|---|---|---|")
-    for name, fit in fits().items():
+    for name, fit in fits(**options).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fit()  # imports are not part of a fit
@@ -132,4 +135,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
