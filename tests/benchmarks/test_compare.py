@@ -56,7 +56,7 @@ class Answers:
 
 def test_a_slow_case_is_measured_again():
     # The first fit does not count; two disturbed repeats are followed by five quiet ones.
-    head = Answers([9.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0])
+    head = Answers([1.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0])
     base = Answers([1.0])
     found = module.measure(CASES[0], ROOT, {"base": base, "head": head}, 3, 1.1, 0.01)
     assert base.calls == head.calls == 7
@@ -64,6 +64,13 @@ def test_a_slow_case_is_measured_again():
     quiet = Answers([1.0])
     module.measure(CASES[0], ROOT, {"base": quiet, "head": Answers([1.0])}, 3, 1.1, 0.01)
     assert quiet.calls == 4
+
+
+def test_slow_cases_get_three_repeats():
+    slow, fast = Answers([60.0]), Answers([0.001])
+    module.measure(CASES[0], ROOT, {"base": slow, "head": slow}, 7, 1.1, 0.01)
+    module.measure(CASES[0], ROOT, {"base": fast, "head": fast}, 7, 1.1, 0.01)
+    assert (slow.calls, fast.calls) == (2 + 2 * 3, 2 + 2 * 7)
 
 
 def test_cases_have_data_and_one_name_each():
