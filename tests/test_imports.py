@@ -12,7 +12,16 @@ ROOT = Path(htsvm.__file__).parent
 ORDER = ["losses", "linalg", "problems", "optimality", "solvers", "svm", "multiview", "distributed",
          "baselines", "datasets", "audit", "plotting", "experiments", "demo"]  # fmt: skip
 # Modules beside the packages that any of them may use.
-SHARED = {"_typing", "_version", "_show_versions", "exceptions", "backends", "files", "svg"}
+SHARED = {
+    "_lazy",
+    "_typing",
+    "_version",
+    "_show_versions",
+    "exceptions",
+    "backends",
+    "files",
+    "svg",
+}
 
 
 def imports():

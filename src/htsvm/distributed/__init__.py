@@ -4,16 +4,22 @@ Nothing here is needed to fit a Dask array or DataFrame: estimators notice them.
 only then (``pip install "htsvm[dask]"``).
 """
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING
+
+from htsvm._lazy import lazy
+
+if TYPE_CHECKING:
+    from htsvm.distributed.cluster import WorkersLostError
+    from htsvm.distributed.readers import read_libsvm, read_npy
 
 __all__ = ["WorkersLostError", "read_libsvm", "read_npy"]
 
 
-_PLACES = {"WorkersLostError": "cluster", "read_libsvm": "readers", "read_npy": "readers"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _PLACES:
-        return getattr(importlib.import_module(f"htsvm.distributed.{_PLACES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "WorkersLostError": "htsvm.distributed.cluster",
+        "read_libsvm": "htsvm.distributed.readers",
+        "read_npy": "htsvm.distributed.readers",
+    },
+)
