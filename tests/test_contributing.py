@@ -13,7 +13,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BASES = ("", "src/htsvm", "src/htsvm/linalg", "src/htsvm/optimality", "src/htsvm/distributed",
          "src/htsvm/multiview", "src/htsvm/datasets", "src/htsvm/experiments", "src/htsvm/problems",
          "src/htsvm/solvers/newton", "tests", "tests/optimality")  # fmt: skip
-NAMED = sorted(set(re.findall(r"`([\w./*-]+(?:/|\.(?:py|pyx|txt|md)))`", TEXT)))
+NAMED = sorted(set(re.findall(r"`([\w./*-]+(?:/|\.(?:py|pyx|txt|md|rst)))`", TEXT)))
 
 
 @pytest.mark.parametrize("name", NAMED)
