@@ -21,6 +21,8 @@ if not Path(htsvm.__file__).resolve().is_relative_to(Path(sys.argv[1]).resolve()
 
 def answer(task):
     """Fit once; return the seconds and the objective, or why it cannot be done."""
+    if "versions" in task:
+        return htsvm._show_versions.versions()
     try:
         kind = getattr(import_module(task["module"]), task["estimator"])
         X, y = load(Path(task["folder"]))

@@ -1,6 +1,6 @@
 """Two versions of the library side by side: ``python -m benchmarks.compare COMMIT``.
 
-The commit is checked out and compiled in a temporary folder; the other side is the working tree.
+The commit is checked out and installed in a temporary folder; the other side is the working tree.
 Each side has one process, and the two take turns. Ends with 1 if the working tree is slower by both
 thresholds, or has failed, in any case; what looks slower is measured once more before it counts.
 """
@@ -189,15 +189,17 @@ def table(found: list[Compared], relative: float, absolute: float) -> str:
 
 
 @contextmanager
-def checked_out(commit: str) -> Iterator[Path]:
-    """Check out and compile a commit in a temporary folder."""
+def installed(commit: str) -> Iterator[Path]:
+    """Check out a commit and install it, compiled, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="htsvm-compare-") as folder:
-        tree = Path(folder) / "tree"
+        tree, target = Path(folder) / "tree", Path(folder) / "installed"
         _run(["git", "worktree", "add", "--detach", str(tree), commit], ROOT)
         try:
             print(f"compiling {commit} ...", flush=True)
-            _run([sys.executable, "setup.py", "build_ext", "--inplace"], tree)
-            yield tree
+            # pip brings what is needed to compile.
+            _run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps",
+                  "--target", str(target), str(tree)], tree)  # fmt: skip
+            yield target
         finally:
             _run(["git", "worktree", "remove", "--force", str(tree)], ROOT)
 
@@ -272,6 +274,9 @@ def compare(
         side(sources["base"]) as base,
         side(sources["head"]) as head,
     ):
+        kernels = [ask({"versions": True})["kernels"] for ask in (base, head)]
+        if kernels[0] != kernels[1]:
+            raise SystemExit(f"the kernels of the commit are {kernels[0]}, here {kernels[1]}")
         for case in cases:
             folder = Path(place) / case.data
             if not folder.exists():
@@ -308,8 +313,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"no case is called {options.only!r}; there are {names}", file=sys.stderr)
         return 2
     limits = options.relative, options.absolute
-    with checked_out(options.commit) as tree:
-        sources = {"base": tree / "src", "head": ROOT / "src"}
+    with installed(options.commit) as base:
+        sources = {"base": base, "head": ROOT / "src"}
         found = compare(sources, cases, options.repeats, *limits)
     print(f"\n{table(found, *limits)}\n")
     verdicts = [one.verdict(*limits) for one in found]

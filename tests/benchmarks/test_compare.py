@@ -4,7 +4,7 @@ import math
 import subprocess
 
 import pytest
-from benchmarks.compare import CASES, DATA, Case, Compared, checked_out, compare, main, table
+from benchmarks.compare import CASES, DATA, Case, Compared, installed, compare, main, table
 from benchmarks.stored import ROOT
 
 from benchmarks import compare as module
@@ -93,7 +93,7 @@ def test_wrong_words_are_refused(capsys, monkeypatch):
     assert main(["HEAD", "--only", "nothing"]) == 2
     assert "a9a" in capsys.readouterr().err
     monkeypatch.setattr(module, "ROOT", ROOT)
-    with pytest.raises(SystemExit, match="no-such-commit"), checked_out("no-such-commit"):
+    with pytest.raises(SystemExit, match="no-such-commit"), installed("no-such-commit"):
         pass
 
 
@@ -105,7 +105,7 @@ def test_slower_ends_with_an_error(monkeypatch, capsys, tmp_path):
         def __exit__(self, *reason):
             return None
 
-    monkeypatch.setattr(module, "checked_out", lambda commit: Nowhere())
+    monkeypatch.setattr(module, "installed", lambda commit: Nowhere())
     answers = {"slow": [compared([1.0], [2.0])], "same": [compared([1.0], [1.0])]}
     for name, code in (("slow", 1), ("same", 0)):
         monkeypatch.setattr(module, "compare", lambda *_, name=name: answers[name])
@@ -117,6 +117,6 @@ def test_slower_ends_with_an_error(monkeypatch, capsys, tmp_path):
 def test_a_commit_is_compiled_and_the_worktree_removed():
     if subprocess.run(["git", "rev-parse"], cwd=ROOT, capture_output=True, check=False).returncode:
         pytest.skip("not a checkout")
-    with checked_out("HEAD") as tree:
-        assert list((tree / "src").rglob("_rows*.so")) or list((tree / "src").rglob("_rows*.pyd"))
-    assert not tree.exists()
+    with installed("HEAD") as folder:
+        assert [*folder.rglob("_rows*.so"), *folder.rglob("_rows*.pyd")]
+    assert not folder.exists()
