@@ -4,7 +4,7 @@ import math
 import subprocess
 
 import pytest
-from benchmarks.compare import CASES, DATA, Case, Compared, installed, compare, main, table
+from benchmarks.compare import CASES, DATA, Case, Compared, compare, installed, main, table
 from benchmarks.stored import ROOT
 
 from benchmarks import compare as module
