@@ -142,7 +142,8 @@ class BlockProblem(OnBlocks, Problem):
 
     def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
         """Return multipliers from the coefficients of rows in the classifier."""
-        return Multipliers(rows, -np.abs(coefficients), np.sign(coefficients).astype(np.int8))
+        values = coefficients[0]
+        return Multipliers(rows, -np.abs(values), np.sign(values).astype(np.int8))
 
     def scaled(self, C: float) -> BlockProblem:
         """Return the problem with all penalties times `C`."""

@@ -35,6 +35,23 @@ class BaseProblem:
         """The number of columns."""
         return self.operator.shape[1]
 
+    @property
+    @abstractmethod
+    def n_scores(self) -> int:
+        """The number of scores of a sample: one, or one per class."""
+
+    @abstractmethod
+    def classifier(self, coef: Array, intercept: Array) -> tuple[Array, Any]:
+        """Return (w, b) of this problem from arrays with a row and an entry per score."""
+
+    @abstractmethod
+    def coefficients(self, multipliers: Any) -> Array:
+        """Return the coefficients of the samples in the classifier, a row per score."""
+
+    @abstractmethod
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Any:
+        """Return multipliers from the coefficients of some rows, zero for all others."""
+
     @abstractmethod
     def trivial(self) -> tuple[float, Any]:
         """Return the objective and the intercept of the best constant classifier."""

@@ -57,6 +57,26 @@ class Problem(BaseProblem):
             self, operator=self.operator.take(rows), y=self.y[rows], penalty=self.penalty[rows]
         )
 
+    @property
+    def n_scores(self) -> int:
+        """The number of scores of a sample."""
+        return 1
+
+    def classifier(self, coef: Array, intercept: Array) -> tuple[Array, float]:
+        """Return (w, b) from arrays with one row and one entry."""
+        return coef[0], float(intercept[0])
+
+    def coefficients(self, multipliers: Array) -> Array:
+        """Return the coefficients of the samples in the classifier, as one row."""
+        table: Array = -multipliers[None] * self.y
+        return table
+
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Any:
+        """Return psi from the coefficients of some rows, zero for all others."""
+        psi = np.zeros(self.n_samples)
+        psi[rows] = -coefficients[0] * self.y[rows]
+        return psi
+
     def tilted(self) -> Problem:
         """Return the problem with `linear` filled in, which takes one pass if the loss has a tilt.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,25 @@ class MulticlassProblem(BaseProblem):
             labels=self.labels[rows],
             penalty=self.penalty[rows],
         )
+
+    @property
+    def n_scores(self) -> int:
+        """The number of scores of a sample."""
+        return self.n_classes
+
+    def classifier(self, coef: Array, intercept: Array) -> tuple[Array, Array]:
+        """Return (W, b), which are these."""
+        return coef, intercept
+
+    def coefficients(self, multipliers: Array) -> Array:
+        """Return the pulls of the samples, a row per class."""
+        return multipliers.T
+
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Any:
+        """Return the pulls from the coefficients of some rows, zero for all others."""
+        pulls = np.zeros((self.n_samples, self.n_classes))
+        pulls[rows] = coefficients.T
+        return pulls
 
     def scaled(self, C: float) -> MulticlassProblem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
