@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from sklearn.utils.validation import _check_feature_names
 
 from htsvm._typing import Array
-from htsvm.solvers import Newton, Solver
+from htsvm.solvers import Solver
 from htsvm.svm.fitted import store_results, warm_starts
 from htsvm.svm.solving import is_multiclass, solve_any
 from htsvm.svm.validation import check_classes
@@ -19,7 +19,7 @@ from htsvm.svm.warn import warn_shares, warn_unconverged
 def newton_of(estimator: Any, backend: Any) -> Solver:
     """Return the solver of an estimator; complain if it goes through the rows one by one."""
     solver: Solver = estimator._solver()
-    if not isinstance(solver, Newton):
+    if not solver.on_dask:
         raise ValueError(
             f"solver={estimator.solver!r} does not work on {backend.NAME}; use solver='newton'."
         )
