@@ -48,10 +48,8 @@ def prefers_sweeps(problem: Problem) -> bool:
 class DualSweeps:
     """Rounds of coordinate descent."""
 
-    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
-        self.problem = problem
-        self.rng = rng
-        self.clock = Clock()
+    def __init__(self, problem: Problem, rng: np.random.Generator, clock: Clock) -> None:
+        self.problem, self.rng, self.clock = problem, rng, clock
         self.X = problem.operator.block(slice(None))
         self.scale = 1.0 / float(problem.regularizer.values)
         self.squares = self.scale * problem.operator.row_squares()

@@ -36,10 +36,9 @@ SUBSET_SHARE = 0.5
 class KernelRounds:
     """Runs rounds for a problem whose operator is a `KernelOperator`, as `Rounds` does."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, clock: Clock) -> None:
+        self.problem, self.clock = problem, clock
         self.operator: KernelOperator = problem.operator  # type: ignore[assignment]
-        self.clock = Clock()
 
     def run(
         self, it: Iterate, xi: float, *, tol: float, max_steps: int, reach: float
