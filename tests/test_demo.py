@@ -12,10 +12,10 @@ import pytest
 from htsvm.demo import data
 from htsvm.demo.experiment import FULL, QUICK, Record, Results, run, tasks
 from htsvm.demo.methods import METHODS
-from htsvm.demo.output import written_whole
 from htsvm.demo.report import write_report
 from htsvm.demo.summary import complaints_in_words, gain_in_words, means_in_words, panels, wins
 from htsvm.demo.table import html_table, percent, terminal_table
+from htsvm.files import written_whole
 
 PAIR = (data.BREAST_CANCER, data.GAUSSIANS)
 TINY = replace(

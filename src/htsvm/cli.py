@@ -123,7 +123,6 @@ def _demo(output: Path, *, quick: bool, seed: int) -> None:
 
     from htsvm.demo.data import available
     from htsvm.demo.experiment import FULL, QUICK, run, tasks
-    from htsvm.demo.output import written_whole
     from htsvm.demo.report import write_report
     from htsvm.demo.summary import (
         complaints_in_words,
@@ -133,6 +132,7 @@ def _demo(output: Path, *, quick: bool, seed: int) -> None:
         wins_in_words,
     )
     from htsvm.demo.table import terminal_table
+    from htsvm.files import written_whole
 
     console = Console()
     base = QUICK if quick else replace(FULL, datasets=available())

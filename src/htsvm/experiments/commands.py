@@ -225,11 +225,11 @@ class _Log:
 
 
 def _report(names: list[str], path: Path, output: Path, *, quick: bool, seed: int) -> None:
-    from htsvm.demo.output import written_whole
     from htsvm.experiments.catalogue import select
     from htsvm.experiments.report import as_html, as_markdown, collect
     from htsvm.experiments.store import Store, write_csv
     from htsvm.experiments.tasks import Profile
+    from htsvm.files import written_whole
 
     if not path.is_file():
         raise ValueError(f"There is no {path}; run htsvm reproduce first, or name it with --store.")

@@ -15,7 +15,11 @@ from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.api import Solver
 from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Descent
 from htsvm.solvers.history import Callback
-from htsvm.solvers.multiclass.least_squares import SAYS_NOTHING, least_squares_start, says_nothing
+from htsvm.solvers.multiclass.least_squares import (
+    UNINFORMATIVE,
+    is_uninformative,
+    least_squares_start,
+)
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
@@ -97,12 +101,14 @@ class MulticlassNewton(Solver):
         # Products with a column per class are too thin for a second thread to gain much.
         with single_threaded_blas(problem.operator, always=True):
             best = lowest(
-                first_descent(problem, self, start, lambda s, beat: _Run(problem, self, rng).go(s)),
-                lambda: _Run(problem, self, rng).go_from_random_weights(),
+                first_descent(
+                    problem, self, start, lambda s, beat: _Run(problem, self, rng).run(s)
+                ),
+                lambda: _Run(problem, self, rng).run_from_random_weights(),
                 self.n_restarts,
             )
             return never_worse_than_constant(
-                problem, best, lambda W, b: _Run(problem, self, rng).go((W, b, best.multipliers))
+                problem, best, lambda W, b: _Run(problem, self, rng).run((W, b, best.multipliers))
             )
 
 
@@ -133,19 +139,19 @@ class _Run(Descent):
     def _with_loss(self, loss: float) -> float:
         return self.problem.energy(self.rows.W) + float(loss)
 
-    def go(self, start: MulticlassStart | None) -> SolverResult:
+    def run(self, start: MulticlassStart | None) -> SolverResult:
         if start is None:
             self.rows.start_at_zero()
             return self._result(self._descend())
         W, b, B = start
         self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
-        if says_nothing(self.rows) and self._go_to_least_squares():
+        if is_uninformative(self.rows) and self._start_from_least_squares():
             return self._result(self._last_stage())
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(B)
         return self._result(self._last_stage())
 
-    def go_from_random_weights(self) -> SolverResult:
+    def run_from_random_weights(self) -> SolverResult:
         """Start from the convex solution of a problem with exponential random weights."""
         varied = self.rows.with_random_penalties()
         options = replace(self.options, callback=None)
@@ -168,7 +174,7 @@ class _Run(Descent):
         self.rows.set_multipliers(None)
         self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY * self.stretch, math.inf
 
-    def _go_to_least_squares(self) -> bool:
+    def _start_from_least_squares(self) -> bool:
         """Go to the least squares start; False if it promises nothing."""
         point = least_squares_start(self.rows)
         if point is not None:
@@ -185,7 +191,7 @@ class _Run(Descent):
         if not self._convex_stage(ROUGH):
             return False
         self.convex_objective = self._objective()
-        if says_nothing(self.rows) and self._go_to_least_squares():
+        if is_uninformative(self.rows) and self._start_from_least_squares():
             return self._last_stage() and self._back_to_best()
         return self._truncate(gently=True) and self._back_to_best()
 
@@ -199,7 +205,7 @@ class _Run(Descent):
             # scores are best, there is no need to come closer to them than this.
             if self.residual <= goal:
                 here, at_zero = self.rows.majoriser()
-                if here <= (1.0 + SAYS_NOTHING) * at_zero:
+                if here <= (1.0 + UNINFORMATIVE) * at_zero:
                     return True
             previous = self._adapt_penalty(lag, previous, max(goal, self.residual))
         return False

@@ -183,7 +183,7 @@ def _pairs(k: int) -> list[tuple[int, int]]:
 
 
 def moment_step(count: int, n_features: int) -> int:
-    """Return which of `count` rows go into the moments: each so-manieth."""
+    """Return the stride at which the moments take from `count` rows."""
     return count // max(ROWS_PER_FEATURE * (n_features + 1), LEAST_ROWS) + 1
 
 

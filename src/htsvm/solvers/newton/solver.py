@@ -119,13 +119,13 @@ class Newton(Solver):
                     problem,
                     self,
                     start,
-                    lambda s, beat: _Run(problem, self, rng, beat=beat).go(s),
+                    lambda s, beat: _Run(problem, self, rng, beat=beat).run(s),
                 ),
-                lambda: _Run(problem, self, rng).go(None, restart=True),
+                lambda: _Run(problem, self, rng).run(None, restart=True),
                 self.n_restarts,
             )
             return never_worse_than_constant(
-                problem, best, lambda w, b: _Run(problem, self, rng).go((w, b, None))
+                problem, best, lambda w, b: _Run(problem, self, rng).run((w, b, None))
             )
 
 
@@ -158,7 +158,7 @@ class _Run(Descent):
     def _objective(self) -> float:
         return float(self.rows.objective())
 
-    def go(self, start: Start | None, restart: bool = False) -> SolverResult:
+    def run(self, start: Start | None, restart: bool = False) -> SolverResult:
         m, n = self.problem.operator.shape
         if start is None:
             self.rows.start_at_zero()
@@ -222,7 +222,7 @@ class _Run(Descent):
             return 0
         part = replace(part, penalty=part.penalty * (m / size), C=part.C * (m / size))
         run = _Run(part, replace(self.options, callback=None), self.rng)
-        run.go_convex()
+        run.solve_convex()
         caps = 0
         if not math.isinf(problem.loss.cap):
             self.rows.move(run.rows.w, run.rows.b)
@@ -236,7 +236,7 @@ class _Run(Descent):
         self.reach = math.inf
         return caps
 
-    def go_convex(self) -> None:
+    def solve_convex(self) -> None:
         """Solve only the convex start, roughly."""
         self.rows.start_at_zero()
         self._convex_stage()
@@ -245,7 +245,7 @@ class _Run(Descent):
         """Start from the convex solution of a problem with exponential random weights."""
         varied = self.rows.with_random_penalties()
         options = replace(self.options, callback=None)
-        _Run(varied.problem, options, self.rng, varied).go_convex()
+        _Run(varied.problem, options, self.rng, varied).solve_convex()
         self.rows.adopt(varied)
 
     # ------------------------------------------------------------------------------- stages
