@@ -76,6 +76,11 @@ class MulticlassProblem:
         """The objective of the best constant classifier."""
         return float(self.trivial()[0])
 
+    @cached_property
+    def class_penalty(self) -> Array:
+        """The sum of the penalties of each class."""
+        return np.bincount(self.labels, weights=self.penalty, minlength=self.n_classes)
+
     def take(self, rows: Array) -> MulticlassProblem:
         """Return the problem on a copy of some rows."""
         return replace(
@@ -84,6 +89,10 @@ class MulticlassProblem:
             labels=self.labels[rows],
             penalty=self.penalty[rows],
         )
+
+    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Any:
+        """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
+        return values
 
     def scaled(self, C: float) -> MulticlassProblem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
@@ -165,12 +174,11 @@ class MulticlassProblem:
         these: all equal (every violation is 1), or one class ahead of all others by 1 (its own
         violations are 0, all others 2).
         """
-        total = float(self.penalty.sum())
-        equal = float(self.loss.profile(1.0)) * total
+        equal = float(self.loss.profile(1.0)) * float(self.penalty.sum())
         b = np.zeros(self.n_classes)
         if not self.fit_intercept:
             return equal, b
-        mass = np.bincount(self.labels, weights=self.penalty, minlength=self.n_classes)
+        mass = self.class_penalty
         top = int(mass.argmax())
         ahead = float(self.loss.profile(2.0)) * float(np.delete(mass, top).sum())
         if ahead > equal:

@@ -13,16 +13,29 @@ from htsvm.losses import LeastSquares
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.least_squares import LinearSystem
 from htsvm.solvers.result import SolverResult
-from htsvm.solvers.starts.portfolio import Convex, Search, SearchStart, chosen, search
-from htsvm.solvers.starts.terrain import BinaryTerrain, MulticlassTerrain, Terrain
+from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
+from htsvm.solvers.starts.portfolio import (
+    LAST_STEPS,
+    SEVERAL_CLASSES,
+    Convex,
+    Search,
+    SearchStart,
+    chosen,
+    search,
+)
+from htsvm.solvers.starts.terrain import BinaryTerrain, Terrain
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
 SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
+# With several classes there are this many rows per feature, if there are so many.
+ROWS_PER_FEATURE = 12
+# Classes whose total penalties differ by this factor are uneven.
+UNEVEN = 2.0
 # All rows are taken if they are no more than this many samples.
 NO_SAMPLE = 1.5
 # A point of the search whose objective is above that of the solver's own way by no more than this
-# share may still lead lower; searches for several classes end further from a minimum.
-CLOSE, CLOSE_MULTICLASS = 0.05, 0.25
+# share may still lead lower.
+CLOSE = 0.05
 # The solver may end above where the search ended by this share, before the next point is tried.
 SLIPPED = 1e-3
 
@@ -31,7 +44,7 @@ MOST_COLUMNS, MULTIPLES = 1000, np.exp(np.linspace(-4.0, 6.0, 40))
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
 STREAM = int.from_bytes(b"starts", "big")
 
-Descend = Callable[[Any], SolverResult]
+Descend = Callable[..., SolverResult]
 
 
 def own_generator(seed: Any) -> np.random.Generator:
@@ -50,10 +63,18 @@ def searches(problem: Any, names: Any) -> tuple[SearchStart, ...]:
     A convex loss has one minimum; the convex start alone needs no comparison.
     """
     starts = chosen(names)
+    if isinstance(problem, MulticlassProblem) and isinstance(names, str):
+        starts = SEVERAL_CLASSES if _uneven(problem) else SEVERAL_CLASSES[:-1]
     loss = problem.loss
     if math.isinf(loss.cap) or loss.tilt != 0.0 or loss.stretched(math.inf) is None:
         return ()
     return () if len(starts) == 1 and isinstance(starts[0], Convex) else starts
+
+
+def _uneven(problem: MulticlassProblem) -> bool:
+    """Return whether the classes differ so much that equal ones would be another start."""
+    mass = problem.class_penalty
+    return float(mass.max()) > UNEVEN * float(mass.min())
 
 
 def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> SolverResult:
@@ -139,6 +160,8 @@ def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, fl
     kind = MulticlassTerrain if isinstance(problem, MulticlassProblem) else BinaryTerrain
     per_row = max(problem.operator.stored / max(m, 1), 1.0)
     size = int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
+    if kind is MulticlassTerrain:
+        size = max(size, ROWS_PER_FEATURE * problem.n_features)
     local = problem.rows is None
     if m <= NO_SAMPLE * size and local:
         return kind(problem), 1.0
@@ -161,6 +184,8 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
     loss followed for a few steps, on large data on some of the rows. So "convex", if it is among
     the starts, always takes part, with the solver's own way from the convex solution.
     """
+    if isinstance(problem, MulticlassProblem) and found.point is not None:
+        return _descended_multiclass(problem, found, share, descend)
     results = []
     tried = "convex" in found.reached
     if tried or found.point is None or not found.truncated:
@@ -168,8 +193,7 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
     if found.point is not None and found.truncated and not (tried and found.name == "convex"):
         point = found.terrain.parts(found.point)
         reached = found.lowest if share == 1.0 else problem.objective_at(*point)
-        close = CLOSE_MULTICLASS if isinstance(problem, MulticlassProblem) else CLOSE
-        if not results or reached <= (1.0 + close) * results[0].objective:
+        if not results or reached <= (1.0 + CLOSE) * results[0].objective:
             multipliers = found.terrain.multipliers(found.point) if share == 1.0 else None
             if multipliers is not None:
                 multipliers = problem.multipliers_of(found.terrain.problem, multipliers)
@@ -180,6 +204,30 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
             results.append(_named(descend(whole), "least_squares", found.reached))
     best = min(results, key=lambda result: result.objective)
     return replace(best, convex_objective=results[0].convex_objective)
+
+
+def _descended_multiclass(
+    problem: MulticlassProblem, found: Search, share: float, descend: Descend
+) -> SolverResult:
+    """Go down from the best point of the search, which for several classes ends near a minimum."""
+    terrain, z, multipliers = found.terrain, found.point, None
+    assert z is not None
+    assert isinstance(terrain, MulticlassTerrain)
+    stretch = 1.0 if found.truncated else math.inf
+    if share < 1.0 and problem.rows is None:
+        # From the sample of rows to all of them.
+        terrain = MulticlassTerrain(problem, like=terrain)
+        z = terrain.settle(z, LAST_STEPS, stretch)
+        share = 1.0
+    point = terrain.parts(z)
+    if share == 1.0:
+        pulls = terrain.multipliers(z, stretch)
+        multipliers = problem.multipliers_of(terrain.problem, pulls)
+    result = _named(descend((*point, multipliers), found.truncated), found.name, found.reached)
+    if found.convex is None:
+        return result
+    convex = problem.objective_at(*found.terrain.parts(found.convex))
+    return replace(result, convex_objective=convex)
 
 
 def _least_squares(problem: Any) -> Any:
