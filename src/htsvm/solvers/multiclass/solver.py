@@ -26,7 +26,7 @@ INNER_SHARE = 0.3
 # While the residual is large, a round is solved only to this share of it.
 EARLY_SHARE = 0.1
 # Newton steps between two multiplier updates.
-STEPS_PER_ROUND = 10
+STEPS_PER_ROUND = 40
 # The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
 # undecided, but conjugate gradients need more steps.
 FIRST_PENALTY = 8.0
@@ -316,4 +316,6 @@ class _Run(Descent):
             objective=objective,
             cg_steps=self.last.cg_steps,
         )
-        return float(closing.before.residual(unit))
+        # Where the loss is all but zero at the solution, the energy says what is much.
+        energy = objective - closing.loss
+        return float(closing.before.residual(min(unit, 2.0 * energy) if energy > 0.0 else unit))
