@@ -10,6 +10,7 @@ from htsvm.linalg import Quadratic, as_operator, kernels, multiclass_kernels
 from htsvm.linalg import _numpy_multiclass as twin
 from htsvm.losses import Hinge, HybridTruncated
 from htsvm.optimality import certify
+from htsvm.optimality.multiclass import balanced_flow
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem, solve_certified
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
@@ -379,3 +380,17 @@ def test_columns_of_very_different_scale_change_nothing_but_the_units():
     assert certificate.certified
     assert same.certified
     assert other.objective == pytest.approx(plain.objective, rel=2e-2)
+
+
+def test_flow_between_classes_is_balanced_along_any_way():
+    # Class 0 pulls too much, class 3 too little, and only a chain leads from one to the other.
+    flow = np.zeros((4, 4))
+    flow[0, 1], flow[1, 2], flow[2, 3], flow[3, 0] = 5.0, 4.0, 4.0, 3.0
+    keep = balanced_flow(flow)
+    kept = keep * flow
+    assert np.all((keep >= 0.0) & (keep <= 1.0))
+    np.testing.assert_allclose(kept.sum(axis=0), kept.sum(axis=1), atol=1e-12)
+    np.testing.assert_allclose(kept[[0, 1, 2, 3], [1, 2, 3, 0]], 3.0)
+    # No way leads on from class 1: nothing is kept.
+    flow[1, 2] = 0.0
+    assert not np.any(balanced_flow(flow) * flow)
