@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -59,9 +60,15 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         """Return the problem with all penalties times `C`."""
         return MulticlassBlockProblem.of(self.blocks.with_penalty(C))
 
+    @functools.cached_property
+    def class_penalty(self) -> Array:
+        """The sum of the penalties of each class."""
+        penalty: Array = self.blocks.ask(MulticlassBlock.class_penalties)
+        return penalty
+
     def trivial(self) -> tuple[float, Array]:
         """Return the objective and the intercepts of the best constant classifier, W = 0."""
-        penalty = self.blocks.ask(MulticlassBlock.class_penalties)
+        penalty = self.class_penalty
         known = {
             name: getattr(self, name)
             for name in ("n_classes", "loss", "regularizer", "C", "fit_intercept")

@@ -50,7 +50,12 @@ class MulticlassBlockRows(BlockRows):
     @functools.cached_property
     def total(self) -> float:
         """The sum of all penalties."""
-        return float(self.blocks.ask(MulticlassBlock.class_penalties).sum())
+        return float(self.problem.class_penalty.sum())
+
+    @property
+    def square_length(self) -> float:
+        """The mean square of the rows."""
+        return float(self.problem.operator.row_length**2)
 
     @functools.cached_property
     def system(self) -> MulticlassSystem:

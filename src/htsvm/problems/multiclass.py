@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,11 @@ class MulticlassProblem(BaseProblem):
     C: float = 1.0
     fit_intercept: bool = True
 
+    @cached_property
+    def class_penalty(self) -> Array:
+        """The sum of the penalties of each class."""
+        return np.bincount(self.labels, weights=self.penalty, minlength=self.n_classes)
+
     def take(self, rows: Array) -> MulticlassProblem:
         """Return the problem on a copy of some rows."""
         return replace(
@@ -78,6 +84,10 @@ class MulticlassProblem(BaseProblem):
     def coefficients(self, multipliers: Array) -> Array:
         """Return the pulls of the samples, a row per class."""
         return multipliers.T
+
+    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Any:
+        """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
+        return values
 
     def multipliers_from(self, rows: Array, coefficients: Array) -> Any:
         """Return the pulls from the coefficients of some rows, zero for all others."""
@@ -144,12 +154,11 @@ class MulticlassProblem(BaseProblem):
         these: all equal (every violation is 1), or one class ahead of all others by 1 (its own
         violations are 0, all others 2).
         """
-        total = float(self.penalty.sum())
-        equal = float(self.loss.profile(1.0)) * total
+        equal = float(self.loss.profile(1.0)) * float(self.penalty.sum())
         b = np.zeros(self.n_classes)
         if not self.fit_intercept:
             return equal, b
-        mass = np.bincount(self.labels, weights=self.penalty, minlength=self.n_classes)
+        mass = self.class_penalty
         top = int(mass.argmax())
         ahead = float(self.loss.profile(2.0)) * float(np.delete(mass, top).sum())
         if ahead > equal:

@@ -30,10 +30,13 @@ INNER_SHARE = 0.3
 # While the residual is large, a round is solved only to this share of it.
 EARLY_SHARE = 0.1
 # Newton steps between two multiplier updates.
-STEPS_PER_ROUND = 10
+STEPS_PER_ROUND = 40
 # The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
 # undecided, but conjugate gradients need more steps.
 FIRST_PENALTY = 8.0
+# The first penalty times C times a typical squared row, over R, is at most this; below
+# `FIRST_PENALTY` it grows by this factor.
+STRONGEST, GROWTH = 40.0, 4.0
 # Return to the lowest point seen if the end lies this share above it.
 WORTH_RETURNING = 0.002
 
@@ -98,11 +101,10 @@ class MulticlassNewton(Solver):
         """
         self.check_loss(problem.loss)
         rng = np.random.default_rng(self.random_state)
-        # Products with a column per class are too thin for a second thread to gain much.
-        with single_threaded_blas(problem.operator, always=True):
+        with single_threaded_blas(problem.operator):
             best = lowest(
                 first_descent(
-                    problem, self, start, lambda s, beat: _Run(problem, self, rng).run(s)
+                    problem, self, start, lambda s, **how: _Run(problem, self, rng).run(s, **how)
                 ),
                 lambda: _Run(problem, self, rng).run_from_random_weights(),
                 self.n_restarts,
@@ -129,6 +131,28 @@ class _Run(Descent):
         super().__init__(
             problem, options, rng, rows or (problem.rows or MulticlassRows)(problem, rng)
         )
+        self.first_xi = self._first_penalty()
+        self.xi = self.first_xi
+
+    def _first_penalty(self) -> float:
+        """Return the penalty of the first round.
+
+        Where C times a squared row is large, the multipliers of the solution are far below C, and
+        at a penalty in units of C samples would cross their margins at every step.
+        """
+        nominal = FIRST_PENALTY * self.stretch
+        R = float(self.problem.regularizer.diagonal().mean()) or 1.0
+        strength = self.problem.C * self.rows.square_length / R
+        return min(nominal, STRONGEST / strength) if strength > 0.0 else nominal
+
+    def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
+        """Raise the penalty when multipliers lag, in larger steps while it is still small."""
+        before = self.xi
+        lag = super()._adapt_penalty(lag, previous, goal)
+        if self.xi > before:
+            nominal = FIRST_PENALTY * self.stretch
+            self.xi = max(self.xi, min(GROWTH * before, nominal))
+        return lag
 
     def _point(self) -> tuple[Array, Array]:
         return self.rows.W, self.rows.b
@@ -139,7 +163,8 @@ class _Run(Descent):
     def _with_loss(self, loss: float) -> float:
         return self.problem.energy(self.rows.W) + float(loss)
 
-    def run(self, start: MulticlassStart | None) -> SolverResult:
+    def run(self, start: MulticlassStart | None, truncated: bool = True) -> SolverResult:
+        """Go down from a start; first without truncation if that is said to play no part."""
         if start is None:
             self.rows.start_at_zero()
             return self._result(self._descend())
@@ -147,6 +172,10 @@ class _Run(Descent):
         self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
         if is_uninformative(self.rows) and self._start_from_least_squares():
             return self._result(self._last_stage())
+        if not truncated:
+            self.rows.weigh_convex()
+            self.rows.set_multipliers(B)
+            return self._result(self._convex_rounds(ROUGH) and self._truncate(gently=True))
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(B)
         return self._result(self._last_stage())
@@ -172,7 +201,7 @@ class _Run(Descent):
         self._watch()
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(None)
-        self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY * self.stretch, math.inf
+        self.reach, self.xi, self.residual = math.inf, self.first_xi, math.inf
 
     def _start_from_least_squares(self) -> bool:
         """Go to the least squares start; False if it promises nothing."""
@@ -198,6 +227,9 @@ class _Run(Descent):
     def _convex_stage(self, goal: float) -> bool:
         """Minimise the convex majorant of the loss, roughly. False if rounds ran out."""
         self.rows.weigh_convex()
+        return self._convex_rounds(goal)
+
+    def _convex_rounds(self, goal: float) -> bool:
         previous = math.inf
         while not self._out_of_rounds():
             lag = self._round(None, goal)
@@ -290,4 +322,6 @@ class _Run(Descent):
             objective=objective,
             cg_steps=self.last.cg_steps,
         )
-        return float(closing.before.residual(unit))
+        # Where the loss is all but zero at the solution, the energy says what is much.
+        energy = objective - closing.loss
+        return float(closing.before.residual(min(unit, 2.0 * energy) if energy > 0.0 else unit))

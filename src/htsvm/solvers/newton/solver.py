@@ -116,10 +116,7 @@ class Newton(Solver):
         with single_threaded_blas(problem.operator):
             best = lowest(
                 first_descent(
-                    problem,
-                    self,
-                    start,
-                    lambda s, beat: _Run(problem, self, rng, beat=beat).run(s),
+                    problem, self, start, lambda s, **how: _Run(problem, self, rng, **how).run(s)
                 ),
                 lambda: _Run(problem, self, rng).run(None, restart=True),
                 self.n_restarts,

@@ -11,16 +11,24 @@ import numpy as np
 
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.result import SolverResult
-from htsvm.solvers.starts.portfolio import Convex, Search, SearchStart, chosen, search
-from htsvm.solvers.starts.terrain import (
-    REFINING_STEPS,
-    BinaryTerrain,
-    MulticlassTerrain,
-    Terrain,
+from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
+from htsvm.solvers.starts.portfolio import (
+    LAST_STEPS,
+    SEVERAL_CLASSES,
+    Convex,
+    Search,
+    SearchStart,
+    chosen,
+    search,
 )
+from htsvm.solvers.starts.terrain import REFINING_STEPS, BinaryTerrain, Terrain
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
 SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
+# With several classes there are this many rows per feature, if there are so many.
+ROWS_PER_FEATURE = 12
+# Classes whose total penalties differ by this factor are uneven.
+UNEVEN = 2.0
 # All rows are taken if they are no more than this many samples.
 NO_SAMPLE = 1.5
 # So many of the points found on a sample go on with all rows.
@@ -30,9 +38,9 @@ SLIPPED = 1e-3
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
 STREAM = int.from_bytes(b"starts", "big")
 
-# Takes a start, or None for the solver's own way, and an objective: a descent that falls behind it
-# may end early.
-Descend = Callable[[Any, float], SolverResult]
+# Takes a start, or None for the solver's own way. With `beat` a descent that falls behind that
+# objective may end early; with `truncated=False` one for several classes begins without truncation.
+Descend = Callable[..., SolverResult]
 
 
 def own_generator(seed: Any) -> np.random.Generator:
@@ -51,10 +59,18 @@ def searches(problem: Any, names: Any) -> tuple[SearchStart, ...]:
     A convex loss has one minimum; the convex start alone needs no comparison.
     """
     starts = chosen(names)
+    if isinstance(problem, MulticlassProblem) and isinstance(names, str):
+        starts = SEVERAL_CLASSES if _uneven(problem) else SEVERAL_CLASSES[:-1]
     loss = problem.loss
     if math.isinf(loss.cap) or loss.tilt != 0.0 or loss.stretched(math.inf) is None:
         return ()
     return () if len(starts) == 1 and isinstance(starts[0], Convex) else starts
+
+
+def _uneven(problem: MulticlassProblem) -> bool:
+    """Return whether the classes differ so much that equal ones would be another start."""
+    mass = problem.class_penalty
+    return float(mass.max()) > UNEVEN * float(mass.min())
 
 
 def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> SolverResult:
@@ -76,8 +92,8 @@ def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> So
     if start is None:
         if compared:
             return best_start(problem, compared, solver.random_state, descend)
-        return replace(descend(None, math.inf), start="convex")
-    warm = replace(descend(start, math.inf), start="warm")
+        return replace(descend(None), start="convex")
+    warm = replace(descend(start), start="warm")
     if not (solver.compare_warm and compared):
         return warm
     return no_worse_than_cold(problem, warm, compared, solver.random_state, descend)
@@ -104,7 +120,7 @@ def best_start(
     before = problem.operator.passes
     terrain, share = _terrain(problem, rng)
     if terrain is None:
-        return _named(descend(None, math.inf), "convex", {})
+        return _named(descend(None), "convex", {})
     found = search(terrain, starts, rng)
     result = _descended(problem, found, share, descend)
     return replace(result, passes=problem.operator.passes - before)
@@ -142,6 +158,8 @@ def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, fl
     kind = MulticlassTerrain if isinstance(problem, MulticlassProblem) else BinaryTerrain
     per_row = max(problem.operator.stored / max(m, 1), 1.0)
     size = int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
+    if kind is MulticlassTerrain:
+        size = max(size, ROWS_PER_FEATURE * problem.n_features)
     local = problem.rows is None
     if m <= NO_SAMPLE * size and local:
         return kind(problem), 1.0
@@ -165,17 +183,45 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
     the starts, always takes part, with the solver's own way from the convex solution; it is left
     when it falls behind.
     """
+    if isinstance(problem, MulticlassProblem) and found.point is not None:
+        return _descended_multiclass(problem, found, share, descend)
     results = []
     if found.point is not None and found.truncated:
         name, start = _best_point(problem, found, share)
         # The solver's own way is the better one to the convex minimum.
         if not (share == 1.0 and name == "convex"):
-            results.append(_named(descend(start, math.inf), name, found.reached))
+            results.append(_named(descend(start), name, found.reached))
     if not results or "convex" in found.reached:
         beat = results[0].objective if results else math.inf
-        results.append(_named(descend(None, beat), "convex", found.reached))
+        results.append(_named(descend(None, beat=beat), "convex", found.reached))
     best = min(results, key=lambda result: result.objective)
     return replace(best, convex_objective=results[-1].convex_objective)
+
+
+def _descended_multiclass(
+    problem: MulticlassProblem, found: Search, share: float, descend: Descend
+) -> SolverResult:
+    """Go down from the best point of the search, which for several classes ends near a minimum."""
+    terrain, z, multipliers = found.terrain, found.point, None
+    assert z is not None
+    assert isinstance(terrain, MulticlassTerrain)
+    stretch = 1.0 if found.truncated else math.inf
+    if share < 1.0 and problem.rows is None:
+        # From the sample of rows to all of them.
+        terrain = MulticlassTerrain(problem, like=terrain)
+        z = terrain.settle(z, LAST_STEPS, stretch)
+        share = 1.0
+    point = terrain.parts(z)
+    if share == 1.0:
+        pulls = terrain.multipliers(z, stretch)
+        multipliers = problem.multipliers_of(terrain.problem, pulls)
+    result = _named(
+        descend((*point, multipliers), truncated=found.truncated), found.name, found.reached
+    )
+    if found.convex is None:
+        return result
+    convex = problem.objective_at(*found.terrain.parts(found.convex))
+    return replace(result, convex_objective=convex)
 
 
 def _best_point(problem: Any, found: Search, share: float) -> tuple[str, Any]:

@@ -108,7 +108,7 @@ class Convex(SearchStart):
         z = terrain.settle(terrain.zero(), CONVEX_STEPS, stretch=math.inf)
         search.convex = z
         bend = terrain.loss.curved_interval[0]
-        if terrain.largest_violation(z) <= bend:
+        if terrain.largest_violation(z) <= bend or terrain.separates(z):
             search.truncated = False
             search.add(self.name, z)
             return
@@ -201,6 +201,8 @@ ALL: tuple[SearchStart, ...] = (
     Pushed(),
 )
 NAMES = tuple(start.name for start in ALL)
+# For several classes these find what all of them would.
+SEVERAL_CLASSES: tuple[SearchStart, ...] = (ALL[0], ALL[2], ALL[4])
 
 
 def chosen(names: Any) -> tuple[SearchStart, ...]:
