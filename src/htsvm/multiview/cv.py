@@ -94,7 +94,8 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     starts : "auto" or list of str, default="auto"
         From where the "newton" solver goes down in the first round of each view: "convex" (the
         solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
-        squares with equal classes) and "pushed". They are compared by quick searches, and the one
+        squares with equal classes), "pushed" and "one_column" (for a view of one column). They
+        are compared by quick searches, and the one
         that leads lowest is taken; "auto" tries all of them.
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round of the final fit.

@@ -250,7 +250,9 @@ class _Run:
         """
         problem, satisfied = self.problem, candidate.satisfied
         labels = problem.y[satisfied]
-        if len(labels) == 0 or np.all(labels == labels[0]):
+        # An intercept alone satisfies samples of one class; without one, weights have to.
+        one_class = problem.fit_intercept and len(labels) > 0 and np.all(labels == labels[0])
+        if len(labels) == 0 or one_class:
             return self._as_constant(candidate.result)
         result = candidate.result
         rows = self._nearest(result, satisfied)

@@ -67,9 +67,9 @@ class HTSVC(BaseLinearSVC):
     starts : "auto" or list of str, default="auto"
         From where the "newton" solver goes down, where the loss is truncated and there is no warm
         start: "convex" (the solution without truncation), "least_squares", "annealed", "ladder",
-        "balanced" (least squares with equal classes) and "pushed". They are compared by quick
-        searches, and the one that leads lowest is taken; "auto" tries all of them. ``["convex"]``
-        is the quickest.
+        "balanced" (least squares with equal classes), "pushed" and "one_column" (the lowest point
+        of all, for up to 150 samples of one column). They are compared by quick searches, and the
+        one that leads lowest is taken; "auto" tries all of them. ``["convex"]`` is the quickest.
     n_restarts : int, default=0
         Further, expensive starts for the "newton" solver, from convex solutions with random sample
         weights; the lowest objective wins.

@@ -37,6 +37,10 @@ FIRST_PENALTY = 8.0
 # The first penalty times C times a typical squared row, over R, is at most this; below
 # `FIRST_PENALTY` it grows by this factor.
 STRONGEST, GROWTH = 40.0, 4.0
+# The budget of a descent: passes over the data, and Newton steps, the number of which on little
+# data falls with that of the classes. Ordinary fits need a tenth of it.
+MOST_PASSES, MOST_STEPS, STEPS_TIMES_CLASSES = 100_000.0, 1000, 2000
+FEWEST_STEPS, LITTLE_DATA = 200, 100_000
 # Return to the lowest point seen if the end lies this share above it.
 WORTH_RETURNING = 0.002
 
@@ -120,6 +124,7 @@ class _Run(Descent):
     problem: MulticlassProblem
     first_penalty: ClassVar[float] = FIRST_PENALTY
     first_reach: ClassVar[float] = math.inf
+    most_passes: ClassVar[float] = MOST_PASSES
 
     def __init__(
         self,
@@ -131,6 +136,10 @@ class _Run(Descent):
         super().__init__(
             problem, options, rng, rows or (problem.rows or MulticlassRows)(problem, rng)
         )
+        if problem.operator.stored <= LITTLE_DATA:
+            self.most_steps = max(STEPS_TIMES_CLASSES // problem.n_classes, FEWEST_STEPS)
+        else:
+            self.most_steps = MOST_STEPS
         self.first_xi = self._first_penalty()
         self.xi = self.first_xi
 

@@ -185,17 +185,20 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
     """
     if isinstance(problem, MulticlassProblem) and found.point is not None:
         return _descended_multiclass(problem, found, share, descend)
-    results = []
+    name, start, reached = "convex", None, math.inf
     if found.point is not None and found.truncated:
-        name, start = _best_point(problem, found, share)
-        # The solver's own way is the better one to the convex minimum.
-        if not (share == 1.0 and name == "convex"):
-            results.append(_named(descend(start), name, found.reached))
-    if not results or "convex" in found.reached:
-        beat = results[0].objective if results else math.inf
-        results.append(_named(descend(None, beat=beat), "convex", found.reached))
+        name, start, reached = _best_point(problem, found, share)
+    takes_part = "convex" in found.reached
+    # To the convex minimum the solver's own way is the better one, if it does not get stuck.
+    first = start is None or (takes_part and share == 1.0 and name == "convex")
+    results = [_named(descend(None), "convex", found.reached)] if first else []
+    if start is not None and (not first or results[0].objective > (1.0 + SLIPPED) * reached):
+        results.append(_named(_never_up(problem, start, reached, descend), name, found.reached))
+    if takes_part and not first:
+        beat = results[0].objective
+        results.insert(0, _named(descend(None, beat=beat), "convex", found.reached))
     best = min(results, key=lambda result: result.objective)
-    return replace(best, convex_objective=results[-1].convex_objective)
+    return replace(best, convex_objective=results[0].convex_objective)
 
 
 def _descended_multiclass(
@@ -215,17 +218,36 @@ def _descended_multiclass(
     if share == 1.0:
         pulls = terrain.multipliers(z, stretch)
         multipliers = problem.multipliers_of(terrain.problem, pulls)
-    result = _named(
-        descend((*point, multipliers), truncated=found.truncated), found.name, found.reached
-    )
+    reached = problem.objective_at(*point)
+    result = _never_up(problem, (*point, multipliers), reached, descend, truncated=found.truncated)
+    result = _named(result, found.name, found.reached)
     if found.convex is None:
         return result
     convex = problem.objective_at(*found.terrain.parts(found.convex))
     return replace(result, convex_objective=convex)
 
 
-def _best_point(problem: Any, found: Search, share: float) -> tuple[str, Any]:
-    """Return where to go down from, and the start that led there.
+def _never_up(
+    problem: Any, start: Any, reached: float, descend: Descend, **how: Any
+) -> SolverResult:
+    """Go down from a start; if that leads upwards, try again without multipliers, or stay there."""
+    result = descend(start, **how)
+    *point, multipliers = start
+    if result.objective > (1.0 + SLIPPED) * reached and multipliers is not None:
+        again = descend((*point, None), **how)
+        result = min(result, again, key=lambda one: one.objective)
+    if result.objective > (1.0 + SLIPPED) * reached and problem.rows is None:
+        coef, intercept = point
+        result = replace(
+            result, coef=coef, intercept=intercept, objective=reached, converged=False, residual=1.0
+        )
+        if multipliers is not None:
+            result = replace(result, multipliers=multipliers)
+    return result
+
+
+def _best_point(problem: Any, found: Search, share: float) -> tuple[str, Any, float]:
+    """Return the start that led lowest, where to go down from, and the objective there.
 
     What was found on some of the rows is judged on all of them, and the best few go on there, where
     that can be done quickly.
@@ -236,18 +258,19 @@ def _best_point(problem: Any, found: Search, share: float) -> tuple[str, Any]:
         multipliers = terrain.multipliers(found.point)
         if multipliers is not None:
             multipliers = problem.multipliers_of(terrain.problem, multipliers)
-        return found.name, (*terrain.parts(found.point), multipliers)
+        return found.name, (*terrain.parts(found.point), multipliers), found.lowest
     on_all = {name: problem.objective_at(*terrain.parts(z)) for name, z in found.points.items()}
     ranked = sorted(on_all, key=lambda name: (on_all[name], name))
     whole = None if problem.rows is not None else terrain.on(problem)
     if whole is None:
-        return ranked[0], (*terrain.parts(found.points[ranked[0]]), None)
+        name = ranked[0]
+        return name, (*terrain.parts(found.points[name]), None), on_all[name]
     # The best of them may be in its valley already: a sigmoid could lead it out.
     first = found.points[ranked[0]]
     tried = [(ranked[0], whole.settle(first, REFINING_STEPS))]
     tried += [(name, whole.refined(found.points[name])) for name in ranked[:REFINED]]
     name, z = min(tried, key=lambda pair: whole.objective(pair[1]))
-    return name, (*whole.parts(z), whole.multipliers(z))
+    return name, (*whole.parts(z), whole.multipliers(z)), whole.objective(z)
 
 
 def _named(result: SolverResult, name: str, reached: dict[str, float]) -> SolverResult:

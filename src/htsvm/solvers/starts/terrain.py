@@ -216,10 +216,17 @@ class BinaryTerrain(Terrain):
         return q
 
     def multipliers(self, z: Array, stretch: float = 1.0) -> Array:
-        """Return psi of the loss with a rounded kink, its cap stretched."""
+        """Return psi of the loss with a rounded kink, times what makes its pull most like Rw.
+
+        A search may end before the two agree, and where margins are hard, far from it.
+        """
+        p = self.problem
         _, slope = self.final_stage(stretch).value_and_slope(self.violations(z))
-        psi: Array = -self.problem.penalty * slope
-        return psi
+        psi: Array = -p.penalty * slope
+        pull, _ = p.operator.signed_tdot(p.y, psi)
+        square = float(pull @ pull)
+        share = -float(pull @ p.regularizer.dot(z[:-1])) / square if square > 0.0 else 1.0
+        return psi * min(max(share, 0.0), 1.0)
 
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""
