@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from htsvm.experiments.blocks import Block, Words
 from htsvm.experiments.figures import bars
-from htsvm.experiments.methods import ABLATION, NESTED, PAPER, Method, register
+from htsvm.experiments.methods import ABLATION, NESTED, PAPER, SWEEP, Method, register
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table
-from htsvm.experiments.stl10 import PAIRS, dataset
+from htsvm.experiments.splits import FOLDS
+from htsvm.experiments.stl10 import AUTO, PAIRS, dataset, grid
 from htsvm.experiments.stl10 import run as run_pair
 from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
 
@@ -18,11 +19,13 @@ TARGET = "htsvm.multiview:MultiViewHTSVC"
 PARTS = {
     "mvht-no-structure": Method(
         "mvht-no-structure", "without structure (η = 0)", TARGET, ABLATION,
-        penalties=("C", "weight_smoothness"), fixed={"structure": 0.0}, in_paper=False,
+        penalties=("C", "weight_smoothness"), fixed={"structure": 0.0}, search=SWEEP,
+        in_paper=False,
     ),
     "mvht-equal-weights": Method(
         "mvht-equal-weights", "equal weights (θ = 1/V)", TARGET, ABLATION,
-        penalties=("C", "structure"), fixed={"view_weights": "uniform"}, in_paper=False,
+        penalties=("C", "structure"), fixed={"view_weights": "uniform"}, search=SWEEP,
+        in_paper=False,
     ),
 }  # fmt: skip
 
@@ -32,7 +35,7 @@ def _pairs(quick: bool) -> tuple[tuple[str, str], ...]:
 
 
 def _methods() -> list[str]:
-    return ["mvht", *PARTS]
+    return ["mvht", *PARTS, AUTO]
 
 
 def tasks(profile: Profile) -> list[Task]:
@@ -42,7 +45,8 @@ def tasks(profile: Profile) -> list[Task]:
         profile,
         datasets=[dataset(pair) for pair in _pairs(profile.quick)],
         methods=_methods(),
-        folds=lambda *_: 1,
+        setting=grid(profile).setting,
+        folds=lambda _: profile.pick(1, FOLDS, FOLDS),
     )
 
 

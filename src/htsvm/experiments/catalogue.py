@@ -29,14 +29,6 @@ EXPERIMENTS: dict[str, Experiment] = {
 }  # fmt: skip
 
 
-# Minutes of one core that all cells of an experiment took when the stored results were computed.
-MINUTES = {
-    "losses": 0, "single-view": 51, "as-printed": 27, "synthetic": 43, "convergence": 1,
-    "label-noise": 24, "two-view": 52, "stl10": 87, "sensitivity": 3, "ablation": 3,
-    "cifar10n": 157,
-}  # fmt: skip
-
-
 def select(names: Iterable[str] = ()) -> list[Experiment]:
     """Return the named experiments, or all; for an unknown name, list the nearest."""
     wanted = list(names)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from htsvm.experiments.blocks import Block, Words
 from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.grids import Grid, powers
 from htsvm.experiments.methods import MULTI, NESTED, OTHER, SINGLE, of_kind
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table
-from htsvm.experiments.splits import HUMAN, Split, make_split
+from htsvm.experiments.splits import HUMAN, make_split
 from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
 
 NAME = "cifar10n"
@@ -25,12 +25,16 @@ LEFT_OUT = ("hinge",)
 # A minute per fit, however few the rows.
 NOT_QUICK = ("boosting",)
 INNER_FOLDS = 2
-QUICK_ROWS = 600
 
 
-def penalties(quick: bool) -> list[float]:
-    """Return the grid: the features are many and small, so small penalties matter."""
-    return [2.0**-6] if quick else [2.0**-8, 2.0**-5, 2.0**-2]
+# The features are many and small, so small penalties matter.
+GRID = Grid(powers((-12, -10, -8, -6, -4)), inner_folds=INNER_FOLDS)
+QUICK_GRID = GRID.quick(2.0**-6, rows=600)
+
+
+def grid(profile: Profile) -> Grid:
+    """Return the grid of C."""
+    return QUICK_GRID if profile.quick else GRID
 
 
 def _set(quick: bool) -> str:
@@ -54,26 +58,16 @@ def tasks(profile: Profile) -> list[Task]:
         profile,
         datasets=[_set(profile.quick)],
         methods=_methods(profile.quick),
+        setting=grid(profile).setting,
         noises=_labels(profile.quick).values(),
-        folds=lambda _, quick: 1,
+        folds=lambda _: 1,
         protocols=[NESTED],
     )
 
 
 def run(task: Task) -> Iterator[Row]:
     """Compute a cell."""
-    split = make_split(task)
-    if task.quick:
-        split = _first_rows(split, QUICK_ROWS)
-    return evaluate(task, split, penalties(task.quick), tied=True, inner_folds=INNER_FOLDS)
-
-
-def _first_rows(split: Split, rows: int) -> Split:
-    y_test = split.y_test[:rows]
-    return replace(
-        split, X=split.X[:rows], y=split.y[:rows], X_test=split.X_test[:rows],
-        y_test=y_test, clean_test=y_test,
-    )  # fmt: skip
+    return evaluate(task, make_split(task))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:

@@ -10,8 +10,8 @@ from htsvm.experiments.figures import noise_curves
 from htsvm.experiments.methods import NESTED, PAPER, SINGLE, of_kind
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, seconds, support
-from htsvm.experiments.single_view import penalties
-from htsvm.experiments.splits import make_split, n_folds
+from htsvm.experiments.single_view import grid
+from htsvm.experiments.splits import folds, make_split
 from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
 
 NAME = "label-noise"
@@ -39,6 +39,12 @@ def _sets(quick: bool) -> list[str]:
     return list(SETS)[:1] if quick else list(SETS)
 
 
+def realised(noises: list[str], profile: Profile) -> list[str]:
+    """Return every noise in all its realisations; the first has no number."""
+    numbers = range(1, profile.pick(1, 3, 10))
+    return [*noises, *(f"{name}:{k}" for k in numbers for name in noises if name != CLEAN)]
+
+
 def tasks(profile: Profile) -> list[Task]:
     """Return the cells."""
     return cells(
@@ -46,14 +52,15 @@ def tasks(profile: Profile) -> list[Task]:
         profile,
         datasets=_sets(profile.quick),
         methods=of_kind(SINGLE),
-        noises=_noises(profile.quick),
-        folds=n_folds,
+        setting=grid(profile).setting,
+        noises=realised(_noises(profile.quick), profile),
+        folds=folds(profile),
     )
 
 
 def run(task: Task) -> Iterator[Row]:
     """Compute a cell."""
-    return evaluate(task, make_split(task), penalties(task.quick))
+    return evaluate(task, make_split(task))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
 from string import Template
+from typing import TextIO
 
 from htsvm.experiments.blocks import Block, Entry, Table, Words
 from htsvm.experiments.isolation import DONE
@@ -14,8 +18,8 @@ from htsvm.experiments.methods import METHODS
 from htsvm.experiments.overview import overview
 from htsvm.experiments.render import html, markdown
 from htsvm.experiments.results import Results
-from htsvm.experiments.store import Cell, Store
-from htsvm.experiments.tasks import Experiment, Profile
+from htsvm.experiments.store import Cell
+from htsvm.experiments.tasks import Experiment, Profile, Task
 
 TITLE = "Is it true? The hybrid truncated loss, measured again"
 ABOUT = (
@@ -41,33 +45,39 @@ class Section:
         What it shows.
     cells : list of Cell
         What it is made of.
+    missing : list of Task
+        What belongs to it and was never run.
     """
 
     experiment: Experiment
     blocks: list[Block]
     cells: list[Cell]
+    missing: list[Task] = field(default_factory=list)
 
 
-def collect(store: Store, experiments: list[Experiment], profile: Profile) -> list[Section]:
+def collect(
+    cells: Iterable[Cell], experiments: list[Experiment], profile: Profile
+) -> list[Section]:
     """Return the sections of the experiments that have results, or need none.
 
     Parameters
     ----------
-    store : Store
+    cells : iterable of Cell
         The results.
     experiments : list of Experiment
         What to show.
     profile : Profile
-        Whether to show the quick or the full version.
+        How much belongs to them.
     """
+    stored = {cell.task: cell for cell in cells}
     sections = []
     for experiment in experiments:
         tasks = experiment.tasks(profile)
-        wanted = set(tasks)
-        cells = [c for c in store.cells(experiment.name, quick=profile.quick) if c.task in wanted]
-        if cells or not tasks:
-            blocks = experiment.sections(Results(cells, tasks), profile)
-            sections.append(Section(experiment, blocks, cells))
+        found = [stored[task] for task in tasks if task in stored]
+        if found or not tasks:
+            blocks = experiment.sections(Results(found, tasks), profile)
+            missing = [task for task in tasks if task not in stored]
+            sections.append(Section(experiment, blocks, found, missing))
     return sections
 
 
@@ -123,6 +133,24 @@ KNOWN_GAPS = (
     "NSV of the paper mixes sample sizes (690 for LS-SVM on australian is all samples, not a "
     "training fold), and Pin-SVM has fewer support vectors there than its model allows.",
 )
+
+
+def tables_as_csv(sections: list[Section], file: TextIO) -> None:
+    """Write every place of every table: what was found, its deviation, the paper's, or a mark."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(
+        ("experiment", "table", "protocol", "row", "column", "value", "spread", "paper", "mark")
+    )
+    for section in sections:
+        for table in (block for block in section.blocks if isinstance(block, Table)):
+            for label, entries in table.rows:
+                for column, entry in zip(table.columns, entries, strict=True):
+                    numbers = (entry.value, entry.spread, entry.paper)
+                    texts = ("" if math.isnan(value) else repr(value) for value in numbers)
+                    writer.writerow(
+                        (section.experiment.name, table.title, table.protocol, label, column,
+                         *texts, entry.mark)
+                    )  # fmt: skip
 
 
 def gaps(sections: list[Section]) -> list[Block]:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from htsvm.datasets import describe, names
 from htsvm.experiments.blocks import Block, Words
 from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.grids import Grid, powers
 from htsvm.experiments.methods import MULTI, NESTED, PAPER, of_kind
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, seconds
 from htsvm.experiments.significance import significance
-from htsvm.experiments.splits import make_split, n_folds
+from htsvm.experiments.splits import folds, make_split
 from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
 
 NAME = "two-view"
@@ -24,10 +25,14 @@ CONTROL = "ht"
 CAPITALS = {"bupa": "BUPA"}
 
 
-def penalties(protocol: str, quick: bool) -> list[float]:
-    """Return the paper's grid for all trade-offs; every other value of it where it is nested."""
-    powers = range(-4, 5, 2) if protocol == PAPER else (-4, 0, 4)
-    return [2.0**k for k in ((-2, 2) if quick else powers)]
+# The paper's values for all trade-offs; every other one of them where the choice is nested.
+GRID = Grid(powers(range(-4, 5, 2)), nested=powers((-4, 0, 4)), inner_folds=INNER_FOLDS)
+QUICK_GRID = GRID.quick(*powers((-2, 2)))
+
+
+def grid(profile: Profile) -> Grid:
+    """Return the grid of the trade-offs."""
+    return QUICK_GRID if profile.quick else GRID
 
 
 def score_measures(prefix: str) -> list[Measure]:
@@ -51,15 +56,15 @@ def _sets(quick: bool) -> list[str]:
 def tasks(profile: Profile) -> list[Task]:
     """Return the cells, larger sets first."""
     sets = sorted(_sets(profile.quick), key=lambda name: -describe(name).rows)
-    return cells(NAME, profile, datasets=sets, methods=methods(), folds=n_folds)
+    return cells(
+        NAME, profile, datasets=sets, methods=methods(), setting=grid(profile).setting,
+        folds=folds(profile),
+    )  # fmt: skip
 
 
 def run(task: Task) -> Iterator[Row]:
     """Compute a cell."""
-    return evaluate(
-        task, make_split(task, pca_view=True), penalties(task.protocol, task.quick),
-        inner_folds=INNER_FOLDS,
-    )  # fmt: skip
+    return evaluate(task, make_split(task, pca_view=True))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
