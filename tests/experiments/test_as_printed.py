@@ -9,6 +9,7 @@ from htsvm.datasets import make_two_gaussians
 from htsvm.experiments import as_printed
 from htsvm.experiments.blocks import Table
 from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.grids import Grid
 from htsvm.experiments.isolation import DONE
 from htsvm.experiments.results import Results
 from htsvm.experiments.splits import Split
@@ -36,8 +37,9 @@ def test_the_printed_algorithm_is_run_to_the_letter():
 def test_the_grid_has_every_pair_of_penalties():
     X, y = make_two_gaussians(40, random_state=0)
     split = Split(X[::2], y[::2], X[1::2], y[1::2], y[1::2])
-    task = Task(as_printed.NAME, "paper", "x", "none", "ht-printed")
-    rows = list(evaluate(task, split, [0.5, 2.0]))
+    setting = Grid((0.5, 2.0)).setting("ht-printed", "paper")
+    task = Task(as_printed.NAME, "paper", "x", "none", "ht-printed", setting=setting)
+    rows = list(evaluate(task, split))
     assert [(row.params["C"], row.params["xi"]) for row in rows] == [
         (0.5, 0.5), (0.5, 2.0), (2.0, 0.5), (2.0, 2.0),
     ]  # fmt: skip
@@ -45,7 +47,7 @@ def test_the_grid_has_every_pair_of_penalties():
 
 @pytest.fixture
 def results():
-    profile = Profile(quick=True)
+    profile = Profile("quick")
     expected = as_printed.tasks(profile)
     ends = {
         # One good, one that did not converge, one constant classifier, one good.

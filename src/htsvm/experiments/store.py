@@ -91,7 +91,7 @@ class Store:
     version : str, optional
         The version whose results it holds; those of another are refused.
     read_only : bool, default=False
-        Whether it is only read: then nothing is written, made or changed, not even beside it.
+        Whether it is only read: then it may lie where nothing can be written.
     """
 
     def __init__(self, path: Path, version: str = __version__, *, read_only: bool = False) -> None:
