@@ -8,10 +8,13 @@ from difflib import get_close_matches
 from htsvm.experiments import (
     ablation,
     as_printed,
+    as_printed_views,
     cifar10n,
     convergence,
+    data_tables,
     label_noise,
     losses,
+    losses_between,
     sensitivity,
     single_view,
     stl10,
@@ -23,8 +26,8 @@ from htsvm.experiments.tasks import Experiment
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
-        losses, single_view, as_printed, synthetic, convergence, label_noise, two_view, stl10,
-        sensitivity, ablation, cifar10n,
+        losses, data_tables, single_view, as_printed, synthetic, convergence, label_noise,
+        two_view, as_printed_views, stl10, sensitivity, ablation, cifar10n, losses_between,
     )
 }  # fmt: skip
 

@@ -78,9 +78,11 @@ def _score_points(
             point = points[i]
             others = tuple(value for name, value in point.items() if name != "C")
             if not warm or others not in models:
-                model = method.make(point, seed=seed, view_widths=split.view_widths)
+                model = method.make(
+                    point, seed=seed, view_widths=split.view_widths, n_samples=len(train)
+                )
                 models[others] = model.set_params(warm_start=True) if warm else model
-            model = models[others].set_params(**point)
+            model = models[others].set_params(**point) if warm else models[others]
             model.fit(split.X[train], split.y[train])
             right[i, test] = predict(model, split.X[test]) == split.y[test]
     return [float(mean) for mean in right.mean(axis=1)]

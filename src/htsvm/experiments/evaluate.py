@@ -75,7 +75,7 @@ def first_rows(split: Split, rows: int) -> Split:
 
 def measure(method: Method, params: Params, split: Split, seed: int) -> Metrics:
     """Fit once, with a cold start, and return scores, support vectors and seconds."""
-    model = method.make(params, seed=seed, view_widths=split.view_widths)
+    model = method.make(params, seed=seed, view_widths=split.view_widths, n_samples=len(split.y))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         began = time.perf_counter()

@@ -9,7 +9,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-SINGLE, MULTI, OTHER = "single-view", "multi-view", "other"
+SINGLE, MULTI, OTHER, RIVAL = "single-view", "multi-view", "other", "rival"
 ABLATION, AS_PRINTED, VARIANT = "ablation", "as-printed", "variant"
 SWEEP = "sweep"
 PAPER, NESTED = "paper", "nested"
@@ -34,7 +34,7 @@ class Method:
     target : str
         Where its class (or a function that makes the model) is: ``"module:Class"``, imported
         when first used.
-    kind : {"single-view", "multi-view", "variant", "other", "ablation", "as-printed"}
+    kind : {"single-view", "multi-view", "variant", "other", "rival", "ablation", "as-printed"}
         In which comparisons it takes part. A class with a parameter ``views`` gets the widths of
         the views, whatever its kind.
     penalties : tuple of str
@@ -85,14 +85,30 @@ class Method:
         shapes = {name: list(shape[:1] if quick else shape) for name, shape in self.shapes.items()}
         return {**axes, **shapes}
 
-    def make(self, params: Params, *, seed: int, view_widths: Sequence[int] = ()) -> Any:
-        """Return an unfitted model."""
+    def make(
+        self, params: Params, *, seed: int, view_widths: Sequence[int] = (), n_samples: int = 0
+    ) -> Any:
+        """Return an unfitted model.
+
+        Parameters
+        ----------
+        params : dict
+            Hyper-parameters.
+        seed : int
+            The seed, for classes with a parameter `random_state`.
+        view_widths : sequence of int, optional
+            The columns of the views, for classes with a parameter `views`.
+        n_samples : int, optional
+            The number of training samples, for functions with a parameter `n_samples`.
+        """
         cls = self.resolve()
         options = {**self.fixed, **params}
         if self.has_parameter("random_state"):
             options["random_state"] = seed
         if self.has_parameter("views"):
             options["views"] = list(view_widths)
+        if self.has_parameter("n_samples"):
+            options["n_samples"] = n_samples
         return cls(**options)
 
 
@@ -162,6 +178,27 @@ for _method in (
     ),
     Method(
         "linear-svc", "LinearSVC", "sklearn.svm:LinearSVC", OTHER,
+        in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
+        "truncated-logistic", "truncated logistic",
+        "htsvm.experiments.truncated_logistic:TruncatedLogistic", RIVAL,
+        in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
+        "linear-svc-hinge", "LinearSVC (hinge)", "sklearn.svm:LinearSVC", RIVAL,
+        fixed={"loss": "hinge"}, in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
+        "modified-huber", "SGD (modified Huber)", "htsvm.experiments.rivals:sgd", RIVAL,
+        fixed={"loss": "modified_huber"}, in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
+        "sgd", "SGDClassifier", "htsvm.experiments.rivals:sgd", RIVAL,
+        in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
+        "ridge", "RidgeClassifier", "htsvm.experiments.rivals:ridge", RIVAL,
         in_paper=False, protocols=(NESTED,),
     ),
     Method(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,13 +12,16 @@ from string import Template
 from typing import TextIO
 
 from htsvm.experiments.blocks import Block, Entry, Table, Words
+from htsvm.experiments.differences import differences
 from htsvm.experiments.isolation import DONE
 from htsvm.experiments.methods import METHODS
 from htsvm.experiments.overview import overview
-from htsvm.experiments.render import html, markdown
+from htsvm.experiments.paper_pages import verdicts
+from htsvm.experiments.prose import sentences
+from htsvm.experiments.render import TABLE_HEAD, html, markdown, table_lines
 from htsvm.experiments.results import Results
 from htsvm.experiments.store import Cell
-from htsvm.experiments.tasks import Experiment, Profile, Task
+from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Task
 
 TITLE = "Is it true? The hybrid truncated loss, measured again"
 ABOUT = (
@@ -99,7 +101,9 @@ def as_html(sections: list[Section], runs: dict[int, dict[str, str]], profile: P
         about=escape(ABOUT),
         quick=f"<p><strong>{escape(QUICK)}</strong></p>" if profile.quick else "",
         contents=entries,
-        overview="".join(map(html, _overview(sections))),
+        opening=_opening_as_html(sections),
+        verdicts="".join(map(html, verdicts())),
+        overview="".join(map(html, [*_overview(sections), *_differences(sections)])),
         sections=parts,
         gaps="".join(map(html, gaps(sections))),
         costs="".join(map(html, costs(sections))),
@@ -112,7 +116,11 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     parts = [f"# {TITLE}", ABOUT]
     if profile.quick:
         parts.append(f"**{QUICK}**")
-    parts += ["## In short", *map(markdown, _overview(sections))]
+    if lines := _prose(sections):
+        parts += ["## In ten sentences", markdown(Words(tuple(lines)))]
+    parts += ["## The paper's claims", *map(markdown, verdicts())]
+    short = [*_overview(sections), *_differences(sections)]
+    parts += ["## Paper against ours", *map(markdown, short)]
     for section in sections:
         parts.append(f"## {_heading(section.experiment)} ({section.experiment.shows})")
         parts += map(markdown, section.blocks)
@@ -138,19 +146,10 @@ KNOWN_GAPS = (
 def tables_as_csv(sections: list[Section], file: TextIO) -> None:
     """Write every place of every table: what was found, its deviation, the paper's, or a mark."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(
-        ("experiment", "table", "protocol", "row", "column", "value", "spread", "paper", "mark")
-    )
+    writer.writerow(("experiment", *TABLE_HEAD))
     for section in sections:
         for table in (block for block in section.blocks if isinstance(block, Table)):
-            for label, entries in table.rows:
-                for column, entry in zip(table.columns, entries, strict=True):
-                    numbers = (entry.value, entry.spread, entry.paper)
-                    texts = ("" if math.isnan(value) else repr(value) for value in numbers)
-                    writer.writerow(
-                        (section.experiment.name, table.title, table.protocol, label, column,
-                         *texts, entry.mark)
-                    )  # fmt: skip
+            writer.writerows([section.experiment.name, *line] for line in table_lines(table))
 
 
 def gaps(sections: list[Section]) -> list[Block]:
@@ -167,12 +166,30 @@ def gaps(sections: list[Section]) -> list[Block]:
         for (label, reason), counts in sorted(marked.items())
     ]
     blocks: list[Block] = [Words(KNOWN_GAPS)]
+    if absent := [line for section in sections for line in never_run(section)]:
+        blocks += [Words(("Cells that were never run:",)), Words(tuple(absent))]
     if lines:
         blocks += [
             Words(("Cells without a result, and how many in which experiment:",)),
             Words(tuple(lines)),
         ]
     return blocks
+
+
+def never_run(section: Section) -> list[str]:
+    """Return the cells of a section that are not there, by name: method, protocol, data."""
+    folds: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for task in section.missing:
+        method = METHODS.get(task.method)
+        noise = "" if task.noise == CLEAN else f" with {task.noise}"
+        name = f"{task.dataset.replace(':', ' ')}{noise}"
+        place = folds[method.label if method else task.method, task.protocol]
+        place[name] = place.get(name, 0) + 1
+    return [
+        f"{_heading(section.experiment)}: {method}, protocol {protocol}: "
+        + ", ".join(f"{name} ({n} folds)" if n > 1 else name for name, n in names.items())
+        for (method, protocol), names in folds.items()
+    ]
 
 
 def costs(sections: list[Section]) -> list[Block]:
@@ -192,7 +209,21 @@ def costs(sections: list[Section]) -> list[Block]:
 
 
 def _overview(sections: list[Section]) -> list[Block]:
-    return overview((section.experiment.name, section.blocks) for section in sections)
+    return overview((_heading(section.experiment), section.blocks) for section in sections)
+
+
+def _differences(sections: list[Section]) -> list[Block]:
+    return differences((section.experiment, section.blocks) for section in sections)
+
+
+def _prose(sections: list[Section]) -> list[str]:
+    return sentences({section.experiment.name: section.blocks for section in sections})
+
+
+def _opening_as_html(sections: list[Section]) -> str:
+    lines = _prose(sections)
+    listed = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<ol class='opening'>{listed}</ol>" if lines else ""
 
 
 def _heading(experiment: Experiment) -> str:

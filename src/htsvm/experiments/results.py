@@ -151,4 +151,4 @@ def _metric(metrics: Metrics, name: str) -> float:
     # Without noise the clean labels are the labels, and are not stored twice.
     if name not in metrics and name.startswith("clean_"):
         name = name.removeprefix("clean_")
-    return metrics[name]
+    return metrics.get(name, math.nan)

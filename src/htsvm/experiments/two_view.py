@@ -44,6 +44,11 @@ def score_measures(prefix: str) -> list[Measure]:
     ]
 
 
+def paper_name(name: str) -> str:
+    """Return how the paper writes the name of a set."""
+    return CAPITALS.get(name, name.capitalize())
+
+
 def methods() -> list[str]:
     """Return the multi-view methods and the control."""
     return [*of_kind(MULTI), CONTROL]
@@ -69,10 +74,7 @@ def run(task: Task) -> Iterator[Row]:
 
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return the tables."""
-    lines = [
-        Line(name, name, paper=CAPITALS.get(name, name.capitalize()))
-        for name in _sets(profile.quick)
-    ]
+    lines = [Line(name, name, paper=paper_name(name)) for name in _sets(profile.quick)]
     blocks: list[Block] = [
         Words(
             (
