@@ -135,6 +135,7 @@ def _list() -> None:
     from htsvm.experiments.tasks import PROFILES, Profile
 
     table = Table("experiment", "shows", "what", *PROFILES, box=None)
+    table.columns[0].no_wrap = True
     estimate = Estimate.shipped()
     for experiment in EXPERIMENTS.values():
         tasks = [experiment.tasks(Profile(name)) for name in PROFILES]
