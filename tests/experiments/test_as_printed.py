@@ -57,7 +57,10 @@ def results():
     cells = []
     for task in expected:
         rows = tuple(
-            Row({"C": i}, {"accuracy": accuracy, "nsv": nsv, "unconverged": unconverged})
+            Row(
+                {"C": 2.0**i, "xi": 1.0},
+                {"accuracy": accuracy, "nsv": nsv, "unconverged": unconverged},
+            )
             for i, (accuracy, nsv, unconverged) in enumerate(ends.get(task.method, []))
         )
         if rows:
@@ -66,7 +69,7 @@ def results():
 
 
 def test_all_solvers_stand_beside_the_same_column_of_the_paper(results):
-    accuracy, nsv, _ = [block for block in results if isinstance(block, Table)]
+    accuracy, nsv, *_ = [block for block in results if isinstance(block, Table)]
     ((label, entries),) = accuracy.rows
     assert label == "a1a"
     assert [entry.paper for entry in entries] == [84.08] * 3
@@ -76,6 +79,11 @@ def test_all_solvers_stand_beside_the_same_column_of_the_paper(results):
 
 
 def test_neither_constant_nor_unconverged_runs_count_as_good(results):
-    ((_, entries),) = results[-1].rows
+    _, _, ended, region, _ = [block for block in results if isinstance(block, Table)]
+    ((_, entries),) = region.rows
+    # κ is 1, 2, 4 and 8: one good run in the middle, one of three beyond.
+    assert entries[0].mark == "no runs"
+    assert [entry.value for entry in entries[1:]] == pytest.approx([100.0, 100.0 / 3.0])
+    ((_, entries),) = ended.rows
     assert [entry.value for entry in entries[::2]] == [50.0, 100.0]
     assert entries[1].mark == "not computed"

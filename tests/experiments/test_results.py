@@ -122,7 +122,7 @@ def test_table_beside_the_paper():
     assert "**86.67** (paper 86.09, +0.58)" in text
     assert "85.55 (paper 85.51, +0.04)" in text
     page = html(table)
-    assert "<td class='best'>86.67<i>paper 86.09 (+0.58)</i></td>" in page
+    assert "<td class='best ours'>86.67<i>paper 86.09 (+0.58)</i></td>" in page
     assert "title='not part of this protocol'" in page
     assert math.isnan(table.summary[0][1][2].value)
 

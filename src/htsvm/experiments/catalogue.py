@@ -15,6 +15,7 @@ from htsvm.experiments import (
     label_noise,
     losses,
     losses_between,
+    rates,
     sensitivity,
     single_view,
     stl10,
@@ -26,7 +27,7 @@ from htsvm.experiments.tasks import Experiment
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
-        losses, data_tables, single_view, as_printed, synthetic, convergence, label_noise,
+        losses, data_tables, single_view, as_printed, synthetic, convergence, rates, label_noise,
         two_view, as_printed_views, stl10, sensitivity, ablation, cifar10n, losses_between,
     )
 }  # fmt: skip
