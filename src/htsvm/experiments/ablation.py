@@ -46,7 +46,7 @@ def tasks(profile: Profile) -> list[Task]:
         datasets=[dataset(pair) for pair in _pairs(profile.quick)],
         methods=_methods(),
         setting=grid(profile).setting,
-        folds=lambda _: profile.pick(1, FOLDS, FOLDS),
+        folds=lambda _: profile.pick(1, 1, FOLDS),
     )
 
 
