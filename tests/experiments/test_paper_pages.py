@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from htsvm.experiments.catalogue import EXPERIMENTS
 from htsvm.experiments.paper_pages import PAGES, claims, errata
+from htsvm.losses import HybridTruncated
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,3 +49,23 @@ def test_comments_point_to_errata_that_exist():
                 pointed |= set(re.findall(r"\((E\d+)\)", text))
     assert pointed, "nothing points to the errata"
     assert pointed <= set(known)
+
+
+def test_names_of_code_on_the_page_exist():
+    text = (ROOT / "docs" / "paper" / "from-paper-to-code.md").read_text(encoding="utf-8")
+    dotted = set(re.findall(r"`(htsvm(?:\.\w+)+)", text))
+    assert len(dotted) >= 10
+    for name in dotted:
+        assert resolve(name), name
+    for name in re.findall(r"htsvm reproduce ([\w-]+)", text):
+        assert name in EXPERIMENTS
+    for method in re.findall(r"`HybridTruncated\.(\w+)`", text):
+        assert hasattr(HybridTruncated, method)
+
+
+def resolve(name):
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        module, _, attribute = name.rpartition(".")
+        return getattr(importlib.import_module(module), attribute, None)
