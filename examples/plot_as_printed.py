@@ -2,15 +2,16 @@
 The paper's algorithms, to the letter
 =====================================
 
-Algorithm 1 (one view) and Algorithm 2 (several views) as the paper prints them, beside the default solver. The letter often ends without
-meeting its own stopping rule; the objective says what the point is worth.
+Algorithm 1 (one view) and Algorithm 2 (several views) as the paper prints them, beside the default
+solver. The letter often ends without meeting its own stopping rule; the objective says what the
+point is worth.
 """
 
 # %%
 # One view
 # --------
-# ``ADMM(safeguards=())`` is Algorithm 1: start at w = 1/100, working set, prox, w, b, multipliers. ξ is a number of the algorithm, not of the model, and yet the
-# result depends on it.
+# ``ADMM(safeguards=())`` is Algorithm 1: start at w = 1/100, working set, prox, w, b, multipliers.
+# ξ is a number of the algorithm, not of the model, and yet the result depends on it.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -40,7 +41,8 @@ ax.legend()
 # %%
 # Two views
 # ---------
-# Algorithm 2 solves each view by Algorithm 1, starting anew in every round, and then updates the weights of the views.
+# Algorithm 2 solves each view by Algorithm 1, starting anew in every round, and then updates the
+# weights of the views.
 options = {"views": [10, 20], "structure": 0.25, "weight_smoothness": 1.0}
 literal = ADMM(penalty=1.0, safeguards=())
 for name, solver in (("as printed", literal), ("default", "newton")):

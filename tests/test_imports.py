@@ -10,7 +10,7 @@ import htsvm
 
 ROOT = Path(htsvm.__file__).parent
 ORDER = ["losses", "linalg", "problems", "optimality", "solvers", "svm", "multiview", "distributed",
-         "baselines", "datasets", "audit", "plotting", "experiments", "demo"]  # fmt: skip
+         "baselines", "datasets", "audit", "plotting", "experiments"]  # fmt: skip
 # Modules beside the packages that any of them may use.
 SHARED = {"_typing", "_version", "_show_versions", "exceptions", "backends", "svg"}
 # What is still to be mended: (importing file, imported name).
@@ -23,7 +23,6 @@ OWED_ORDER = {
     ("multiview/structured.py", "htsvm.distributed"),
     ("multiview/htsvc.py", "htsvm.distributed"),
     ("multiview/views.py", "htsvm.distributed"),
-    ("experiments/commands.py", "htsvm.demo"),
 }
 
 

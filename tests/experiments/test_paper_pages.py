@@ -57,7 +57,7 @@ def test_names_of_code_on_the_page_exist():
     assert len(dotted) >= 10
     for name in dotted:
         assert resolve(name), name
-    for name in re.findall(r"htsvm reproduce ([\w-]+)", text):
+    for name in re.findall(r"htsvm reproduce ([a-z][\w-]+)", text):
         assert name in EXPERIMENTS
     for method in re.findall(r"`HybridTruncated\.(\w+)`", text):
         assert hasattr(HybridTruncated, method)

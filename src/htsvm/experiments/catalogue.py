@@ -22,13 +22,14 @@ from htsvm.experiments import (
     synthetic,
     two_view,
 )
+from htsvm.experiments.demo import experiment as demo
 from htsvm.experiments.tasks import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
         losses, data_tables, single_view, as_printed, synthetic, convergence, rates, label_noise,
-        two_view, as_printed_views, stl10, sensitivity, ablation, cifar10n, losses_between,
+        two_view, as_printed_views, stl10, sensitivity, ablation, cifar10n, losses_between, demo,
     )
 }  # fmt: skip
 

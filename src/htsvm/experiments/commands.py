@@ -249,8 +249,8 @@ class _Log:
 
 
 def _report(names: list[str], path: Path, output: Path, profile: Any) -> None:
-    from htsvm.demo.output import written_whole
     from htsvm.experiments.catalogue import select
+    from htsvm.experiments.demo.output import written_whole
     from htsvm.experiments.published import write_csv
     from htsvm.experiments.report import as_html, as_markdown, collect, tables_as_csv
 

@@ -95,7 +95,7 @@ class Method:
         params : dict
             Hyper-parameters.
         seed : int
-            The seed, for classes with a parameter `random_state`.
+            The seed, for classes with a parameter `random_state` that `params` does not set.
         view_widths : sequence of int, optional
             The columns of the views, for classes with a parameter `views`.
         n_samples : int, optional
@@ -104,7 +104,7 @@ class Method:
         cls = self.resolve()
         options = {**self.fixed, **params}
         if self.has_parameter("random_state"):
-            options["random_state"] = seed
+            options.setdefault("random_state", seed)
         if self.has_parameter("views"):
             options["views"] = list(view_widths)
         if self.has_parameter("n_samples"):
@@ -179,6 +179,10 @@ for _method in (
     Method(
         "linear-svc", "LinearSVC", "sklearn.svm:LinearSVC", OTHER,
         in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
+        "ht-cv", "HTSVCCV", "htsvm:HTSVCCV", RIVAL, penalties=(), in_paper=False,
+        protocols=(NESTED,),
     ),
     Method(
         "truncated-logistic", "truncated logistic",

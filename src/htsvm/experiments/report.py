@@ -97,7 +97,8 @@ def as_html(sections: list[Section], runs: dict[int, dict[str, str]], profile: P
     )
     return Template(_resource("htsvm.experiments", "report.html")).substitute(
         title=escape(TITLE),
-        style=_resource("htsvm.demo", "report.css") + _resource("htsvm.experiments", "report.css"),
+        style=_resource("htsvm.experiments.demo", "report.css")
+        + _resource("htsvm.experiments", "report.css"),
         about=escape(ABOUT),
         quick=f"<p><strong>{escape(QUICK)}</strong></p>" if profile.quick else "",
         contents=entries,
