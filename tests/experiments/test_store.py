@@ -103,16 +103,17 @@ def test_what_is_published_is_read_back_without_loss(store):
 # ------------------------------------------------------------------------------ hostile places
 
 
-def damaged(path, at=0.5):
-    """Overwrite a page in the middle of a closed store that has several."""
+def damaged(path, at=None):
+    """Overwrite a page of a closed store that has several; all but the first few by default."""
     with Store(path) as store:
         run = store.new_run({})
         for fold in range(200):
             task = Task("single-view", "paper", "a1a", "none", "ht", fold)
             store.add(task, OUTCOME, run=run, time_limit=None)
     content = bytearray(path.read_bytes())
-    start = int(len(content) * at) // 4096 * 4096
-    content[start : start + 4096] = b"\xff" * 4096
+    start = 8 * 4096 if at is None else int(len(content) * at) // 4096 * 4096
+    end = len(content) if at is None else start + 4096
+    content[start:end] = b"\xff" * (end - start)
     path.write_bytes(content)
 
 
