@@ -10,6 +10,7 @@ from htsvm.experiments.figures import noise_curves
 from htsvm.experiments.methods import NESTED, PAPER, SINGLE, of_kind
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, seconds, support
+from htsvm.experiments.significance import significance
 from htsvm.experiments.single_view import grid
 from htsvm.experiments.splits import folds, make_split
 from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
@@ -70,7 +71,8 @@ def sections(results: Results, profile: Profile) -> list[Block]:
             (
                 "The paper's accuracies fall by almost exactly the share of flipped labels, which "
                 "is what flipped test labels do to any classifier. Its tables are repeated that "
-                "way; below them, the same fits are judged by clean test labels.",
+                "way; below them, the same fits are judged by clean test labels. The noise is "
+                f"drawn {profile.pick(1, 3, 10)} times; ± is over folds and draws.",
             )
         )
     ]
@@ -83,7 +85,23 @@ def sections(results: Results, profile: Profile) -> list[Block]:
                 rates = [rate for rate in RATES if noise(kind, rate) in there]
                 if len(rates) > 1:
                     blocks += _beyond(results, protocol, dataset, kind, rates)
+    for protocol in (PAPER, NESTED):
+        blocks += _tested(results, protocol, profile)
     return blocks
+
+
+def _tested(results: Results, protocol: str, profile: Profile) -> list[Block]:
+    """Return whether methods differ by more than chance over all sets, kinds and rates."""
+    there = set(_noises(profile.quick))
+    lines = [
+        Line(f"{name} {kind} {rate:.0%}", name, noise(kind, rate))
+        for name in _sets(profile.quick)
+        for kind in KINDS
+        for rate in RATES[1:]
+        if noise(kind, rate) in there
+    ]
+    table = score_table(results, protocol, CLEAN_ACCURACY, lines, of_kind(SINGLE))
+    return significance(table, name=f"accuracy under label noise, {protocol} protocol")
 
 
 def _paper_tables(

@@ -173,6 +173,18 @@ for _method in (
         in_paper=False,
     ),
     Method(
+        "mvht-c", "MvL_ht-SVM, C alone tuned", "htsvm.multiview:MultiViewHTSVC", VARIANT,
+        search=SWEEP, in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
+        "ht-ovr", "L_ht-SVM, each class against the rest", "htsvm:HTSVC", VARIANT,
+        fixed={"multi_class": "ovr"}, in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
+        "hinge-one", "hinge loss, one problem", "htsvm:HTSVC", VARIANT,
+        fixed={"cap": float("inf")}, in_paper=False, protocols=(NESTED,),
+    ),
+    Method(
         "logistic", "LogisticRegression", "sklearn.linear_model:LogisticRegression", OTHER,
         fixed={"max_iter": 1000}, in_paper=False, protocols=(NESTED,),
     ),

@@ -14,7 +14,7 @@ from htsvm.experiments.score_tables import Line, score_table, seconds
 from htsvm.experiments.significance import significance
 from htsvm.experiments.splits import FOLDS, make_split
 from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
-from htsvm.experiments.two_view import methods, score_measures
+from htsvm.experiments.two_view import collapse_table, methods, score_measures
 
 NAME = "stl10"
 CLASSES = (
@@ -94,6 +94,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
         )
     ]
     blocks += _where_the_loss_plays_no_part(results, [line.dataset for line in lines])
+    blocks.append(collapse_table(results, [line.dataset for line in lines], image_methods()))
     for protocol in (PAPER, NESTED):
         tables = [
             score_table(results, protocol, measure, lines, image_methods(), corner="pair")
