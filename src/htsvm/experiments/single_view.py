@@ -68,8 +68,8 @@ def sections(results: Results, profile: Profile) -> list[Block]:
                 "same optimum), then LIBSVM fits. Mushroom is one-hot coded: with the 22 numeric "
                 "codes that the paper mentions no linear model comes near 100 %.",
                 "By test score every method has the paper's nine values of C, with τ of the "
-                "pinball loss 1/2 and the ceiling of the ramp 2 (the paper names neither); the ramp with "
-                "ceiling 1 is a control, since the hybrid truncated loss is never more than 0.14 "
+                "pinball loss 1/2 and the ceiling of the ramp 2 (the paper names neither); the "
+                "ramp with ceiling 1 is a control, since the hybrid truncated loss is at most 0.14 "
                 "above it (E3). By cross-validation there are nine values from 2^-10 to 2^6, and "
                 "columns in which τ, the ceiling or the cap are tuned too.",
                 "Times are those of a machine with other work to do: ratios mean more than "
