@@ -12,6 +12,7 @@ from htsvm.experiments.score_tables import Line, Measure, score_table
 from htsvm.experiments.splits import FOLDS
 from htsvm.experiments.stl10 import AUTO, PAIRS, dataset, grid
 from htsvm.experiments.stl10 import run as run_pair
+from htsvm.experiments.stl10 import tasks as pair_tasks
 from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
 
 NAME = "ablation"
@@ -39,15 +40,16 @@ def _methods() -> list[str]:
 
 
 def tasks(profile: Profile) -> list[Task]:
-    """Return the cells."""
-    return cells(
-        NAME,
-        profile,
-        datasets=[dataset(pair) for pair in _pairs(profile.quick)],
-        methods=_methods(),
-        setting=grid(profile).setting,
+    """Return the cells; those of the whole model are the same as among all pairs of STL-10."""
+    datasets = [dataset(pair) for pair in _pairs(profile.quick)]
+    whole = [
+        task for task in pair_tasks(profile)
+        if task.dataset in datasets and task.method in _methods()
+    ]  # fmt: skip
+    return whole + cells(
+        NAME, profile, datasets=datasets, methods=list(PARTS), setting=grid(profile).setting,
         folds=lambda _: profile.pick(1, 1, FOLDS),
-    )
+    )  # fmt: skip
 
 
 def run(task: Task) -> Iterator[Row]:

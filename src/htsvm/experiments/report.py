@@ -18,6 +18,7 @@ from htsvm.experiments.methods import METHODS
 from htsvm.experiments.overview import overview
 from htsvm.experiments.paper_pages import verdicts
 from htsvm.experiments.prose import sentences
+from htsvm.experiments.published import CONTEXT
 from htsvm.experiments.render import TABLE_HEAD, html, markdown, table_lines
 from htsvm.experiments.results import Results
 from htsvm.experiments.store import Cell
@@ -197,12 +198,14 @@ def costs(sections: list[Section]) -> list[Block]:
     """Return the time and memory of each experiment."""
     rows = []
     for section in sections:
-        if not section.cells:
+        # Cells that it shares with another experiment are counted there.
+        cells = [c for c in section.cells if c.task.experiment == section.experiment.name]
+        if not cells:
             continue
-        seconds = sum(cell.seconds for cell in section.cells)
-        longest = max(cell.seconds for cell in section.cells)
-        peak = max((c.peak_mb for c in section.cells if c.peak_mb == c.peak_mb), default=0.0)
-        values = (float(len(section.cells)), seconds / 60.0, longest / 60.0, peak)
+        seconds = sum(cell.seconds for cell in cells)
+        longest = max(cell.seconds for cell in cells)
+        peak = max((c.peak_mb for c in cells if c.peak_mb == c.peak_mb), default=0.0)
+        values = (float(len(cells)), seconds / 60.0, longest / 60.0, peak)
         rows.append((section.experiment.name, [Entry(value) for value in values]))
     columns = ["cells", "process minutes", "longest cell (min)", "peak memory of a process (MB)"]
     note = "A cell runs in a process of its own, on one thread; several run at a time."
@@ -236,12 +239,14 @@ def _environment(runs: dict[int, dict[str, str]], sections: list[Section]) -> st
     used = sorted({cell.run for section in sections for cell in section.cells})
     if not used:
         return "nothing was computed"
-    last = dict(runs[used[-1]])
-    commits = sorted({runs[number]["commit"] for number in used})
+    # What is published with the results, so that the report can be made again from them.
+    last = {name: runs[used[-1]].get(name, "") for name in CONTEXT}
+    commits = sorted({runs[number].get("commit", "") for number in used})
     last["commit"] = ", ".join(commits)
     last["runs"] = str(len(used))
     width = max(map(len, last))
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in last.items())
+    text = "\n".join(f"{name:<{width}}  {value}" for name, value in last.items())
+    return text.replace("`", "'")
 
 
 def _resource(package: str, name: str) -> str:

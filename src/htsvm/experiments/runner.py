@@ -99,7 +99,8 @@ def plan(
     retry : bool, default=False
         Whether to compute marked cells again.
     """
-    every = [task for experiment in experiments for task in experiment.tasks(profile)]
+    # Experiments may share cells.
+    every = list(dict.fromkeys(t for e in experiments for t in e.tasks(profile)))
     tasks = (selection or Selection()).of(every)
     stored = {cell.task: cell for cell in store.cells()}
     todo = []
