@@ -265,7 +265,9 @@ def _report(names: list[str], path: Path, output: Path, profile: Any) -> None:
         with written_whole(output.with_suffix(".md")) as text:
             text.write(as_markdown(sections, runs, profile))
         with written_whole(output.with_suffix(".csv")) as lines:
-            write_csv((cell for section in sections for cell in section.cells), runs, lines)
+            # Experiments may share cells.
+            shown = {cell.task: cell for section in sections for cell in section.cells}
+            write_csv(shown.values(), runs, lines)
         with written_whole(output.with_name(f"{output.stem}-tables.csv")) as lines:
             tables_as_csv(sections, lines)
     beside = ", ".join(
