@@ -28,6 +28,7 @@ SOLVERS: dict[str, Any] = {
     "ADMM as printed, ξ = 1": ADMM(penalty=1.0, safeguards=()),
 }
 LEVELS = (1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
+LAST = 5
 
 
 def _sets(profile: Profile) -> tuple[str, ...]:
@@ -83,18 +84,17 @@ def sections(results: Results, profile: Profile) -> list[Block]:
         return [words, Words(("Not computed.",))]
     rows = [
         (f"{name}, {solver}", [_first_below(trace, level) for level in LEVELS]
-         + [Entry(_order(trace))])
+         + [Entry(_factor(trace))])
         for (name, solver), trace in traces.items()
     ]  # fmt: skip
     table = Table(
-        "Iterations until the residual is below …, and the order of the last steps",
+        "Iterations until the residual is below …, and by how much it falls in one of the last",
         "set, solver",
-        [f"{level:g}" for level in LEVELS] + ["order"],
+        [f"{level:g}" for level in LEVELS] + ["factor"],
         rows,
         better="",
-        decimals=1,
-        note="The order is log(r₃/r₂) / log(r₂/r₁) of the last three residuals that fall: 1 is "
-        "linear, more is superlinear.",
+        decimals=2,
+        note=f"The factor is the mean over the last {LAST} iterations; 1 is no progress.",
     )
     return [words, Picture(_curves(traces, _sets(profile)), "Residual against iterations."), table]
 
@@ -106,12 +106,10 @@ def _first_below(trace: list[Metrics], level: float) -> Entry:
     return Entry(mark="never")
 
 
-def _order(trace: list[Metrics]) -> float:
-    """Return the order of convergence that the last three falling residuals show."""
-    found = [m["residual"] for m in trace if m["residual"] > 0.0][-3:]
-    if len(found) < 3 or not found[0] > found[1] > found[2]:
-        return math.nan
-    return math.log(found[2] / found[1]) / math.log(found[1] / found[0])
+def _factor(trace: list[Metrics]) -> float:
+    """Return by how much the residual falls in one of the last iterations, on average."""
+    found = [m["residual"] for m in trace if m["residual"] > 0.0][-LAST - 1 :]
+    return (found[-1] / found[0]) ** (1.0 / LAST) if len(found) > LAST else math.nan
 
 
 def _curves(traces: dict[tuple[str, str], list[Metrics]], sets: tuple[str, ...]) -> str:
