@@ -16,6 +16,7 @@ from htsvm.experiments.store import Cell
 from htsvm.experiments.tasks import Task
 
 HEAD = ("experiment", "protocol", "method", "dataset", "seconds")
+ANY = "*"
 # What to take where nothing alike was ever computed.
 UNKNOWN = 1.0
 
@@ -72,10 +73,13 @@ class Estimate:
 
 
 def _places(experiment: str, protocol: str, method: str, dataset: str) -> list[tuple[str, ...]]:
+    """Return where to look, the nearest first: the same experiment, then the same method."""
     family = dataset.split(":")[0]
     return [
         (experiment, protocol, method, dataset), (experiment, protocol, method, family),
-        (experiment, protocol, method), (experiment, protocol), (experiment,), (),
+        (experiment, protocol, method), (ANY, protocol, method, dataset),
+        (ANY, ANY, method, family),
+        (experiment, protocol), (experiment,), (ANY, ANY, ANY, family), (ANY, ANY, method), (),
     ]  # fmt: skip
 
 

@@ -105,7 +105,9 @@ def claims_page() -> str:
         f"{MADE}\n\n# A verdict on every claim\n\nEvery claim of the paper, from the abstract to "
         f"the conclusion: {told}. A link to E and a number leads to the [errata](errata.md), the "
         "others to the [report](../report.md) or to the test that shows it. Theorem 2 has "
-        "[a page of its own](theorem-2.md) with counter-examples to check by hand.\n\n"
+        "[a page of its own](theorem-2.md) with counter-examples to check by hand. Where the "
+        "report says that a cell was never run with this version, the verdict rests on the results "
+        "of version 0.1 (`results/results-0.1.csv.gz`).\n\n"
         f"{table}\n"
     )
 
