@@ -42,7 +42,7 @@ def _sets(quick: bool) -> list[str]:
 
 def realised(noises: list[str], profile: Profile) -> list[str]:
     """Return every noise in all its realisations; the first has no number."""
-    numbers = range(1, profile.pick(1, 3, 10))
+    numbers = range(1, profile.pick(1, 2, 10))
     return [*noises, *(f"{name}:{k}" for k in numbers for name in noises if name != CLEAN)]
 
 
@@ -72,7 +72,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
                 "The paper's accuracies fall by almost exactly the share of flipped labels, which "
                 "is what flipped test labels do to any classifier. Its tables are repeated that "
                 "way; below them, the same fits are judged by clean test labels. The noise is "
-                f"drawn {profile.pick(1, 3, 10)} times; ± is over folds and draws.",
+                f"drawn {profile.pick(1, 2, 10)} times; ± is over folds and draws.",
             )
         )
     ]

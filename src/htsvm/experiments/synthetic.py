@@ -24,7 +24,7 @@ def _sizes(profile: Profile) -> tuple[int, ...]:
 
 
 def _draws(profile: Profile) -> int:
-    return profile.pick(2, 10, 50)
+    return profile.pick(2, 5, 50)
 
 
 def tasks(profile: Profile) -> list[Task]:
