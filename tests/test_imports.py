@@ -10,7 +10,7 @@ import htsvm
 
 ROOT = Path(htsvm.__file__).parent
 ORDER = ["losses", "linalg", "problems", "optimality", "solvers", "svm", "multiview", "distributed",
-         "baselines", "datasets", "audit", "plotting", "experiments", "demo"]  # fmt: skip
+         "baselines", "datasets", "audit", "plotting", "experiments"]  # fmt: skip
 # Modules beside the packages that any of them may use.
 SHARED = {
     "_lazy",

@@ -27,6 +27,9 @@ from htsvm.svm.path import check_grid
 from htsvm.svm.solving import AnyProblem
 from htsvm.svm.validation import seed_of
 
+# A view with a smaller weight has none.
+LOST = 1e-3
+
 # The place of a point in the grid: structure, cap, smoothness, C.
 Place = tuple[int, int, int, int]
 
@@ -320,7 +323,7 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
             classifiers.certify = False
             if starts is not None:
                 classifiers.start = starts[k].point
-            first = None if starts is None else starts[k].weights
+            first = None if starts is None else _even_or(starts[k].weights)
             outcomes.append(self._alternation(classifiers, first).run())
         return outcomes
 
@@ -356,6 +359,15 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
 def _neighbour(place: Place, before: Place) -> Place:
     """Return the point to start from: the last one, or where C begins again the last that did."""
     return before if before[:3] == place[:3] else (*before[:3], place[3])
+
+
+def _even_or(weights: Array) -> Array | None:
+    """Return the weights to start from; None, for even ones, where a view has lost its weight.
+
+    A view without weight is not held back, so that it never gets any again: what one point of the
+    grid has lost would be lost for all that come after it.
+    """
+    return None if np.min(weights) < LOST else weights
 
 
 def _falling(name: str, values: Any, least: float | None = None, infinite: bool = False) -> Array:
