@@ -101,7 +101,9 @@ class MulticlassNewton(Solver):
         # Products with a column per class are too thin for a second thread to gain much.
         with single_threaded_blas(problem.operator, always=True):
             best = lowest(
-                first_descent(problem, self, start, lambda s: _Run(problem, self, rng).run(s)),
+                first_descent(
+                    problem, self, start, lambda s, beat: _Run(problem, self, rng).run(s)
+                ),
                 lambda: _Run(problem, self, rng).run_from_random_weights(),
                 self.n_restarts,
             )

@@ -9,29 +9,30 @@ from typing import Any
 
 import numpy as np
 
-from htsvm.losses import LeastSquares
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers.least_squares import LinearSystem
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.portfolio import Convex, Search, SearchStart, chosen, search
-from htsvm.solvers.starts.terrain import BinaryTerrain, MulticlassTerrain, Terrain
+from htsvm.solvers.starts.terrain import (
+    REFINING_STEPS,
+    BinaryTerrain,
+    MulticlassTerrain,
+    Terrain,
+)
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
 SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
 # All rows are taken if they are no more than this many samples.
 NO_SAMPLE = 1.5
-# A point of the search whose objective is above that of the solver's own way by no more than this
-# share may still lead lower; searches for several classes end further from a minimum.
-CLOSE, CLOSE_MULTICLASS = 0.05, 0.25
+# So many of the points found on a sample go on with all rows.
+REFINED = 3
 # The solver may end above where the search ended by this share, before the next point is tried.
 SLIPPED = 1e-3
-
-# Least squares on all rows is solved up to so many columns, and stretched by these factors.
-MOST_COLUMNS, MULTIPLES = 1000, np.exp(np.linspace(-4.0, 6.0, 40))
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
 STREAM = int.from_bytes(b"starts", "big")
 
-Descend = Callable[[Any], SolverResult]
+# Takes a start, or None for the solver's own way, and an objective: a descent that falls behind it
+# may end early.
+Descend = Callable[[Any, float], SolverResult]
 
 
 def own_generator(seed: Any) -> np.random.Generator:
@@ -68,14 +69,15 @@ def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> So
     start : tuple or None
         A warm start.
     descend : callable
-        The solver, from a start or, with None, by its own way from the convex solution.
+        The solver, from a start or, with None, by its own way from the convex solution; see
+        `Descend`.
     """
     compared = searches(problem, solver.starts)
     if start is None:
         if compared:
             return best_start(problem, compared, solver.random_state, descend)
-        return replace(descend(None), start="convex")
-    warm = replace(descend(start), start="warm")
+        return replace(descend(None, math.inf), start="convex")
+    warm = replace(descend(start, math.inf), start="warm")
     if not (solver.compare_warm and compared):
         return warm
     return no_worse_than_cold(problem, warm, compared, solver.random_state, descend)
@@ -95,13 +97,14 @@ def best_start(
     seed : int or Generator
         Drives the sample of rows and what is random in starts.
     descend : callable
-        The solver, from a start or, with None, by its own way from the convex solution.
+        The solver, from a start or, with None, by its own way from the convex solution; see
+        `Descend`.
     """
     rng = own_generator(seed)
     before = problem.operator.passes
     terrain, share = _terrain(problem, rng)
     if terrain is None:
-        return _named(descend(None), "convex", {})
+        return _named(descend(None, math.inf), "convex", {})
     found = search(terrain, starts, rng)
     result = _descended(problem, found, share, descend)
     return replace(result, passes=problem.operator.passes - before)
@@ -155,53 +158,50 @@ def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, fl
 
 
 def _descended(problem: Any, found: Search, share: float, descend: Descend) -> SolverResult:
-    """Go down by the solver's own way, and from the best point of the search if that may be lower.
+    """Go down from the best point of the search, and by the solver's own way.
 
     The search says where to begin, not where one ends: its objectives are those of a smoothed
     loss followed for a few steps, on large data on some of the rows. So "convex", if it is among
-    the starts, always takes part, with the solver's own way from the convex solution.
+    the starts, always takes part, with the solver's own way from the convex solution; it is left
+    when it falls behind.
     """
     results = []
-    tried = "convex" in found.reached
-    if tried or found.point is None or not found.truncated:
-        results.append(_named(descend(None), "convex", found.reached))
-    if found.point is not None and found.truncated and not (tried and found.name == "convex"):
-        point = found.terrain.parts(found.point)
-        reached = found.lowest if share == 1.0 else problem.objective_at(*point)
-        close = CLOSE_MULTICLASS if isinstance(problem, MulticlassProblem) else CLOSE
-        if not results or reached <= (1.0 + close) * results[0].objective:
-            multipliers = found.terrain.multipliers(found.point) if share == 1.0 else None
-            if multipliers is not None:
-                multipliers = problem.multipliers_of(found.terrain.problem, multipliers)
-            results.append(_named(descend((*point, multipliers)), found.name, found.reached))
-    if share < 1.0 and "least_squares" in found.reached and found.truncated:
-        whole = _least_squares(problem)
-        if whole is not None:
-            results.append(_named(descend(whole), "least_squares", found.reached))
+    if found.point is not None and found.truncated:
+        name, start = _best_point(problem, found, share)
+        # The solver's own way is the better one to the convex minimum.
+        if not (share == 1.0 and name == "convex"):
+            results.append(_named(descend(start, math.inf), name, found.reached))
+    if not results or "convex" in found.reached:
+        beat = results[0].objective if results else math.inf
+        results.append(_named(descend(None, beat), "convex", found.reached))
     best = min(results, key=lambda result: result.objective)
-    return replace(best, convex_objective=results[0].convex_objective)
+    return replace(best, convex_objective=results[-1].convex_objective)
 
 
-def _least_squares(problem: Any) -> Any:
-    """Return the least squares solution on all rows, times the number that suits the loss best.
+def _best_point(problem: Any, found: Search, share: float) -> tuple[str, Any]:
+    """Return where to go down from, and the start that led there.
 
-    On some of the rows it is too rough a guide where many labels are wrong. None where rows are
-    elsewhere, or there are so many columns that the system is not quickly solved.
+    What was found on some of the rows is judged on all of them, and the best few go on there, where
+    that can be done quickly.
     """
-    if problem.rows is not None or isinstance(problem, MulticlassProblem):
-        return None
-    if problem.n_features > MOST_COLUMNS:
-        return None
-    stated = replace(problem, loss=LeastSquares(), penalty=problem.penalty / problem.C, C=1.0)
-    result = LinearSystem().solve(stated)
-    w, b = result.coef, float(result.intercept)
-    margins = 1.0 - problem.violations(w, b)
-    energy = problem.energy(w)
-    values = [
-        t * t * energy + problem.loss.total(1.0 - t * margins, problem.penalty) for t in MULTIPLES
-    ]
-    t = float(MULTIPLES[int(np.argmin(values))])
-    return t * w, t * b, None
+    terrain = found.terrain
+    assert found.point is not None
+    if share == 1.0:
+        multipliers = terrain.multipliers(found.point)
+        if multipliers is not None:
+            multipliers = problem.multipliers_of(terrain.problem, multipliers)
+        return found.name, (*terrain.parts(found.point), multipliers)
+    on_all = {name: problem.objective_at(*terrain.parts(z)) for name, z in found.points.items()}
+    ranked = sorted(on_all, key=lambda name: (on_all[name], name))
+    whole = None if problem.rows is not None else terrain.on(problem)
+    if whole is None:
+        return ranked[0], (*terrain.parts(found.points[ranked[0]]), None)
+    # The best of them may be in its valley already: a sigmoid could lead it out.
+    first = found.points[ranked[0]]
+    tried = [(ranked[0], whole.settle(first, REFINING_STEPS))]
+    tried += [(name, whole.refined(found.points[name])) for name in ranked[:REFINED]]
+    name, z = min(tried, key=lambda pair: whole.objective(pair[1]))
+    return name, (*whole.parts(z), whole.multipliers(z))
 
 
 def _named(result: SolverResult, name: str, reached: dict[str, float]) -> SolverResult:

@@ -40,8 +40,10 @@ class Search:
     reached : dict
         The objective that each start led to, in the order in which they were tried; NaN for one
         that failed.
+    points : dict
+        The lowest point that each start led to.
     point, name : ndarray, str
-        The lowest point, and the start that led to it.
+        The lowest point of all, and the start that led to it.
     convex : ndarray or None
         The solution of the convex problem, if it was asked for.
     truncated : bool
@@ -53,6 +55,7 @@ class Search:
     terrain: Terrain
     rng: np.random.Generator
     reached: dict[str, float] = field(default_factory=dict)
+    points: dict[str, Array] = field(default_factory=dict)
     point: Array | None = None
     name: str = ""
     convex: Array | None = None
@@ -77,7 +80,8 @@ class Search:
         if not math.isfinite(objective):
             raise FloatingPointError("the objective is not finite")
         before = self.lowest
-        self.reached[name] = min(objective, self.reached.get(name, math.inf))
+        if not objective >= self.reached.get(name, math.inf):
+            self.reached[name], self.points[name] = objective, z
         if objective < before:
             self.point, self.name = z, name
 

@@ -29,6 +29,9 @@ SHARPNESS = 3.0
 WAVES = 8.0
 # A search ends when a step gains less than this share of the value.
 ROUGH, FINE = 1e-3, 1e-4
+# What was found on some rows goes on with all: steps with a sigmoid of this width, in caps, then
+# with the loss itself.
+REFINING_WIDTH, SIGMOID_STEPS, REFINING_STEPS = 0.5, 6, 10
 
 
 class Terrain(ABC):
@@ -69,6 +72,14 @@ class Terrain(ABC):
         """Return the loss with its cap stretched and its kink at zero rounded."""
         loss = self.loss if stretch == 1.0 else self.loss.stretched(stretch)
         return Rounded(loss or self.loss, ROUNDING * self.loss.cap)
+
+    def on(self, problem: Any) -> Terrain | None:
+        """Return the same for another problem; None where a descent on it would take long."""
+        return None
+
+    def refined(self, z: Array) -> Array:
+        """Go on from a point that was found on some of the rows."""
+        return self.settle(self.anneal(z, REFINING_WIDTH, SIGMOID_STEPS), REFINING_STEPS)
 
     def least_squares(self, max_steps: int, balanced: bool = False) -> Array:
         """Return the least squares fit to the labels, with classes of equal weight if asked."""
@@ -161,6 +172,12 @@ class BinaryTerrain(Terrain):
         self.scale = _inverse(np.append(problem.regularizer.diagonal() + squares, total))
         self.stage: Stage = Squares()
         self._kernel = _compiled(problem, self.scale)
+
+    def on(self, problem: Problem) -> BinaryTerrain | None:
+        """Return the same for another problem; None where nothing is compiled for it."""
+        if compiled is None or problem.operator.compiled_rows is None:
+            return None
+        return BinaryTerrain(problem)
 
     def zero(self) -> Array:
         """Return the point zero."""
