@@ -13,7 +13,8 @@ from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks, Multipliers
 from htsvm.distributed.multiclass_block import MulticlassBlock
 from htsvm.distributed.part import Entry, Place
-from htsvm.distributed.rows import BlockRows, RemoteSteps
+from htsvm.distributed.rows import BlockRows
+from htsvm.distributed.steps import RemoteSteps
 from htsvm.losses import Loss
 from htsvm.solvers.multiclass.least_squares import solve_least_squares
 from htsvm.solvers.multiclass.round import (
