@@ -16,7 +16,7 @@ export HTSVM_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test fuzz audit-dependencies test-slow test-oldest bench docs docs-links docs-serve wheel lint format clean
+.PHONY: help demo reproduce test fuzz audit-dependencies test-slow test-oldest bench bench-compare docs docs-links docs-serve wheel lint format clean
 
 help:
 	@echo "make demo       compare HTSVC with its rivals on noisy labels, then a quick version of the"
@@ -33,6 +33,7 @@ help:
 	@echo "make docs-serve build it and show it on http://localhost:8000"
 	@echo "make wheel      build a wheel and an sdist into dist/, and try the wheel without a compiler"
 	@echo "make bench      speed and memory beside scikit-learn's classifiers"
+	@echo "make bench-compare BASE=main  is the working tree slower than that commit? In minutes"
 	@echo "make lint       ruff and mypy alone"
 	@echo "make format     let ruff rewrite the files"
 	@echo "make clean      remove .venv and everything that was built"
@@ -118,6 +119,10 @@ wheel: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks
+
+bench-compare: $(VENV)/installed-bench
+	@test -n "$(BASE)" || { echo "which commit? make bench-compare BASE=main"; exit 2; }
+	$(BIN)/python -m benchmarks.compare $(BASE)
 
 clean:
 	rm -rf $(VENV) .venv-oldest .venv-wheel .venv-audit build dist docs/auto_examples docs/reference/generated src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -43,8 +43,10 @@ class Search:
     reached : dict
         The objective that each start led to, in the order in which they were tried; NaN for one
         that failed.
+    points : dict
+        The lowest point that each start led to.
     point, name : ndarray, str
-        The lowest point, and the start that led to it.
+        The lowest point of all, and the start that led to it.
     convex : ndarray or None
         The solution of the convex problem, if it was asked for.
     truncated : bool
@@ -56,6 +58,7 @@ class Search:
     terrain: Terrain
     rng: np.random.Generator
     reached: dict[str, float] = field(default_factory=dict)
+    points: dict[str, Array] = field(default_factory=dict)
     point: Array | None = None
     name: str = ""
     convex: Array | None = None
@@ -83,7 +86,8 @@ class Search:
         if not math.isfinite(objective):
             raise FloatingPointError("the objective is not finite")
         before = self.lowest
-        self.reached[name] = min(objective, self.reached.get(name, math.inf))
+        if not objective >= self.reached.get(name, math.inf):
+            self.reached[name], self.points[name] = objective, z
         if objective < before:
             self.point, self.name = z, name
 
@@ -114,7 +118,7 @@ class Convex(SearchStart):
         # than a constant may have lower ones beyond.
         good = terrain.objective(z) <= GOOD_FIT * terrain.problem.trivial_objective
         good = good and not one_column.suits(terrain.problem)
-        if good and terrain.largest_violation(z) <= bend:
+        if (good and terrain.largest_violation(z) <= bend) or terrain.separates(z):
             search.truncated = False
             search.add(self.name, z)
             return
@@ -220,6 +224,8 @@ ALL: tuple[SearchStart, ...] = (
     OneColumn(),
 )
 NAMES = tuple(start.name for start in ALL)
+# For several classes these find what all of them would.
+SEVERAL_CLASSES: tuple[SearchStart, ...] = (ALL[0], ALL[2], ALL[4])
 
 
 def chosen(names: Any) -> tuple[SearchStart, ...]:

@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from htsvm import HTSVC
 from htsvm.datasets import BAYES_ACCURACY
-from htsvm.demo.data import (
+from htsvm.experiments.demo.data import (
     BREAST_CANCER,
     GAUSSIANS,
     ONE_SIDED,
@@ -19,7 +19,7 @@ from htsvm.demo.data import (
     load,
     with_noise,
 )
-from htsvm.demo.summary import Panel
+from htsvm.experiments.demo.summary import Panel
 from htsvm.plotting import plot_boundary, plot_history, plot_losses
 from htsvm.svg import INK, drawing
 
