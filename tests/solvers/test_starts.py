@@ -21,6 +21,7 @@ from htsvm.solvers import Newton, Problem
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.newton import solver as newton_solver
 from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, MulticlassTerrain, chosen, search
+from htsvm.solvers.starts import choice as choice_module
 from htsvm.solvers.starts import portfolio as portfolio_module
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares
@@ -291,14 +292,15 @@ def test_the_sample_does_not_decide_alone(monkeypatch):
     assert result.objective <= min(one.objective for _, _, one in seen)
 
 
-def test_what_is_far_behind_on_all_rows_is_left_out(monkeypatch):
-    X, y = noisy(m=600, flipped=0.3)
+@pytest.mark.parametrize(("close", "takes_part"), [(np.inf, True), (-0.5, False)])
+def test_what_is_far_behind_on_all_rows_is_left_out(monkeypatch, close, takes_part):
+    X, y = noisy(m=300, flipped=0.3)
     problem = stated(X, y, C=10.0)
+    monkeypatch.setattr(choice_module, "CLOSE", close)
     seen = spied(monkeypatch)
     result = Newton().solve(problem)
-    behind = result.starts["convex"] > 1.03 * min(result.starts.values())
-    assert behind
-    assert not any(own for own, _, _ in seen)
+    assert min(result.starts, key=result.starts.get) != "convex"
+    assert any(own for own, _, _ in seen) == takes_part
     assert np.isfinite(result.convex_objective)
 
 
