@@ -123,7 +123,6 @@ def _demo(output: Path, *, quick: bool, seed: int) -> None:
 
     from htsvm.experiments.demo.data import available
     from htsvm.experiments.demo.experiment import FULL, QUICK, run, tasks
-    from htsvm.experiments.demo.output import written_whole
     from htsvm.experiments.demo.report import write_report
     from htsvm.experiments.demo.summary import (
         complaints_in_words,
@@ -133,6 +132,7 @@ def _demo(output: Path, *, quick: bool, seed: int) -> None:
         wins_in_words,
     )
     from htsvm.experiments.demo.table import terminal_table
+    from htsvm.files import written_whole
 
     console = Console()
     base = QUICK if quick else replace(FULL, datasets=available())

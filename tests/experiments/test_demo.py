@@ -12,7 +12,6 @@ import pytest
 from htsvm.experiments.demo import data
 from htsvm.experiments.demo.experiment import FULL, QUICK, Record, Results, run, tasks
 from htsvm.experiments.demo.methods import METHODS
-from htsvm.experiments.demo.output import written_whole
 from htsvm.experiments.demo.report import write_report
 from htsvm.experiments.demo.summary import (
     complaints_in_words,
@@ -22,6 +21,7 @@ from htsvm.experiments.demo.summary import (
     wins,
 )
 from htsvm.experiments.demo.table import html_table, percent, terminal_table
+from htsvm.files import written_whole
 
 PAIR = (data.BREAST_CANCER, data.GAUSSIANS)
 TINY = replace(

@@ -55,7 +55,7 @@ def test_ordinary_text_stays_with_sweeps(monkeypatch):
     rng = np.random.default_rng(2)
     X = sp.random(600, 3000, 0.01, format="csr", random_state=2, data_rvs=rng.random)
     y = (X @ rng.normal(size=3000) > 0.0) ^ (rng.random(600) < 0.1)
-    monkeypatch.setattr("htsvm.solvers.newton.rows.Rounds", no_newton)
+    monkeypatch.setattr("htsvm.solvers.newton.rows.Rounds.run", no_newton)
     assert HTSVC(C=10).fit(X, y).certificate_[0].certified
 
 

@@ -7,14 +7,19 @@ import pytest
 import scipy.sparse as sp
 
 from htsvm.linalg import Quadratic, as_operator, kernels, multiclass_kernels
+from htsvm.linalg import _numpy_multiclass as twin
 from htsvm.losses import Hinge, HybridTruncated
 from htsvm.optimality import certify
+from htsvm.optimality.multiclass import balanced_flow
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem, solve_certified
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
+from htsvm.solvers.multiclass import system as multiclass_system
 from htsvm.solvers.multiclass.certified import solve_multiclass
 from htsvm.solvers.multiclass.round import MulticlassIterate
 from htsvm.solvers.multiclass.solver import MulticlassNewton
+from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
+from htsvm.solvers.multiclass.ties import tie_directions
 from tests.oracles.multiclass import solve_crammer_singer, solve_multiclass_globally, violations
 
 PRECISE = MulticlassNewton(tol=1e-7, max_iter=1000)
@@ -46,7 +51,7 @@ def sweeps(monkeypatch):
     if not kernels.COMPILED:
         pytest.skip("sweeps need the compiled kernels")
     monkeypatch.setattr(multiclass_sweeps, "LARGE", 0)
-    monkeypatch.setattr(multiclass_sweeps, "MOST_STRENGTH", np.inf)
+    monkeypatch.setattr(multiclass_sweeps, "MOST_SPECTRUM_FEATURES", 0)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -207,6 +212,7 @@ def test_sparse_equals_dense_and_a_scaled_regulariser_scales():
 def test_conjugate_gradients_with_either_preconditioner(monkeypatch, spectrum):
     monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_SPECTRUM_FEATURES", spectrum)
     monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_DIRECT", 0)
+    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_TIES", 0)
     X, labels = data(8)
     _, certificate = solve_multiclass(stated(X, labels, loss=Hinge()), MulticlassNewton(tol=1e-5))
     assert certificate.certified
@@ -250,8 +256,6 @@ def test_certificate_rejects_what_is_not_stationary():
 
 def test_kernels_agree_with_their_twins():
     compiled = pytest.importorskip("htsvm.linalg._compiled_multiclass")
-    from htsvm.linalg import _numpy_multiclass as twin
-
     rng = np.random.default_rng(0)
     for m, k in ((1, 2), (50, 3), (3000, 12)):
         alpha, U, D = rng.random((m, k)), 3.0 * rng.normal(size=(m, k)), rng.normal(size=(m, k))
@@ -306,14 +310,87 @@ def test_every_round_is_reported_and_restarts_never_hurt():
     assert many.objective <= one.objective
 
 
-def test_large_penalties_are_left_to_newton(sweeps, monkeypatch):
-    monkeypatch.setattr(multiclass_sweeps, "MOST_STRENGTH", 20.0)
+def test_few_features_are_left_to_newton(sweeps, monkeypatch):
     X, labels = data(3, k=4)
-    centred = X - X.mean(axis=0)
-    size = np.square(centred).sum(axis=1).mean()
-    for C, expected in ((19.9 / size, True), (20.1 / size, False)):
-        for moved in (centred, centred + 100.0):
-            assert multiclass_sweeps.prefers_sweeps(stated(moved, labels, C=C)) == expected
-    # Without an intercept the shared part is part of the strength.
-    fixed = stated(centred + 100.0, labels, C=0.1 / size, fit_intercept=False)
-    assert not multiclass_sweeps.prefers_sweeps(fixed)
+    assert multiclass_sweeps.prefers_sweeps(stated(X, labels))
+    monkeypatch.setattr(multiclass_sweeps, "MOST_SPECTRUM_FEATURES", X.shape[1])
+    assert not multiclass_sweeps.prefers_sweeps(stated(X, labels))
+
+
+@pytest.mark.parametrize("R", [None, "diagonal", "matrix"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_space_of_ties_gives_the_same_newton_step(monkeypatch, R, fit_intercept):
+    rng = np.random.default_rng(0)
+    X, labels = data(4, n=6, k=5)
+    root = rng.normal(size=(6, 6))
+    R = {None: None, "diagonal": 1.0 + rng.random(6), "matrix": root @ root.T + np.eye(6)}[R]
+    problem = stated(X, labels, R=R, fit_intercept=fit_intercept)
+    alpha = np.maximum(rng.normal(size=(len(X), 5)), 0.0)
+    counts = np.count_nonzero(alpha, axis=1).astype(np.intc)
+    rows = UndecidedRows(problem, 8.0, alpha, counts)
+    gW, gb = rng.normal(size=(5, 6)), rng.normal(size=5)
+    gradient = gW - gW.mean(axis=0), (gb - gb.mean()) * fit_intercept
+    steps = []
+    for most in (10_000, 0):
+        monkeypatch.setattr(multiclass_system, "MOST_TIES", most)
+        dW, db = MulticlassSystem.of(problem).direction(rows, 8.0, gradient, 1e-12)
+        steps.append(np.column_stack([dW, db if fit_intercept else np.zeros(5)]))
+    np.testing.assert_allclose(steps[0], steps[1], rtol=1e-8, atol=1e-10)
+
+
+def test_directions_of_ties_are_a_basis_of_the_differences():
+    mask = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 1, 1, 1]], dtype=np.uint8)
+    at, V = tie_directions(mask)
+    np.testing.assert_array_equal(at, [0, 0, 1, 2, 2, 2])
+    for row, among in enumerate(mask):
+        A = among.astype(float)
+        expected = np.diag(A) - np.outer(A, A) / A.sum()
+        np.testing.assert_allclose(V[at == row].T @ V[at == row], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["sigmoid", "rounded", "convex"])
+def test_smoothed_losses_have_the_slopes_that_they_say(kind):
+    shapes = {"sigmoid": [1.2, 0.5, 0.4], "rounded": [1.2, 2 / 3, 1.0, 0.15]}
+    shape = np.array(shapes.get(kind, [1.2, np.inf, np.inf, 0.15]))
+    rng = np.random.default_rng(1)
+    m, k = 40, 5
+    F, labels = rng.normal(size=(m, k)), rng.integers(k, size=m).astype(np.intp)
+    penalty = rng.random(m) * (rng.random(m) > 0.2)
+    others = [multiclass_kernels.active, twin]
+
+    def total(one, scores, out):
+        return one.smooth_losses(scores, labels, penalty, 0.3, int(kind == "sigmoid"), shape, out)
+
+    outs = [np.empty((m, k)), np.empty((m, k))]
+    values = [total(one, F, out) for one, out in zip(others, outs, strict=True)]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+    np.testing.assert_allclose(outs[0], outs[1], atol=1e-12)
+    D, spare = rng.normal(size=(m, k)), np.empty((m, k))
+    step = 1e-6
+    difference = total(twin, F + step * D, spare) - total(twin, F - step * D, spare)
+    assert difference / (2.0 * step) == pytest.approx(float(np.vdot(outs[0], D)), rel=1e-5)
+
+
+def test_columns_of_very_different_scale_change_nothing_but_the_units():
+    X, labels = data(12, m=90, n=5)
+    scale = 10.0 ** np.linspace(-2.0, 3.0, 5)
+    plain, certificate = solve_multiclass(stated(X, labels), MulticlassNewton())
+    # The same problem in other units of the columns.
+    other, same = solve_multiclass(stated(X * scale, labels, R=scale**2), MulticlassNewton())
+    assert certificate.certified
+    assert same.certified
+    assert other.objective == pytest.approx(plain.objective, rel=2e-2)
+
+
+def test_flow_between_classes_is_balanced_along_any_way():
+    # Class 0 pulls too much, class 3 too little, and only a chain leads from one to the other.
+    flow = np.zeros((4, 4))
+    flow[0, 1], flow[1, 2], flow[2, 3], flow[3, 0] = 5.0, 4.0, 4.0, 3.0
+    keep = balanced_flow(flow)
+    kept = keep * flow
+    assert np.all((keep >= 0.0) & (keep <= 1.0))
+    np.testing.assert_allclose(kept.sum(axis=0), kept.sum(axis=1), atol=1e-12)
+    np.testing.assert_allclose(kept[[0, 1, 2, 3], [1, 2, 3, 0]], 3.0)
+    # No way leads on from class 1: nothing is kept.
+    flow[1, 2] = 0.0
+    assert not np.any(balanced_flow(flow) * flow)

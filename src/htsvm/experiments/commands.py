@@ -250,9 +250,9 @@ class _Log:
 
 def _report(names: list[str], path: Path, output: Path, profile: Any) -> None:
     from htsvm.experiments.catalogue import select
-    from htsvm.experiments.demo.output import written_whole
     from htsvm.experiments.published import write_csv
     from htsvm.experiments.report import as_html, as_markdown, collect, tables_as_csv
+    from htsvm.files import written_whole
 
     if not path.is_file():
         raise ValueError(f"There is no {path}; run htsvm reproduce first, or name it with --store.")

@@ -9,6 +9,7 @@ order of the blocks, so a result depends on the number of threads but never on t
 import numpy as np
 
 from cython.parallel cimport prange
+from libc.math cimport sqrt
 
 from htsvm.linalg._rows cimport _blocks
 
@@ -116,3 +117,87 @@ def spread_products(double[:, ::1] S, const unsigned char[:, ::1] mask, const in
             mean /= counts[i]
             for j in range(k):
                 S[i, j] = sigma[i] * (S[i, j] - mean) if mask[i, j] else 0.0
+
+
+cdef double _sigmoid(double q, const double* shape, double* slope) noexcept nogil:
+    """Return ``height (1 + u / sqrt(1 + u²)) / 2`` with u = (q - centre) / (2 width)."""
+    cdef double u = 0.5 * (q - shape[1]) / shape[2], root = 1.0 / sqrt(1.0 + u * u)
+    slope[0] = 0.25 * shape[0] / shape[2] * root * root * root
+    return 0.5 * shape[0] * (1.0 + u * root)
+
+
+cdef double _rounded(double q, const double* shape, double* slope) noexcept nogil:
+    """Return a loss of slope `top` up to `knee` that bends to its cap, its kink at zero rounded."""
+    cdef double top = shape[0], knee = shape[1], cap = shape[2], width = shape[3]
+    cdef double share = 0.5 + 0.5 * q / width, h, bent, bend
+    if share <= 0.0:
+        slope[0] = 0.0
+        return 0.0
+    if share >= 1.0:
+        share = 1.0
+        h = q
+    else:
+        h = 0.5 * (q + width) * share
+    if h <= knee:
+        slope[0] = top * share
+        return top * h
+    bend = top / (cap - knee) if cap > knee else 0.0
+    bent = (h if h < cap else cap) - knee
+    slope[0] = share * (top - bend * bent) if h < cap else 0.0
+    return top * knee + (top - 0.5 * bend * bent) * bent
+
+
+cdef double _smooth_block(const double* F, const Py_ssize_t* labels, const double* penalty,
+                          double spread, int kind, const double* shape, double* out, double* v,
+                          Py_ssize_t k, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+    cdef Py_ssize_t i, j, at, y
+    cdef double total = 0.0, q, slope, own, square, top, near
+    cdef double* a = v + k
+    for i in range(low, high):
+        at, y = i * k, labels[i]
+        for j in range(k):
+            out[at + j] = 0.0
+        if penalty[i] <= 0.0:
+            continue
+        own = F[at + y]
+        top = -1e300
+        for j in range(k):
+            if j != y and F[at + j] > top:
+                top = F[at + j]
+        near = top - spread
+        for j in range(k):
+            # Further below, an entry has no part in the maximum.
+            v[j] = F[at + j] / spread if j != y and F[at + j] > near else -1e300
+        _project(v, a, k, 1.0)
+        q, square = 0.0, 0.0
+        for j in range(k):
+            if a[j] > 0.0:
+                q += a[j] * F[at + j]
+                square += a[j] * a[j]
+        q += 1.0 - own + 0.5 * spread * (1.0 - square)
+        total += penalty[i] * (_sigmoid(q, shape, &slope) if kind else _rounded(q, shape, &slope))
+        slope *= penalty[i]
+        for j in range(k):
+            out[at + j] = slope * a[j]
+        out[at + y] = -slope
+    return total
+
+
+def smooth_losses(const double[:, ::1] F, const Py_ssize_t[::1] labels, const double[::1] penalty,
+                  double spread, int kind, const double[::1] shape, double[:, ::1] out):
+    """Return the total of a smoothed loss of scores F, and set `out` to its derivatives.
+
+    The largest rival is rounded over `spread`. `kind` is 1 for a sigmoid, `shape` its height,
+    centre and width; 0 for a loss with a rounded kink, `shape` its slope, knee, cap and width.
+    """
+    cdef Py_ssize_t m = F.shape[0], k = F.shape[1]
+    cdef int blocks = _blocks(8.0 * m * k), s
+    if m == 0:
+        return 0.0
+    cdef double[:, ::1] scratch = np.empty((blocks, 2 * k + 8))
+    cdef double[::1] partial = np.zeros(blocks)
+    for s in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
+        partial[s] = _smooth_block(&F[0, 0], &labels[0], &penalty[0], spread, kind, &shape[0],
+                                   &out[0, 0], &scratch[s, 0], k, m * s // blocks,
+                                   m * (s + 1) // blocks)
+    return float(np.sum(partial))

@@ -193,23 +193,44 @@ def balanced_flow(flow: Array) -> Array:
         j, low = int(excess.argmax()), int(excess.argmin())
         if excess[j] <= small or excess[low] >= -small:
             break
-        # Directly, or by way of the class that lets most through.
-        through = np.minimum(kept[j], kept[:, low])
-        through[[j, low]] = kept[j, low]
-        by = int(through.argmax())
-        taken = min(excess[j], -excess[low], through[by])
-        if not taken > 0.0:
+        path = widest_path(kept, j, low)
+        if len(path) < 2:
             return np.zeros_like(flow)
-        if by in (j, low):
-            kept[j, low] -= taken
-        else:
-            kept[j, by] -= taken
-            kept[by, low] -= taken
+        taken = min(excess[j], -excess[low], float(kept[path[:-1], path[1:]].min()))
+        kept[path[:-1], path[1:]] -= taken
         excess[j] -= taken
         excess[low] += taken
     if np.abs(excess).max(initial=0.0) > small:
         return np.zeros_like(flow)
     return np.divide(kept, flow, out=np.ones_like(flow), where=flow > 0.0)
+
+
+def widest_path(flow: Array, first: int, last: int) -> Array:
+    """Return the classes on the way from one to another along which most can be taken off.
+
+    Directly, or by way of the one class that lets most through; only where neither lets anything
+    through, by way of several. Of length one if there is no way.
+    """
+    through = np.minimum(flow[first], flow[:, last])
+    through[[first, last]] = flow[first, last]
+    by = int(through.argmax())
+    if through[by] > 0.0:
+        return np.array([first, last] if by in (first, last) else [first, by, last])
+    width, before = flow[first].copy(), np.full(len(flow), first)
+    width[first] = np.inf
+    left = np.arange(len(flow)) != first
+    while left[last]:
+        at = int(np.argmax(np.where(left, width, -np.inf)))
+        if not width[at] > 0.0:
+            return np.array([first])
+        left[at] = False
+        wider = np.minimum(width[at], flow[at])
+        better = left & (wider > width)
+        width[better], before[better] = wider[better], at
+    path = [last]
+    while path[-1] != first:
+        path.append(int(before[path[-1]]))
+    return np.array(path[::-1])
 
 
 def _rounding_floor(

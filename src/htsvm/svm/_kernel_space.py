@@ -10,13 +10,13 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic, as_operator
+from htsvm.linalg.kernel_functions import kernel_function
 from htsvm.linalg.kernel_operator import KernelOperator
 from htsvm.linalg.landmarks import Landmarks, blocks, independent
 from htsvm.problems.binary import Problem
 from htsvm.svm._kernels import (
     check_positive,
     choose_landmarks,
-    kernel_function,
     kernel_matrix,
 )
 

@@ -19,13 +19,14 @@ from htsvm.solvers import Solver
 from htsvm.solvers.api import configured
 from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
+from htsvm.svm.doc_links import DocLinks
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
 from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
 from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, seed_of
 from htsvm.svm.warn import warn_ignored, warn_unconverged, warn_unrecognised
 
 
-class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
+class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[misc]
     """A classifier that is fitted by one problem, or by one per class against the rest.
 
     Subclasses say what a fit does with data that has been checked: `_fit_checked`. Those with a

@@ -111,7 +111,7 @@ class CoupledNewton:
         start : CoupledResult, optional
             The solution of a similar problem.
         """
-        return _Run(self, problem, start).go()
+        return _Run(self, problem, start).run()
 
 
 class _Run:
@@ -141,7 +141,7 @@ class _Run:
         self.steps = 0
         self.history = History(options.callback)
 
-    def go(self) -> CoupledResult:
+    def run(self) -> CoupledResult:
         problem, tol = self.problem, self.options.tol
         xi, enough, best = self.first_step, False, None
         goal = rough = ROUGH if self.cold else INNER_TOLERANCE

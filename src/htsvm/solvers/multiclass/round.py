@@ -20,7 +20,7 @@ COPY_SHARE = 0.7
 # From this many samples on a round leaves out those that are far on the safe side.
 SELECT_FROM = 1000
 # A step is accepted when the slope along it has fallen to this share of that at its start.
-SLOPE_SHARE = 0.3
+SLOPE_SHARE = 0.1
 MOST_TRIALS = 12
 # Conjugate gradients reduce the residual at least to this share.
 LEAST_ACCURACY = 0.1

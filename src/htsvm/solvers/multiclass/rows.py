@@ -8,6 +8,7 @@ the methods of `MulticlassRows`. A problem whose rows are elsewhere brings its o
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -123,6 +124,15 @@ class MulticlassRows(MulticlassState):
         self.rounds: MulticlassRounds | MulticlassSweeps = (
             MulticlassSweeps(problem, rng) if prefers_sweeps(problem) else MulticlassRounds(problem)
         )
+
+    @cached_property
+    def square_length(self) -> float:
+        """The mean square of the rows, less their mean where free intercepts take that up."""
+        shares = self.problem.penalty / (self.total or 1.0)
+        square = float(shares @ self.problem.operator.row_squares())
+        if self.problem.fit_intercept:
+            square -= float(np.square(self.problem.pull(shares[:, None])).sum())
+        return max(square, 0.0)
 
     @property
     def W(self) -> Array:

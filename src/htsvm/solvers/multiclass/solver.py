@@ -15,7 +15,11 @@ from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.api import Solver
 from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Descent
 from htsvm.solvers.history import Callback
-from htsvm.solvers.multiclass.least_squares import SAYS_NOTHING, least_squares_start, says_nothing
+from htsvm.solvers.multiclass.least_squares import (
+    UNINFORMATIVE,
+    is_uninformative,
+    least_squares_start,
+)
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
@@ -26,10 +30,17 @@ INNER_SHARE = 0.3
 # While the residual is large, a round is solved only to this share of it.
 EARLY_SHARE = 0.1
 # Newton steps between two multiplier updates.
-STEPS_PER_ROUND = 10
+STEPS_PER_ROUND = 40
 # The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
 # undecided, but conjugate gradients need more steps.
 FIRST_PENALTY = 8.0
+# The first penalty times C times a typical squared row, over R, is at most this; below
+# `FIRST_PENALTY` it grows by this factor.
+STRONGEST, GROWTH = 40.0, 4.0
+# The budget of a descent: passes over the data, and Newton steps, the number of which on little
+# data falls with that of the classes. Ordinary fits need a tenth of it.
+MOST_PASSES, MOST_STEPS, STEPS_TIMES_CLASSES = 100_000.0, 1000, 2000
+FEWEST_STEPS, LITTLE_DATA = 200, 100_000
 # Return to the lowest point seen if the end lies this share above it.
 WORTH_RETURNING = 0.002
 
@@ -94,15 +105,16 @@ class MulticlassNewton(Solver):
         """
         self.check_loss(problem.loss)
         rng = np.random.default_rng(self.random_state)
-        # Products with a column per class are too thin for a second thread to gain much.
-        with single_threaded_blas(problem.operator, always=True):
+        with single_threaded_blas(problem.operator):
             best = lowest(
-                first_descent(problem, self, start, lambda s: _Run(problem, self, rng).go(s)),
-                lambda: _Run(problem, self, rng).go_from_random_weights(),
+                first_descent(
+                    problem, self, start, lambda s, **how: _Run(problem, self, rng).run(s, **how)
+                ),
+                lambda: _Run(problem, self, rng).run_from_random_weights(),
                 self.n_restarts,
             )
             return never_worse_than_constant(
-                problem, best, lambda W, b: _Run(problem, self, rng).go((W, b, best.multipliers))
+                problem, best, lambda W, b: _Run(problem, self, rng).run((W, b, best.multipliers))
             )
 
 
@@ -112,6 +124,7 @@ class _Run(Descent):
     problem: MulticlassProblem
     first_penalty: ClassVar[float] = FIRST_PENALTY
     first_reach: ClassVar[float] = math.inf
+    most_passes: ClassVar[float] = MOST_PASSES
 
     def __init__(
         self,
@@ -123,6 +136,32 @@ class _Run(Descent):
         super().__init__(
             problem, options, rng, rows or (problem.rows or MulticlassRows)(problem, rng)
         )
+        if problem.operator.stored <= LITTLE_DATA:
+            self.most_steps = max(STEPS_TIMES_CLASSES // problem.n_classes, FEWEST_STEPS)
+        else:
+            self.most_steps = MOST_STEPS
+        self.first_xi = self._first_penalty()
+        self.xi = self.first_xi
+
+    def _first_penalty(self) -> float:
+        """Return the penalty of the first round.
+
+        Where C times a squared row is large, the multipliers of the solution are far below C, and
+        at a penalty in units of C samples would cross their margins at every step.
+        """
+        nominal = FIRST_PENALTY * self.stretch
+        R = float(self.problem.regularizer.diagonal().mean()) or 1.0
+        strength = self.problem.C * self.rows.square_length / R
+        return min(nominal, STRONGEST / strength) if strength > 0.0 else nominal
+
+    def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
+        """Raise the penalty when multipliers lag, in larger steps while it is still small."""
+        before = self.xi
+        lag = super()._adapt_penalty(lag, previous, goal)
+        if self.xi > before:
+            nominal = FIRST_PENALTY * self.stretch
+            self.xi = max(self.xi, min(GROWTH * before, nominal))
+        return lag
 
     def _point(self) -> tuple[Array, Array]:
         return self.rows.W, self.rows.b
@@ -133,19 +172,24 @@ class _Run(Descent):
     def _with_loss(self, loss: float) -> float:
         return self.problem.energy(self.rows.W) + float(loss)
 
-    def go(self, start: MulticlassStart | None) -> SolverResult:
+    def run(self, start: MulticlassStart | None, truncated: bool = True) -> SolverResult:
+        """Go down from a start; first without truncation if that is said to play no part."""
         if start is None:
             self.rows.start_at_zero()
             return self._result(self._descend())
         W, b, B = start
         self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
-        if says_nothing(self.rows) and self._go_to_least_squares():
+        if is_uninformative(self.rows) and self._start_from_least_squares():
             return self._result(self._last_stage())
+        if not truncated:
+            self.rows.weigh_convex()
+            self.rows.set_multipliers(B)
+            return self._result(self._convex_rounds(ROUGH) and self._truncate(gently=True))
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(B)
         return self._result(self._last_stage())
 
-    def go_from_random_weights(self) -> SolverResult:
+    def run_from_random_weights(self) -> SolverResult:
         """Start from the convex solution of a problem with exponential random weights."""
         varied = self.rows.with_random_penalties()
         options = replace(self.options, callback=None)
@@ -166,9 +210,9 @@ class _Run(Descent):
         self._watch()
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(None)
-        self.reach, self.xi, self.residual = math.inf, FIRST_PENALTY * self.stretch, math.inf
+        self.reach, self.xi, self.residual = math.inf, self.first_xi, math.inf
 
-    def _go_to_least_squares(self) -> bool:
+    def _start_from_least_squares(self) -> bool:
         """Go to the least squares start; False if it promises nothing."""
         point = least_squares_start(self.rows)
         if point is not None:
@@ -185,13 +229,16 @@ class _Run(Descent):
         if not self._convex_stage(ROUGH):
             return False
         self.convex_objective = self._objective()
-        if says_nothing(self.rows) and self._go_to_least_squares():
+        if is_uninformative(self.rows) and self._start_from_least_squares():
             return self._last_stage() and self._back_to_best()
         return self._truncate(gently=True) and self._back_to_best()
 
     def _convex_stage(self, goal: float) -> bool:
         """Minimise the convex majorant of the loss, roughly. False if rounds ran out."""
         self.rows.weigh_convex()
+        return self._convex_rounds(goal)
+
+    def _convex_rounds(self, goal: float) -> bool:
         previous = math.inf
         while not self._out_of_rounds():
             lag = self._round(None, goal)
@@ -199,7 +246,7 @@ class _Run(Descent):
             # scores are best, there is no need to come closer to them than this.
             if self.residual <= goal:
                 here, at_zero = self.rows.majoriser()
-                if here <= (1.0 + SAYS_NOTHING) * at_zero:
+                if here <= (1.0 + UNINFORMATIVE) * at_zero:
                     return True
             previous = self._adapt_penalty(lag, previous, max(goal, self.residual))
         return False
@@ -284,4 +331,6 @@ class _Run(Descent):
             objective=objective,
             cg_steps=self.last.cg_steps,
         )
-        return float(closing.before.residual(unit))
+        # Where the loss is all but zero at the solution, the energy says what is much.
+        energy = objective - closing.loss
+        return float(closing.before.residual(min(unit, 2.0 * energy) if energy > 0.0 else unit))

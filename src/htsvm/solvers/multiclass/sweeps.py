@@ -24,9 +24,9 @@ from htsvm.solvers.multiclass.system import MOST_SPECTRUM_FEATURES
 
 # The loops over samples; None where nothing was compiled.
 compiled = kernels.optional("solvers.multiclass._sweeps")
-# From this many values of X times classes on sweeps are quicker than Newton steps, if C times a
-# typical squared row is at most this, or the features are too many for a good preconditioner.
-LARGE, MOST_STRENGTH = 5_000_000, 20.0
+# From this many values of X times classes on sweeps are quicker than Newton steps, if the features
+# are too many for a good preconditioner.
+LARGE = 5_000_000
 # Sweeps per round at xi = 1; the first looks at all relevant rows, the others at undecided ones.
 SWEEPS = 2
 # How hard imbalance is punished, in units of a typical squared row: hard enough to move the
@@ -39,8 +39,7 @@ NEAR = 0.1
 def prefers_sweeps(problem: MulticlassProblem) -> bool:
     """Return whether dual coordinate descent suits the problem.
 
-    That is if it is large, R a number, the kernels are compiled, and the penalty is not so large
-    that the multipliers of many samples hang together.
+    That is if it is large and has many features, R is a number, and the kernels are compiled.
     """
     return (
         compiled is not None
@@ -48,16 +47,8 @@ def prefers_sweeps(problem: MulticlassProblem) -> bool:
         and problem.operator.stored * problem.n_classes >= LARGE
         and problem.regularizer.values.ndim == 0
         and problem.regularizer.positive
-        and (problem.n_features > MOST_SPECTRUM_FEATURES or _strength(problem) <= MOST_STRENGTH)
+        and problem.n_features > MOST_SPECTRUM_FEATURES
     )
-
-
-def _strength(problem: MulticlassProblem) -> float:
-    """Return the mean penalty times the mean square of the centred rows, over R."""
-    square = problem.operator.square_sum / problem.n_samples
-    mean = _mean(problem)
-    mean_penalty = float(problem.penalty.mean())
-    return float(mean_penalty * (square - mean @ mean) / problem.regularizer.values)
 
 
 def _mean(problem: MulticlassProblem) -> Array:

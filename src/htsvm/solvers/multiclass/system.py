@@ -13,6 +13,7 @@ from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
 from htsvm.linalg.positive import conjugate_gradients, solve_positive
 from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers.multiclass.ties import TieSystem
 
 # Up to this many features the preconditioner knows the correlations between them.
 MOST_SPECTRUM_FEATURES = 1500
@@ -21,6 +22,8 @@ MOST_STEPS = 60
 MOST_DIRECT = 400
 # This many rows per feature go into it; more would not make it better.
 ROWS_PER_FEATURE, LEAST_ROWS = 6, 10_000
+# Up to this many ties between classes the system is solved in their space.
+MOST_TIES = 1500
 # The curvature in b, as a share of what it would be if every sample were undecided.
 RIDGE = 1e-5
 
@@ -101,9 +104,17 @@ class MulticlassSystem:
     ) -> None:
         self.problem, self.total = problem, total
         self.direct = problem.n_classes * (problem.n_features + 1) <= MOST_DIRECT
-        wide = problem.n_features > MOST_SPECTRUM_FEATURES
-        self.spectrum = None if wide or self.direct else _Spectrum(problem, *moments())
+        self._moments = moments
+        invertible = problem.regularizer.positive or problem.regularizer.is_matrix
+        self.ties = TieSystem(problem.regularizer, problem.fit_intercept) if invertible else None
         self.steps = 0
+
+    @functools.cached_property
+    def spectrum(self) -> _Spectrum | None:
+        """What conjugate gradients know of the correlations; None where features are too many."""
+        if self.problem.n_features > MOST_SPECTRUM_FEATURES:
+            return None
+        return _Spectrum(self.problem, *self._moments())
 
     @classmethod
     def of(cls, problem: MulticlassProblem) -> MulticlassSystem:
@@ -121,7 +132,10 @@ class MulticlassSystem:
         """Return (dW, db); `rows` answers like `UndecidedRows`."""
         self.rows = rows
         self.ridge = xi * RIDGE * self.total if self.problem.fit_intercept else 1.0
-        if self.direct:
+        if self.ties is not None and self._few_ties(rows):
+            solution = self.ties.solve(rows, self.ridge, gradient)
+            self.steps = 0
+        elif self.direct:
             solution = self._factorised(np.column_stack(gradient))
         else:
             if self.spectrum is None:
@@ -136,12 +150,20 @@ class MulticlassSystem:
         solution -= solution.mean(axis=0)
         return np.ascontiguousarray(solution[:, :-1]), solution[:, -1].copy()
 
+    def _few_ties(self, rows: Any) -> bool:
+        """Return whether there are few ties between classes, all of them in this process."""
+        if not isinstance(rows, UndecidedRows):
+            return False
+        count = int(rows.counts.sum()) - len(rows.counts)
+        return 0 < count <= MOST_TIES
+
     def _factorised(self, gradient: Array) -> Array:
         """Form H and solve with its Cholesky factors."""
         k, n = gradient.shape[0], gradient.shape[1] - 1
         H = np.zeros((k, n + 1, k, n + 1))
-        for block, (j, other) in zip(self.rows.pairs(), _pairs(k), strict=True):
-            block = np.tril(block) + np.tril(block, -1).T
+        lower = self.rows.pairs()
+        blocks = np.tril(lower) + np.tril(lower, -1).transpose(0, 2, 1)
+        for block, (j, other) in zip(blocks, _pairs(k), strict=True):
             if not self.problem.fit_intercept:
                 block[n], block[:, n] = 0.0, 0.0
             H[j, :, other], H[other, :, j] = block, block
@@ -149,7 +171,8 @@ class MulticlassSystem:
             self.problem.regularizer.add_to(H[j, :, j])
             H[j, n, j, n] += self.ridge
         H = H.reshape(k * (n + 1), k * (n + 1))
-        H[np.diag_indices_from(H)] += 1e-14 * np.trace(H) / len(H)
+        # A share of each entry: columns may have scales that are far apart.
+        H[np.diag_indices_from(H)] *= 1.0 + 1e-14
         return solve_positive(H, -gradient.ravel()).reshape(k, n + 1)
 
     def _apply(self, V: Array) -> Array:
@@ -183,7 +206,7 @@ def _pairs(k: int) -> list[tuple[int, int]]:
 
 
 def moment_step(count: int, n_features: int) -> int:
-    """Return which of `count` rows go into the moments: each so-manieth."""
+    """Return the stride at which the moments take from `count` rows."""
     return count // max(ROWS_PER_FEATURE * (n_features + 1), LEAST_ROWS) + 1
 
 

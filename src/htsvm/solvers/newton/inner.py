@@ -15,7 +15,6 @@ alpha <- s is the multiplier step.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 
@@ -148,8 +147,6 @@ class Inner(Steps):
         elif not self._minimise_compiled(gram, xi, tol, max_steps, report):
             # A system could not be solved as it is; this way there is help.
             self._minimise(xi, tol, max_steps, report)
-        change = kernels.active.scaled_distance(self.s, self.alpha, self.problem.penalty)
-        report.multiplier_change = math.sqrt(change)
         return report
 
     def _suits_kernel(self) -> bool:
@@ -186,7 +183,6 @@ class Inner(Steps):
         report.steps = steps.steps
         report.stationarity, report.balance = steps.stationarity, steps.balance
         report.active, report.support = steps.interior, steps.support
-        report.support_penalty = steps.support_penalty
         report.finished = status == FINISHED
         problem.operator.count(steps.passes)
         self.clock.passes += steps.seconds_in_passes
@@ -204,7 +200,7 @@ class Inner(Steps):
 
     def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
         problem = self.problem
-        report.active, report.support, report.support_penalty = kernels.active.clip_step(
+        report.active, report.support = kernels.active.clip_step(
             self.q, self.alpha, self.c, problem.penalty, xi, self.s, self.active
         )
         began = time.perf_counter()

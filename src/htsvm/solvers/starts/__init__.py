@@ -1,6 +1,7 @@
 """Starts: from which points a fit of a truncated loss goes down, and how they are found."""
 
 from htsvm.solvers.starts.choice import first_descent, searches
+from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
     ALL,
     NAMES,
@@ -10,7 +11,7 @@ from htsvm.solvers.starts.portfolio import (
     chosen,
     search,
 )
-from htsvm.solvers.starts.terrain import BinaryTerrain, MulticlassTerrain, Terrain
+from htsvm.solvers.starts.terrain import BinaryTerrain, Terrain
 
 __all__ = [
     "ALL",

@@ -18,11 +18,11 @@ MOST_TRIALS, DECREASE, CURVATURE = 20, 1e-4, 0.9
 class Function(Protocol):
     """What is minimised: ``z' A z / 2`` plus a smooth function of an image of z.
 
-    The image is linear in z, so that a line search needs no further products with the data. `scale`
-    estimates the inverse of the diagonal of the Hessian, up to a factor.
+    The image is linear in z, so that a line search needs no further products with the data.
     """
 
-    scale: Array
+    def precondition(self, z: Array) -> Array:
+        """Return z times an estimate of the inverse of the Hessian, up to a factor."""
 
     def image(self, z: Array) -> Array:
         """Return the image of z."""
@@ -52,7 +52,7 @@ def minimise(function: Function, z: Array, max_steps: int, tol: float) -> tuple[
     gradient = function.smooth(z) + function.pull(slopes)
     steps = 0
     while steps < max_steps:
-        direction = _direction(gradient, pairs, function.scale)
+        direction = _direction(gradient, pairs, function)
         if not direction @ gradient < 0.0:
             if not pairs:
                 break
@@ -80,7 +80,9 @@ def minimise(function: Function, z: Array, max_steps: int, tol: float) -> tuple[
     return z, value, steps
 
 
-def _direction(gradient: Array, pairs: deque[tuple[Array, Array, float]], scale: Array) -> Array:
+def _direction(
+    gradient: Array, pairs: deque[tuple[Array, Array, float]], function: Function
+) -> Array:
     """Return minus the gradient times the approximate inverse of the Hessian."""
     direction = -gradient
     shares = []
@@ -90,8 +92,8 @@ def _direction(gradient: Array, pairs: deque[tuple[Array, Array, float]], scale:
     factor = 1.0
     if pairs:
         _, difference, rho = pairs[-1]
-        factor = 1.0 / (rho * float(difference @ (scale * difference)))
-    direction = factor * scale * direction
+        factor = 1.0 / (rho * float(difference @ function.precondition(difference)))
+    direction = factor * function.precondition(direction)
     for (step, difference, rho), share in zip(pairs, reversed(shares), strict=True):
         direction = direction + (share - rho * float(difference @ direction)) * step
     return direction

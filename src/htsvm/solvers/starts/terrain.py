@@ -12,7 +12,6 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.losses import HybridTruncated, Loss, Ramp
 from htsvm.problems.binary import Problem
-from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
 
@@ -23,12 +22,13 @@ compiled = kernels.optional("solvers.starts._smooth")
 ROUNDING = 0.15
 # Multiples of a point at which the objective is compared.
 MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
-# A smooth maximum over the rivals of a class: how sharp it is.
-SHARPNESS = 3.0
 # How often random weights rise and fall within a few standard deviations of the data.
 WAVES = 8.0
 # A search ends when a step gains less than this share of the value.
 ROUGH, FINE = 1e-3, 1e-4
+# What was found on some rows goes on with all: steps with a sigmoid of this width, in caps, then
+# with the loss itself.
+REFINING_WIDTH, SIGMOID_STEPS, REFINING_STEPS = 0.5, 6, 10
 
 
 class Terrain(ABC):
@@ -69,6 +69,14 @@ class Terrain(ABC):
         """Return the loss with its cap stretched and its kink at zero rounded."""
         loss = self.loss if stretch == 1.0 else self.loss.stretched(stretch)
         return Rounded(loss or self.loss, ROUNDING * self.loss.cap)
+
+    def on(self, problem: Any) -> Terrain | None:
+        """Return the same for another problem; None where a descent on it would take long."""
+        return None
+
+    def refined(self, z: Array) -> Array:
+        """Go on from a point that was found on some of the rows."""
+        return self.settle(self.anneal(z, REFINING_WIDTH, SIGMOID_STEPS), REFINING_STEPS)
 
     def least_squares(self, max_steps: int, balanced: bool = False) -> Array:
         """Return the least squares fit to the labels, with classes of equal weight if asked."""
@@ -133,8 +141,8 @@ class Terrain(ABC):
         """Return the weights and the intercept of a point."""
 
     @abstractmethod
-    def multipliers(self, z: Array) -> Array | None:
-        """Return the multipliers at z of the loss with a rounded kink, if the solver wants them."""
+    def multipliers(self, z: Array, stretch: float = 1.0) -> Array | None:
+        """Return the multipliers at z of the loss with a rounded kink, its cap stretched."""
 
     def largest_change(self, image: Array) -> float:
         """Return the largest entry of the image of a direction, in size, that counts."""
@@ -144,6 +152,10 @@ class Terrain(ABC):
         """Return the objective of the problem at z."""
         coef, _ = self.parts(z)
         return float(self.problem.objective(coef, self.violations(z)))
+
+    def separates(self, z: Array) -> bool:
+        """Return whether a multiple of z is lower than z and truncates no sample."""
+        return False
 
     def largest_violation(self, z: Array) -> float:
         """Return the largest violation of a sample that counts."""
@@ -158,9 +170,15 @@ class BinaryTerrain(Terrain):
         super().__init__(problem)
         squares = problem.operator.squared_pull(problem.penalty[:, None])[0]
         total = float(problem.penalty.sum())
-        self.scale = _inverse(np.append(problem.regularizer.diagonal() + squares, total))
+        self.scale = inverse(np.append(problem.regularizer.diagonal() + squares, total))
         self.stage: Stage = Squares()
         self._kernel = _compiled(problem, self.scale)
+
+    def on(self, problem: Problem) -> BinaryTerrain | None:
+        """Return the same for another problem; None where nothing is compiled for it."""
+        if compiled is None or problem.operator.compiled_rows is None:
+            return None
+        return BinaryTerrain(problem)
 
     def zero(self) -> Array:
         """Return the point zero."""
@@ -197,11 +215,18 @@ class BinaryTerrain(Terrain):
         q: Array = self.problem.violations(np.ascontiguousarray(z[:-1]), float(z[-1]))
         return q
 
-    def multipliers(self, z: Array) -> Array:
-        """Return psi of the loss with a rounded kink."""
-        _, slope = self.final_stage().value_and_slope(self.violations(z))
-        psi: Array = -self.problem.penalty * slope
-        return psi
+    def multipliers(self, z: Array, stretch: float = 1.0) -> Array:
+        """Return psi of the loss with a rounded kink, times what makes its pull most like Rw.
+
+        A search may end before the two agree, and where margins are hard, far from it.
+        """
+        p = self.problem
+        _, slope = self.final_stage(stretch).value_and_slope(self.violations(z))
+        psi: Array = -p.penalty * slope
+        pull, _ = p.operator.signed_tdot(p.y, psi)
+        square = float(pull @ pull)
+        share = -float(pull @ p.regularizer.dot(z[:-1])) / square if square > 0.0 else 1.0
+        return psi * min(max(share, 0.0), 1.0)
 
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""
@@ -224,6 +249,10 @@ class BinaryTerrain(Terrain):
         return minimise(self, z, max_steps, tol)[0]
 
     # ------------------------------------------------------------ what `minimise` asks for
+
+    def precondition(self, z: Array) -> Array:
+        """Return z times an estimate of the inverse of the diagonal of the Hessian."""
+        return self.scale * z
 
     def image(self, z: Array) -> Array:
         """Return minus the margins."""
@@ -248,11 +277,11 @@ class BinaryTerrain(Terrain):
         return np.append(self.problem.regularizer.dot(z[:-1]), 0.0)
 
 
-def _inverse(diagonal: Array) -> Array:
+def inverse(diagonal: Array) -> Array:
     """Return one over the entries; those that are zero count like the smallest other one."""
     least = float(diagonal.min(initial=np.inf, where=diagonal > 0.0))
-    inverse: Array = 1.0 / np.maximum(diagonal, least if math.isfinite(least) else 1.0)
-    return inverse
+    inverted: Array = 1.0 / np.maximum(diagonal, least if math.isfinite(least) else 1.0)
+    return inverted
 
 
 def _compiled(problem: Problem, scale: Array) -> Any:
@@ -282,117 +311,3 @@ def _choose(kernel: Any, stage: Stage) -> bool:
     else:
         return False
     return True
-
-
-class MulticlassTerrain(Terrain):
-    """The rows of a problem of several classes; a smooth maximum stands for that over rivals."""
-
-    def __init__(self, problem: MulticlassProblem) -> None:
-        super().__init__(problem)
-        k, n = problem.n_classes, problem.n_features
-        squares = problem.operator.squared_pull(problem.penalty[:, None])[0]
-        diagonal = problem.regularizer.diagonal() + squares / k
-        total = float(problem.penalty.sum()) / k
-        self.scale = _inverse(np.append(np.tile(diagonal, k), np.full(k, total)))
-        self.stage: Stage = Squares()
-        self._own = (np.arange(problem.n_samples), problem.labels)
-        self._shape = (k, n)
-
-    def zero(self) -> Array:
-        """Return the point zero."""
-        k, n = self._shape
-        return np.zeros(k * (n + 1))
-
-    def weigh(self, factors: Array | None) -> None:
-        """Multiply the penalties of the problem by factors per sample; None: as they were."""
-        own = self.problem.penalty
-        self.penalty = own if factors is None else own * factors
-
-    @property
-    def n_classes(self) -> int:
-        """The number of classes."""
-        return int(self.problem.n_classes)
-
-    def codes(self) -> Array:
-        """Return the class of each sample, from zero on."""
-        labels: Array = self.problem.labels
-        return labels
-
-    def class_factors(self) -> Array:
-        """Return factors per sample that give all classes the same total penalty."""
-        p = self.problem
-        mass = np.bincount(p.labels, weights=p.penalty, minlength=p.n_classes)
-        factors: Array = (mass.sum() / p.n_classes / np.maximum(mass, 1e-300))[p.labels]
-        return factors
-
-    def parts(self, z: Array) -> tuple[Array, Array]:
-        """Return the weights and the intercepts of a point, with means over classes taken off."""
-        k, n = self._shape
-        W, b = z[: k * n].reshape(k, n), z[k * n :]
-        return W - W.mean(axis=0), b - b.mean()
-
-    def violations(self, z: Array) -> Array:
-        """Return the violations at z."""
-        p = self.problem
-        q: Array = p.violations(p.levels(*self.parts(z)))
-        return q
-
-    def multipliers(self, z: Array) -> None:
-        """Return None: a smooth maximum spreads the pulls over rivals that should have none."""
-
-    def rescaled(self, z: Array) -> Array:
-        """Return the multiple of z with the lowest objective."""
-        p = self.problem
-        W, b = self.parts(z)
-        F = p.operator.scores(W, b)
-        energy = p.energy(W)
-        values = [
-            t * t * energy + p.loss.total(p.violations(p.raised(t * F)), p.penalty)
-            for t in MULTIPLES
-        ]
-        multiple: Array = MULTIPLES[int(np.argmin(values))] * z
-        return multiple
-
-    def descend(self, z: Array, stage: Stage, max_steps: int, tol: float) -> Array:
-        """Return where a descent from z on a smooth loss ends."""
-        self.stage = stage
-        return minimise(self, z, max_steps, tol)[0]
-
-    # ------------------------------------------------------------ what `minimise` asks for
-
-    def image(self, z: Array) -> Array:
-        """Return the scores."""
-        k, n = self._shape
-        scored: Array = self.problem.operator.scores(z[: k * n].reshape(k, n), z[k * n :])
-        return scored
-
-    def value_and_slopes(self, image: Array) -> tuple[float, Array]:
-        """Return the total of the smooth loss, and its derivatives."""
-        if isinstance(self.stage, Squares):
-            rest = image.copy()
-            rest[self._own] -= 1.0
-            slopes = self.penalty[:, None] * rest
-            return 0.5 * float(np.vdot(slopes, rest)), slopes
-        own = image[self._own]
-        rivals = SHARPNESS * image
-        rivals[self._own] = -np.inf
-        top = rivals.max(axis=1)
-        np.exp(rivals - top[:, None], out=rivals)
-        total = rivals.sum(axis=1)
-        q = 1.0 + (top + np.log(total)) / SHARPNESS - own
-        value, slope = self.stage.value_and_slope(q)
-        slope = self.penalty * slope
-        rivals *= (slope / total)[:, None]
-        rivals[self._own] = -slope
-        return float(self.penalty @ value), rivals
-
-    def pull(self, slopes: Array) -> Array:
-        """Return the gradient of the loss."""
-        totals = slopes.sum(axis=0) if self.problem.fit_intercept else np.zeros(self._shape[0])
-        return np.append(self.problem.operator.pull(slopes).ravel(), totals)
-
-    def smooth(self, z: Array) -> Array:
-        """Return the gradient of the regulariser."""
-        k, n = self._shape
-        flat = self.problem.smooth(z[: k * n].reshape(k, n)).ravel()
-        return np.append(flat, np.zeros(k))

@@ -1,0 +1,224 @@
+"""Where searches for a start take place if there are several classes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from htsvm._typing import Array
+from htsvm.linalg import multiclass_kernels
+from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers.starts.quasi_newton import minimise
+from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
+from htsvm.solvers.starts.terrain import MULTIPLES, Terrain, inverse
+
+# The largest score of a rival is rounded over this, with a sigmoid and with the loss itself.
+WIDE, NARROW = 0.6, 0.2
+# Multiples of a point among which one may separate the classes.
+LARGER = (1.0, 1.1, 1.2, 1.35, 1.5, 2.0)
+# Up to this many features searches know the correlations between them.
+MOST_CORRELATED = 1500
+
+
+class MulticlassTerrain(Terrain):
+    """The rows of a problem of several classes; a smooth maximum stands for that over rivals.
+
+    It is the largest mean of scores with weights from the simplex, less `spread` times half their
+    squares: few rivals have a part in it, and its weights are the multipliers of a near problem.
+
+    Parameters
+    ----------
+    problem : MulticlassProblem
+        The problem, on rows in this process.
+    like : MulticlassTerrain, optional
+        A terrain on a sample of the rows, whose estimate of the Hessian will do.
+    """
+
+    def __init__(self, problem: MulticlassProblem, like: MulticlassTerrain | None = None) -> None:
+        super().__init__(problem)
+        if like is not None:
+            self._whitening = like._whitening
+        self.stage: Stage = Squares()
+        self._own = (np.arange(problem.n_samples), problem.labels)
+        self._shape = (problem.n_classes, problem.n_features)
+
+    @cached_property
+    def _moments(self) -> Array | None:
+        """The second moments of the rows (x, 1), times penalties; None if there are too many."""
+        n = self.problem.n_features
+        if n > MOST_CORRELATED:
+            return None
+        return self._weighted_moments(self.problem.penalty)
+
+    def _weighted_moments(self, weights: Array) -> Array:
+        n = self.problem.n_features
+        rows = np.flatnonzero(weights > 0.0)
+        moments = np.zeros((n + 1, n + 1))
+        if len(rows):
+            self.problem.operator.add_gram(rows, 1.0, moments, weights[rows])
+        return np.tril(moments) + np.tril(moments, -1).T
+
+    @cached_property
+    def _whitening(self) -> Array:
+        """The inverse of an estimate of the Hessian for one class, or of its diagonal."""
+        p, k = self.problem, self.problem.n_classes
+        if self._moments is None:
+            squares = p.operator.squared_pull(p.penalty[:, None])[0]
+            diagonal = np.append(p.regularizer.diagonal() + squares / k, float(p.penalty.sum()) / k)
+            return inverse(diagonal)
+        try:
+            inverted: Array = cho_solve(self._factor(self._moments / k), np.eye(p.n_features + 1))
+        except LinAlgError:
+            return inverse(np.diagonal(self._moments) / k)
+        return inverted
+
+    def _factor(self, moments: Array) -> tuple[Array, bool]:
+        """Return Cholesky factors of the regulariser plus second moments."""
+        H = moments.copy()
+        self.problem.regularizer.add_to(H)
+        H[np.diag_indices_from(H)] *= 1.0 + 1e-12
+        H[-1, -1] += 1e-10 * float(np.trace(H))
+        factor: tuple[Array, bool] = cho_factor(H, lower=True)
+        return factor
+
+    def zero(self) -> Array:
+        """Return the point zero."""
+        k, n = self._shape
+        return np.zeros(k * (n + 1))
+
+    def least_squares(self, max_steps: int, balanced: bool = False) -> Array:
+        """Return the least squares fit to the labels, with classes of equal weight if asked."""
+        if self._moments is None or not self.problem.fit_intercept:
+            return super().least_squares(max_steps, balanced)
+        p = self.problem
+        weights = p.penalty * self.class_factors() if balanced else p.penalty
+        moments = self._weighted_moments(weights) if balanced else self._moments
+        T = np.zeros((p.n_samples, p.n_classes))
+        T[self._own] = weights
+        rhs = np.vstack([p.pull(T).T, T.sum(axis=0)])
+        solution = cho_solve(self._factor(moments), rhs)
+        return np.append(solution[:-1].T.ravel(), solution[-1])
+
+    def weigh(self, factors: Array | None) -> None:
+        """Multiply the penalties of the problem by factors per sample; None: as they were."""
+        own = self.problem.penalty
+        self.penalty = own if factors is None else own * factors
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return int(self.problem.n_classes)
+
+    def codes(self) -> Array:
+        """Return the class of each sample, from zero on."""
+        labels: Array = self.problem.labels
+        return labels
+
+    def class_factors(self) -> Array:
+        """Return factors per sample that give all classes the same total penalty."""
+        p = self.problem
+        mass = np.bincount(p.labels, weights=p.penalty, minlength=p.n_classes)
+        factors: Array = (mass.sum() / p.n_classes / np.maximum(mass, 1e-300))[p.labels]
+        return factors
+
+    def parts(self, z: Array) -> tuple[Array, Array]:
+        """Return the weights and the intercepts of a point, with means over classes taken off."""
+        k, n = self._shape
+        W, b = z[: k * n].reshape(k, n), z[k * n :]
+        return W - W.mean(axis=0), b - b.mean()
+
+    def violations(self, z: Array) -> Array:
+        """Return the violations at z."""
+        p = self.problem
+        q: Array = p.violations(p.levels(*self.parts(z)))
+        return q
+
+    def multipliers(self, z: Array, stretch: float = 1.0) -> Array:
+        """Return the pulls of the loss with a rounded kink, its cap stretched."""
+        self.stage = self.final_stage(stretch)
+        slopes = self.value_and_slopes(self.image(z))[1]
+        return np.negative(slopes, out=slopes)
+
+    def rescaled(self, z: Array) -> Array:
+        """Return the multiple of z with the lowest objective."""
+        p = self.problem
+        W, b = self.parts(z)
+        F = p.operator.scores(W, b)
+        energy = p.energy(W)
+        values = [
+            t * t * energy + p.loss.total(p.violations(p.raised(t * F)), p.penalty)
+            for t in MULTIPLES
+        ]
+        multiple: Array = MULTIPLES[int(np.argmin(values))] * z
+        return multiple
+
+    def separates(self, z: Array) -> bool:
+        """Return whether a multiple of z is lower than z and truncates no sample."""
+        p = self.problem
+        W, b = self.parts(z)
+        F, energy = p.operator.scores(W, b), p.energy(W)
+        violations = [p.violations(p.raised(t * F)) for t in LARGER]
+        values = [
+            t * t * energy + p.loss.total(q, p.penalty)
+            for t, q in zip(LARGER, violations, strict=True)
+        ]
+        best = int(np.argmin(values))
+        largest = float(violations[best].max(initial=0.0, where=p.penalty > 0.0))
+        return best > 0 and largest <= p.loss.curved_interval[0]
+
+    def descend(self, z: Array, stage: Stage, max_steps: int, tol: float) -> Array:
+        """Return where a descent from z on a smooth loss ends."""
+        self.stage = stage
+        return minimise(self, z, max_steps, tol)[0]
+
+    # ------------------------------------------------------------ what `minimise` asks for
+
+    def precondition(self, z: Array) -> Array:
+        """Return z times an estimate of the inverse of the Hessian."""
+        k, n = self._shape
+        V = np.column_stack([z[: k * n].reshape(k, n), z[k * n :]])
+        V = V @ self._whitening if self._whitening.ndim == 2 else V * self._whitening
+        return np.append(V[:, :-1].ravel(), V[:, -1])
+
+    def image(self, z: Array) -> Array:
+        """Return the scores."""
+        k, n = self._shape
+        scored: Array = self.problem.operator.scores(z[: k * n].reshape(k, n), z[k * n :])
+        return scored
+
+    def value_and_slopes(self, image: Array) -> tuple[float, Array]:
+        """Return the total of the smooth loss, and its derivatives."""
+        if isinstance(self.stage, Squares):
+            rest = image.copy()
+            rest[self._own] -= 1.0
+            slopes = self.penalty[:, None] * rest
+            return 0.5 * float(np.vdot(slopes, rest)), slopes
+        out = np.empty_like(image)
+        kind, spread, shape = _described(self.stage)
+        value = multiclass_kernels.active.smooth_losses(
+            image, self.problem.labels, self.penalty, spread, kind, shape, out
+        )
+        return float(value), out
+
+    def pull(self, slopes: Array) -> Array:
+        """Return the gradient of the loss."""
+        totals = slopes.sum(axis=0) if self.problem.fit_intercept else np.zeros(self._shape[0])
+        return np.append(self.problem.operator.pull(slopes).ravel(), totals)
+
+    def smooth(self, z: Array) -> Array:
+        """Return the gradient of the regulariser."""
+        k, n = self._shape
+        flat = self.problem.smooth(z[: k * n].reshape(k, n)).ravel()
+        return np.append(flat, np.zeros(k))
+
+
+def _described(stage: Stage) -> tuple[int, float, Array]:
+    """Return a smooth loss as the kernel takes it: kind, spread of the maximum, shape."""
+    if isinstance(stage, Sigmoid):
+        return 1, WIDE, np.array([stage.height, stage.centre, stage.width])
+    assert isinstance(stage, Rounded)
+    loss = stage.loss
+    top, knee = float(loss.profile_slope(0.0)), float(loss.curved_interval[0])
+    return 0, NARROW, np.array([top, knee, loss.cap, stage.width])
