@@ -120,7 +120,7 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     if profile.quick:
         parts.append(f"**{QUICK}**")
     if lines := _prose(sections):
-        parts += ["## In ten sentences", markdown(Words(tuple(lines)))]
+        parts += ["## In short", markdown(Words(tuple(lines)))]
     parts += ["## The paper's claims", *map(markdown, verdicts())]
     short = [*_overview(sections), *_differences(sections)]
     parts += ["## Paper against ours", *map(markdown, short)]
