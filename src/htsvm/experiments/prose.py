@@ -32,15 +32,15 @@ def _in_print(_: Sections) -> Iterator[str]:
     bayes = 100.0 * BAYES_ACCURACY
     means = [row[ours] for row in paper_table("syn-acc").values()]
     yield (
-        f"In print, {sum(mean > bayes for mean in means)} of {len(means)} mean accuracies of {ours} "
-        f"on two Gaussians are above {bayes:.2f} %, which no classifier can exceed in the long run."
+        f"In print, {sum(mean > bayes for mean in means)} of {len(means)} mean accuracies of "
+        f"{ours} on two Gaussians are above {bayes:.2f} %, which no classifier can exceed in the long run."
     )
     noisy = [row for name in ("robust-breast", "robust-aust")
              for label, row in paper_table(name).items() if label.startswith("ACC")]  # fmt: skip
     beaten = sum(row[ours] < max(row.values()) for row in noisy)
     yield (
-        f"In print, {ours} is beaten in {beaten} of {len(noisy)} rows of the tables on label noise, "
-        "of which the text says that it is the best throughout."
+        f"In print, {ours} is beaten in {beaten} of {len(noisy)} rows of the tables on label "
+        "noise, of which the text says that it is the best throughout."
     )
     many = get("mvht").label
     lead = []
