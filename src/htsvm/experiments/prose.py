@@ -33,7 +33,7 @@ def _in_print(_: Sections) -> Iterator[str]:
     means = [row[ours] for row in paper_table("syn-acc").values()]
     yield (
         f"In print, {sum(mean > bayes for mean in means)} of {len(means)} mean accuracies of "
-        f"{ours} on two Gaussians are above {bayes:.2f} %, which no classifier can exceed in the long run."
+        f"{ours} on two Gaussians are above {bayes:.2f} %, which no classifier exceeds in the end."
     )
     noisy = [row for name in ("robust-breast", "robust-aust")
              for label, row in paper_table(name).items() if label.startswith("ACC")]  # fmt: skip
