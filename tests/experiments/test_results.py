@@ -282,7 +282,8 @@ def test_sentences_come_from_tables_alone():
     rows = [("a", [Entry(v) for v in (90.0, 92.0, 94.0)]),
             ("b", [Entry(0.0), Entry(), Entry(1.0)])]  # fmt: skip
     table = Table("t", "pair", labels, rows, protocol="nested", metric="accuracy")
-    (sentence,) = sentences({"stl10": [table]})
+    sentence, *printed = sentences({"stl10": [table]})
+    assert all(line.startswith("In print, ") for line in printed)
     assert "On 1 pairs" in sentence
     assert "90.00 %" in sentence
     assert "94.00 %" in sentence
