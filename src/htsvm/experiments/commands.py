@@ -159,14 +159,6 @@ def _reproduce(
     datasets: list[str] | None,
 ) -> None:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     from htsvm.experiments.catalogue import select
     from htsvm.experiments.estimate import Estimate
@@ -186,13 +178,9 @@ def _reproduce(
         if todo:
             needed = Estimate.of(store.cells()).in_words(todo, jobs)
             console.print(f"That takes {needed}, {jobs} at a time, judged by stored times.")
-        columns = (
-            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-            TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-        )  # fmt: skip
         log = _Log(len(todo), console.print)
         skipped: dict[str, None] = {}
-        with Progress(*columns, console=console) as progress:
+        with _progress(console) as progress:
             bar = progress.add_task("starting", total=len(todo))
 
             def show(task: Any, outcome: Any) -> None:
@@ -225,6 +213,17 @@ def _advice(reasons: list[str]) -> str:
     if any("is not here" in reason or "HTSVM_DATA" in reason for reason in reasons):
         return "Put the files where the lines above say, or try --quick from a checkout."
     return 'Install what is missing: pip install "htsvm[experiments]"'
+
+
+def _progress(console: Any) -> Any:
+    """Return a bar with the time that has passed and that is left."""
+    from rich import progress as parts
+
+    return parts.Progress(
+        parts.TextColumn("{task.description}", markup=False), parts.BarColumn(),
+        parts.MofNCompleteColumn(), parts.TimeElapsedColumn(), parts.TextColumn("left"),
+        parts.TimeRemainingColumn(), console=console,
+    )  # fmt: skip
 
 
 class _Log:
