@@ -16,7 +16,7 @@ from htsvm.audit.checks import Finding, numbers_rows
 
 # Categories of a column beyond these count as one: "other".
 MOST_CATEGORIES = 50
-# The share of different values from which on a column of words is text, not categories.
+# The share of different values from which on a column of words names its rows.
 DIFFERENT = 0.5
 REVIEWED = "htsvm_reviewed"
 
