@@ -20,7 +20,7 @@ from tests.fuzz.shrink import as_test, shrink
 
 COLUMNS = (
     "version", "commit", "seed", "first", "last", "estimator", "cases", "fits", "certified",
-    "warned", "refused", "wrong", "slow", "seconds", "memory",
+    "warned", "refused", "valley", "wrong", "slow", "seconds", "memory",
 )  # fmt: skip
 # Memory is measured where the data is large enough to count; it makes the fit slower.
 MEASURED = 100_000
@@ -42,6 +42,7 @@ class Tally:
         self.counts["cases"] += 1
         self.counts["fits"] += outcome.fits
         self.counts[outcome.verdict] += 1
+        self.counts["valley"] += outcome.valley
         self.counts["wrong"] += outcome.wrong
         self.counts["slow"] += outcome.slow
         self.seconds += outcome.seconds
@@ -146,7 +147,7 @@ def append(table: Path, seed: int, first: int, after: int, tallies: dict[str, Ta
         if new:
             writer.writerow(COLUMNS)
         for name, tally in sorted(tallies.items()):
-            counts = [tally.counts[column] for column in COLUMNS[6:13]]
+            counts = [tally.counts[column] for column in COLUMNS[6:14]]
             where = [htsvm.__version__, commit(), seed, first, after - 1, name]
             writer.writerow([*where, *counts, f"{tally.seconds:.1f}", f"{tally.memory:.2f}"])
 
@@ -158,10 +159,10 @@ def summary(table: Path) -> str:
         for row in csv.DictReader(file):
             for name in (row["estimator"], "all"):
                 totals.setdefault(name, Counter()).update(
-                    {column: int(row[column]) for column in COLUMNS[6:13]}
+                    {column: int(row[column]) for column in COLUMNS[6:14]}
                 )
-    lines = ["{:18}".format("estimator") + "".join(f"{c:>11}" for c in COLUMNS[6:13])]
+    lines = ["{:18}".format("estimator") + "".join(f"{c:>11}" for c in COLUMNS[6:14])]
     for name in sorted(totals, key=lambda one: (one == "all", one)):
-        cells = "".join(f"{totals[name][c]:>11,}" for c in COLUMNS[6:13])
+        cells = "".join(f"{totals[name][c]:>11,}" for c in COLUMNS[6:14])
         lines.append(f"{name:18}{cells}")
     return "\n".join(lines)

@@ -31,6 +31,8 @@ REACH = 0.5
 # Give up after this many rounds that lowered neither the residual by this share, nor the objective
 # by this share of tol.
 MOST_STALLED, PROGRESS = 60, 0.1
+# Objectives that differ by less than this share are the same.
+ROUNDED = 1e-9
 # The penalty also doubles after this many rounds without progress.
 CIRCLES = 8
 
@@ -123,7 +125,8 @@ class Descent(ABC):
     def _lies_above_best(self, share: float) -> bool:
         """Whether the last round ended above the convex start, or this share above the lowest."""
         last = self.history["objective"][-1]
-        return bool(last > (1.0 + share) * self.best[0] or last > self.convex_objective)
+        above = last > (1.0 + ROUNDED) * self.convex_objective
+        return bool(last > (1.0 + share) * self.best[0] or above)
 
     def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
         """Double the penalty when the multipliers still move much; return the lag."""

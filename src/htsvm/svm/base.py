@@ -21,6 +21,7 @@ from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm.doc_links import DocLinks
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
+from htsvm.svm.memory import check_memory
 from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
 from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, seed_of
 from htsvm.svm.warn import warn_ignored, warn_unconverged, warn_unrecognised
@@ -82,6 +83,7 @@ class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[mi
         backend = backend_of(X)
         if backend is not None:
             self._fitter_on(backend)
+        check_memory(type(self).__name__, X)
         check_no_none(y)
         X, y = self._validated_data(X, y)
         return X, y, *checked_labels(type(self).__name__, y, sample_weight)

@@ -290,11 +290,19 @@ class _Run(Descent):
         """Go back to the lowest point seen if the run did not end there, and settle near it."""
         if not self._lies_above_best(WORTH_RETURNING):
             return True
+        reached, residual = self._objective(), self.residual
+        end = (*self._point(), self.rows.multipliers())
         self.rows.move(*self.best[1:])
         self.rows.guess_multipliers(2.0 * self.problem.n_features / self.problem.n_samples)
         self.reach, self.xi = math.inf, self.stretch
         self._watch()
-        return self._last_stage()
+        settled = self._last_stage()
+        if self._objective() > reached:
+            # It did not pay: the end of the first way is the better one.
+            self.rows.start_at(*end)
+            self.residual = residual
+            return True
+        return settled
 
     def _out_of_rounds(self) -> bool:
         return super()._out_of_rounds() or self.idle_rounds > MOST_IDLE_ROUNDS

@@ -33,6 +33,9 @@ UNEVEN = 2.0
 NO_SAMPLE = 1.5
 # So many of the points found on a sample go on with all rows.
 REFINED = 3
+# The solver's own way may still lead lower than the search if the search by the same way ended
+# above its lowest point by no more than this share.
+CLOSE = 0.03
 # The solver may end above where the search ended by this share, before the next point is tried.
 SLIPPED = 1e-3
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
@@ -180,8 +183,8 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
 
     The search says where to begin, not where one ends: its objectives are those of a smoothed
     loss followed for a few steps, on large data on some of the rows. So "convex", if it is among
-    the starts, always takes part, with the solver's own way from the convex solution; it is left
-    when it falls behind.
+    the starts, takes part with the solver's own way from the convex solution; it is left when it
+    falls behind, and left out where the search on all rows has put it far behind.
     """
     if isinstance(problem, MulticlassProblem) and found.point is not None:
         return _descended_multiclass(problem, found, share, descend)
@@ -189,6 +192,8 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
     if found.point is not None and found.truncated:
         name, start, reached = _best_point(problem, found, share)
     takes_part = "convex" in found.reached
+    if start is not None and takes_part and share == 1.0:
+        takes_part = found.reached["convex"] <= (1.0 + CLOSE) * reached
     # To the convex minimum the solver's own way is the better one, if it does not get stuck.
     first = start is None or (takes_part and share == 1.0 and name == "convex")
     results = [_named(descend(None), "convex", found.reached)] if first else []
@@ -198,7 +203,10 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
         beat = results[0].objective
         results.insert(0, _named(descend(None, beat=beat), "convex", found.reached))
     best = min(results, key=lambda result: result.objective)
-    return replace(best, convex_objective=results[0].convex_objective)
+    convex = results[0].convex_objective
+    if not math.isfinite(convex) and found.convex is not None:
+        convex = problem.objective_at(*found.terrain.parts(found.convex))
+    return replace(best, convex_objective=convex)
 
 
 def _descended_multiclass(
