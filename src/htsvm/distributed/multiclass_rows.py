@@ -147,7 +147,7 @@ class MulticlassBlockRows(BlockRows):
         problem.operator.count(0.0 if entry.whole else problem.n_classes)
         up = problem.energy(steps.W) + float(after) > problem.energy(self.W) + loss
         if up and not entry.whole and math.isfinite(reach):
-            # The rows that were left out say no: again, with all of them.
+            # With the rows that were left out it went up: again, with all of them.
             return self.run(xi, tol=tol, max_steps=max_steps, reach=math.inf)
         self.blocks.tell(MulticlassBlock.accept, *ended)
         report.crossed = bool(crossed > 0)

@@ -21,7 +21,6 @@ VERDICTS = {
     "holds": "holds", "in part": "holds in part", "fails": "fails", "untested": "cannot be tested"
 }  # fmt: skip
 MADE = "<!-- Made by python -m htsvm.experiments.paper_pages docs/paper; edit the source there. -->"
-SOURCE = "src/htsvm/experiments/paper"
 
 
 @dataclass(frozen=True)
