@@ -16,6 +16,7 @@ from htsvm.solvers.api import Solver
 from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Descent
 from htsvm.solvers.history import Callback
 from htsvm.solvers.multiclass.least_squares import SAYS_NOTHING, least_squares_start, says_nothing
+from htsvm.solvers.multiclass.pace import Pace
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
@@ -125,8 +126,16 @@ class _Run(Descent):
         super().__init__(
             problem, options, rng, rows or (problem.rows or MulticlassRows)(problem, rng)
         )
+        self.pace: Pace | None = None
         self.first_xi = self._first_penalty()
         self.xi = self.first_xi
+
+    def _result(self, converged: bool, **parts: float) -> SolverResult:
+        """Return where the run ended, with what was said of its pace."""
+        result = super()._result(converged, **parts)
+        if self.pace is not None:
+            result.notes.extend(self.pace.notes)
+        return result
 
     def _first_penalty(self) -> float:
         """Return the penalty of the first round.
@@ -157,8 +166,15 @@ class _Run(Descent):
     def _with_loss(self, loss: float) -> float:
         return self.problem.energy(self.rows.W) + float(loss)
 
-    def go(self, start: MulticlassStart | None, truncated: bool = True) -> SolverResult:
-        """Go down from a start; first without truncation if that is said to play no part."""
+    def go(
+        self, start: MulticlassStart | None, truncated: bool = True, reference: float = 0.0
+    ) -> SolverResult:
+        """Go down from a start; first without truncation if that is said to play no part.
+
+        `reference` is the time of the least squares start, in seconds, if that is known.
+        """
+        if self.problem.rows is None:
+            self.pace = Pace(self.problem.operator, reference, self.options.callback)
         if start is None:
             self.rows.start_at_zero()
             return self._result(self._descend())
@@ -316,6 +332,8 @@ class _Run(Descent):
             objective=objective,
             cg_steps=self.last.cg_steps,
         )
+        if self.pace is not None:
+            self.pace.check(self.history.seconds)
         # Where the loss is all but zero at the solution, the energy says what is much.
         energy = objective - closing.loss
         return float(closing.before.residual(min(unit, 2.0 * energy) if energy > 0.0 else unit))

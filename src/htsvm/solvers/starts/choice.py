@@ -214,6 +214,7 @@ def _descended_multiclass(
     assert z is not None
     assert isinstance(terrain, MulticlassTerrain)
     stretch = 1.0 if found.truncated else math.inf
+    seconds = terrain.seconds_of_least_squares()
     if share < 1.0 and problem.rows is None:
         # From the sample of rows to all of them.
         terrain = MulticlassTerrain(problem, like=terrain)
@@ -223,7 +224,11 @@ def _descended_multiclass(
     if share == 1.0:
         pulls = terrain.multipliers(z, stretch)
         multipliers = problem.multipliers_of(terrain.problem, pulls)
-    result = _named(descend((*point, multipliers), found.truncated), found.name, found.reached)
+    result = _named(
+        descend((*point, multipliers), found.truncated, seconds),
+        found.name,
+        found.reached,
+    )
     if found.convex is None:
         return result
     convex = problem.objective_at(*found.terrain.parts(found.convex))

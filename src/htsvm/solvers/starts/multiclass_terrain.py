@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +42,7 @@ class MulticlassTerrain(Terrain):
         if like is not None:
             self._whitening = like._whitening
         self.stage: Stage = Squares()
+        self._seconds: dict[str, float] = {}
         self._own = (np.arange(problem.n_samples), problem.labels)
         self._shape = (problem.n_classes, problem.n_features)
 
@@ -50,7 +52,16 @@ class MulticlassTerrain(Terrain):
         n = self.problem.n_features
         if n > MOST_CORRELATED:
             return None
-        return self._weighted_moments(self.problem.penalty)
+        began = time.perf_counter()
+        moments = self._weighted_moments(self.problem.penalty)
+        self._seconds["moments"] = time.perf_counter() - began
+        return moments
+
+    def seconds_of_least_squares(self) -> float:
+        """Return how long a least squares fit takes, the yardstick of a descent."""
+        if "solution" not in self._seconds and self._moments is not None:
+            self.least_squares(0)
+        return sum(self._seconds.values())
 
     def _weighted_moments(self, weights: Array) -> Array:
         n = self.problem.n_features
@@ -90,15 +101,18 @@ class MulticlassTerrain(Terrain):
 
     def least_squares(self, max_steps: int, balanced: bool = False) -> Array:
         """Return the least squares fit to the labels, with classes of equal weight if asked."""
-        if self._moments is None or not self.problem.fit_intercept:
+        moments = self._moments
+        if moments is None or not self.problem.fit_intercept:
             return super().least_squares(max_steps, balanced)
-        p = self.problem
+        began, p = time.perf_counter(), self.problem
         weights = p.penalty * self.class_factors() if balanced else p.penalty
-        moments = self._weighted_moments(weights) if balanced else self._moments
+        if balanced:
+            moments = self._weighted_moments(weights)
         T = np.zeros((p.n_samples, p.n_classes))
         T[self._own] = weights
         rhs = np.vstack([p.pull(T).T, T.sum(axis=0)])
         solution = cho_solve(self._factor(moments), rhs)
+        self._seconds["solution"] = time.perf_counter() - began
         return np.append(solution[:-1].T.ravel(), solution[-1])
 
     def weigh(self, factors: Array | None) -> None:
