@@ -26,14 +26,16 @@ from htsvm.solvers.starts import first_descent
 INNER_SHARE = 0.3
 # While the residual is large, a round is solved only to this share of it.
 EARLY_SHARE = 0.1
-# Newton steps between two multiplier updates.
-STEPS_PER_ROUND = 40
+# Newton steps between two multiplier updates: without truncation, and with weights that change.
+MOST_STEPS, STEPS_PER_ROUND = 40, 15
 # The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
 # undecided, but conjugate gradients need more steps.
 FIRST_PENALTY = 8.0
 # The first penalty times C times a typical squared row, over R, is at most this; below
 # `FIRST_PENALTY` it grows by this factor.
 STRONGEST, GROWTH = 40.0, 4.0
+# The penalty that goes with the multipliers at the end of a search.
+WARM_PENALTY = 40.0
 # Return to the lowest point seen if the end lies this share above it.
 WORTH_RETURNING = 0.002
 
@@ -186,6 +188,8 @@ class _Run(Descent):
             self.rows.weigh_convex()
             self.rows.set_multipliers(B)
             return self._result(self._convex_rounds(ROUGH) and self._truncate(gently=True))
+        if reference > 0.0:
+            self.xi = max(self.xi, WARM_PENALTY)
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(B)
         return self._result(self._last_stage())
@@ -280,7 +284,7 @@ class _Run(Descent):
             if stalled > 10:
                 return False
             previous_lag = self._adapt_penalty(lag, previous_lag, max(tol, self.residual))
-            previous = objective
+            previous = min(objective, self.rows.leap())
         return False
 
     def _back_to_best(self) -> bool:
@@ -319,7 +323,8 @@ class _Run(Descent):
         from what new weights add: only that part gets smaller with a larger penalty.
         """
         asked = max(INNER_SHARE * goal, EARLY_SHARE * min(self.residual, 1.0))
-        self.last = self.rows.run(self.xi, tol=asked, max_steps=STEPS_PER_ROUND, reach=self.reach)
+        most = MOST_STEPS if loss is None else STEPS_PER_ROUND
+        self.last = self.rows.run(self.xi, tol=asked, max_steps=most, reach=self.reach)
         self._adapt_reach(self.last.crossed)
         closing = self.rows.close(loss, 0.0 if loss is None else loss.weak_convexity)
         objective = self._with_loss(closing.loss)
@@ -334,6 +339,8 @@ class _Run(Descent):
         )
         if self.pace is not None:
             self.pace.check(self.history.seconds)
-        # Where the loss is all but zero at the solution, the energy says what is much.
         energy = objective - closing.loss
-        return float(closing.before.residual(min(unit, 2.0 * energy) if energy > 0.0 else unit))
+        if loss is None and energy > 0.0:
+            # Where the loss is all but zero at the solution, the energy says what is much.
+            unit = min(unit, 2.0 * energy)
+        return float(closing.before.residual(unit))

@@ -15,7 +15,6 @@ from htsvm.solvers.least_squares import LinearSystem
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
-    LAST_STEPS,
     SEVERAL_CLASSES,
     Convex,
     Search,
@@ -27,8 +26,9 @@ from htsvm.solvers.starts.terrain import BinaryTerrain, Terrain
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
 SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
-# With several classes there are this many rows per feature, if there are so many.
-ROWS_PER_FEATURE = 12
+# With several classes there are more unknowns, and small samples mislead: so many values times
+# classes.
+MULTICLASS_VALUES = 100_000_000
 # Classes whose total penalties differ by this factor are uneven.
 UNEVEN = 2.0
 # All rows are taken if they are no more than this many samples.
@@ -161,7 +161,7 @@ def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, fl
     per_row = max(problem.operator.stored / max(m, 1), 1.0)
     size = int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
     if kind is MulticlassTerrain:
-        size = max(size, ROWS_PER_FEATURE * problem.n_features)
+        size = max(size, int(MULTICLASS_VALUES / (per_row * problem.n_classes)))
     local = problem.rows is None
     if m <= NO_SAMPLE * size and local:
         return kind(problem), 1.0
@@ -185,7 +185,7 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
     the starts, always takes part, with the solver's own way from the convex solution.
     """
     if isinstance(problem, MulticlassProblem) and found.point is not None:
-        return _descended_multiclass(problem, found, share, descend)
+        return _descended_multiclass(problem, found, share, descend, found.rng)
     results = []
     tried = "convex" in found.reached
     if tried or found.point is None or not found.truncated:
@@ -207,19 +207,30 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
 
 
 def _descended_multiclass(
-    problem: MulticlassProblem, found: Search, share: float, descend: Descend
+    problem: MulticlassProblem,
+    found: Search,
+    share: float,
+    descend: Descend,
+    rng: np.random.Generator,
 ) -> SolverResult:
-    """Go down from the best point of the search, which for several classes ends near a minimum."""
+    """Go down from the best point of the search, which for several classes ends near a minimum.
+
+    With more features than rows per class a sample of rows tells too little of where it lies, but
+    which start is the best.
+    """
     terrain, z, multipliers = found.terrain, found.point, None
     assert z is not None
     assert isinstance(terrain, MulticlassTerrain)
     stretch = 1.0 if found.truncated else math.inf
     seconds = terrain.seconds_of_least_squares()
     if share < 1.0 and problem.rows is None:
-        # From the sample of rows to all of them.
-        terrain = MulticlassTerrain(problem, like=terrain)
-        z = terrain.settle(z, LAST_STEPS, stretch)
-        share = 1.0
+        # What was best for the sample of rows, again for all of them.
+        terrain = MulticlassTerrain(problem)
+        whole = search(terrain, chosen([found.name]), rng)
+        if whole.point is not None:
+            z, share = whole.point, 1.0
+    if found.truncated and problem.rows is None:
+        z = terrain.sharpen(z)
     point = terrain.parts(z)
     if share == 1.0:
         pulls = terrain.multipliers(z, stretch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +20,9 @@ from htsvm.solvers.starts.terrain import MULTIPLES, Terrain, inverse
 WIDE, NARROW = 0.6, 0.2
 # Multiples of a point among which one may separate the classes.
 LARGER = (1.0, 1.1, 1.2, 1.35, 1.5, 2.0)
+# At the end of a search: how much sharper the maximum and the kink become, and for how many steps,
+# each of which gains at least this share.
+SHARPER, FINER = ((2.0, 30), (4.0, 40), (10.0, 40)), 1e-5
 # Up to this many features searches know the correlations between them.
 MOST_CORRELATED = 1500
 
@@ -28,20 +32,12 @@ class MulticlassTerrain(Terrain):
 
     It is the largest mean of scores with weights from the simplex, less `spread` times half their
     squares: few rivals have a part in it, and its weights are the multipliers of a near problem.
-
-    Parameters
-    ----------
-    problem : MulticlassProblem
-        The problem, on rows in this process.
-    like : MulticlassTerrain, optional
-        A terrain on a sample of the rows, whose estimate of the Hessian will do.
     """
 
-    def __init__(self, problem: MulticlassProblem, like: MulticlassTerrain | None = None) -> None:
+    def __init__(self, problem: MulticlassProblem) -> None:
         super().__init__(problem)
-        if like is not None:
-            self._whitening = like._whitening
         self.stage: Stage = Squares()
+        self.sharpness = 1.0
         self._seconds: dict[str, float] = {}
         self._own = (np.arange(problem.n_samples), problem.labels)
         self._shape = (problem.n_classes, problem.n_features)
@@ -168,6 +164,17 @@ class MulticlassTerrain(Terrain):
         multiple: Array = MULTIPLES[int(np.argmin(values))] * z
         return multiple
 
+    def final_stage(self, stretch: float = 1.0) -> Rounded:
+        """Return the loss with its cap stretched and its kink at zero rounded."""
+        stage = super().final_stage(stretch)
+        return replace(stage, width=stage.width / self.sharpness)
+
+    def sharpen(self, z: Array) -> Array:
+        """Go down from z with all that is rounded rounded less and less, close to a minimum."""
+        for self.sharpness, steps in SHARPER:
+            z = self.settle(z, steps, tol=FINER)
+        return z
+
     def separates(self, z: Array) -> bool:
         """Return whether a multiple of z is lower than z and truncates no sample."""
         p = self.problem
@@ -211,6 +218,7 @@ class MulticlassTerrain(Terrain):
             return 0.5 * float(np.vdot(slopes, rest)), slopes
         out = np.empty_like(image)
         kind, spread, shape = _described(self.stage)
+        spread /= self.sharpness
         value = multiclass_kernels.active.smooth_losses(
             image, self.problem.labels, self.penalty, spread, kind, shape, out
         )
