@@ -27,7 +27,7 @@ INNER_SHARE = 0.3
 # While the residual is large, a round is solved only to this share of it.
 EARLY_SHARE = 0.1
 # Newton steps between two multiplier updates: without truncation, and with weights that change.
-MOST_STEPS, STEPS_PER_ROUND = 40, 15
+MOST_STEPS, STEPS_PER_ROUND = 40, 12
 # The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
 # undecided, but conjugate gradients need more steps.
 FIRST_PENALTY = 8.0
@@ -35,7 +35,7 @@ FIRST_PENALTY = 8.0
 # `FIRST_PENALTY` it grows by this factor.
 STRONGEST, GROWTH = 40.0, 4.0
 # The penalty that goes with the multipliers at the end of a search.
-WARM_PENALTY = 40.0
+WARM_PENALTY = 16.0
 # Return to the lowest point seen if the end lies this share above it.
 WORTH_RETURNING = 0.002
 

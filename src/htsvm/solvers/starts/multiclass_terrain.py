@@ -22,7 +22,7 @@ WIDE, NARROW = 0.6, 0.2
 LARGER = (1.0, 1.1, 1.2, 1.35, 1.5, 2.0)
 # At the end of a search: how much sharper the maximum and the kink become, and for how many steps,
 # each of which gains at least this share.
-SHARPER, FINER = ((2.0, 30), (4.0, 40), (10.0, 40)), 1e-5
+SHARPER, FINER = ((2.0, 30), (4.0, 40)), 1e-5
 # Up to this many features searches know the correlations between them.
 MOST_CORRELATED = 1500
 
