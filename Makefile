@@ -16,7 +16,7 @@ export HTSVM_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test test-slow test-oldest bench docs docs-links docs-serve wheel lint format clean
+.PHONY: help demo reproduce test fuzz audit-dependencies test-slow test-oldest bench bench-compare docs docs-links docs-serve wheel lint format clean
 
 help:
 	@echo "make demo       compare HTSVC with its rivals on noisy labels, then a quick version of the"
@@ -24,12 +24,16 @@ help:
 	@echo "make reproduce  all of the paper's tables and figures, in hours; writes htsvm-report.html"
 	@echo "make test       lint, type check and test"
 	@echo "make test-slow  the long tests"
+	@echo "make fuzz       hostile problems for MINUTES=10, judged by oracles that know no solver; what"
+	@echo "                is wrong is shrunk and printed as a test; goes on where the last run ended"
+	@echo "make audit-dependencies  look up known vulnerabilities of what users install"
 	@echo "make test-oldest  the tests on the oldest supported NumPy, SciPy, scikit-learn and others"
 	@echo "make docs       build the documentation with all its examples: build/docs/index.html"
 	@echo "make docs-links check its links to other sites"
 	@echo "make docs-serve build it and show it on http://localhost:8000"
 	@echo "make wheel      build a wheel and an sdist into dist/, and try the wheel without a compiler"
 	@echo "make bench      speed and memory beside scikit-learn's classifiers"
+	@echo "make bench-compare BASE=main  is the working tree slower than that commit? In minutes"
 	@echo "make lint       ruff and mypy alone"
 	@echo "make format     let ruff rewrite the files"
 	@echo "make clean      remove .venv and everything that was built"
@@ -69,6 +73,22 @@ test: lint
 test-slow: $(VENV)/installed-dev
 	$(BIN)/pytest -n 2 -m slow
 
+MINUTES ?= 10
+SEED ?= 0
+
+fuzz: $(VENV)/installed-dev
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
+
+# In an environment of its own, so that tools for development are not looked at.
+audit-dependencies:
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(PYTHON) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		extras = p["optional-dependencies"]; \
+		names = p["dependencies"] + [n for e in ("dask", "demo", "datasets", "audit") for n in extras[e]]; \
+		print("\n".join(n for n in names if not n.startswith("htsvm[")))' > .venv-audit/requirements.txt
+	.venv-audit/bin/pip-audit --requirement .venv-audit/requirements.txt
+
 # An environment of its own, with exactly the releases in constraints-oldest.txt.
 .venv-oldest/installed: constraints-oldest.txt $(SOURCES)
 	$(PYTHON) -m venv .venv-oldest
@@ -100,6 +120,10 @@ wheel: $(VENV)/installed-dev
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks
 
+bench-compare: $(VENV)/installed-bench
+	@test -n "$(BASE)" || { echo "which commit? make bench-compare BASE=main"; exit 2; }
+	$(BIN)/python -m benchmarks.compare $(BASE)
+
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-wheel build dist docs/auto_examples docs/reference/generated src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-wheel .venv-audit build dist docs/auto_examples docs/reference/generated src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src/htsvm \( -name "*.c" -o -name "*.so" \) -delete; rm -f htsvm-demo.html htsvm-quick.*

@@ -35,11 +35,13 @@ from benchmarks import (  # noqa: E402
     quality,
     report,
     speed,
+    stale,
     startup,
 )
 from benchmarks.bars import Bar  # noqa: E402
 from benchmarks.plan import Plan  # noqa: E402
 from benchmarks.sets import SOURCES, select  # noqa: E402
+from htsvm import __version__  # noqa: E402
 from htsvm.experiments import environment  # noqa: E402
 
 PARTS = {
@@ -89,6 +91,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, help="folder for results; narrowed runs go to results/partial"
     )
+    parser.add_argument(
+        "--summary", action="store_true",
+        help="measure nothing: write the summary of stored results again, and which are stale",
+    )  # fmt: skip
     options = parser.parse_args(arguments)
     unknown = [name for name in options.only or () if name not in PARTS]
     if unknown:
@@ -120,6 +126,9 @@ def folder_of(options: argparse.Namespace) -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
+    if options.summary:
+        write_summary(folder_of(options))
+        return 0
     try:
         sources = select(options.sets, options.quick)
     except ValueError as error:
@@ -155,7 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
 def run_part(name: str, plan: Plan, folder: Path) -> None:
     """Measure one part and write its results."""
     plan.say(f"== {name}")
-    described = environment.describe()
+    described = environment.describe() | stale.noted(name)
     part = PARTS[name]
     rows = part.run(plan)
     if not rows:
@@ -170,7 +179,7 @@ def run_part(name: str, plan: Plan, folder: Path) -> None:
 
 
 def write_summary(folder: Path) -> None:
-    """Collect the promises of all parts that have results, and print them."""
+    """Collect the promises of all parts that have results, mark the stale ones, and print."""
     runs = report.recall(folder)
     sections = ["# Benchmark: what was promised"]
     for name, part in PARTS.items():
@@ -178,8 +187,12 @@ def write_summary(folder: Path) -> None:
             sections.append(f"## {name}\n\nnot measured")
             continue
         bars: list[Bar] = part.bars(report.read_csv(folder / f"{name}.csv"))
-        when = f"{runs[name]['date']}, commit {runs[name]['commit']}"
-        sections.append(f"## {name}\n\n{when}; details in {name}.md\n\n{report.bars_table(bars)}")
+        why = stale.reason(runs[name], __version__, name)
+        report.mark_stale(folder / f"{name}.md", why)
+        when = f"{runs[name]['date']}, commit {runs[name]['commit']}; details in {name}.md"
+        if why:
+            when += f"\n\n{report.stale_line(why)}"
+        sections.append(f"## {name}\n\n{when}\n\n{report.bars_table(bars)}")
     text = "\n\n".join(sections)
     report.write(folder / "summary.md", text + "\n")
     print(f"\n{text}")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import LinearSVC
 
 from benchmarks.accuracy_data import Data
 from benchmarks.bars import Row
 from htsvm import HTSVCCV
-from htsvm.baselines import RampSVC
+from htsvm.experiments.methods import get
 from htsvm.svm.choosing import WIDTH, agreement
 
 FOLDS = 5
@@ -34,26 +31,29 @@ class Rival:
 
     Attributes
     ----------
-    make : callable
-        Returns the classifier for a C and a number of rows.
+    method : str
+        Its name in the registry of the experiments.
+    options : dict
+        Parameters that are fixed here.
     several : bool
         Whether it takes part where there are several classes.
     """
 
-    make: Callable[[float, int], Any]
+    method: str
+    options: dict[str, Any] = field(default_factory=dict)
     several: bool = True
+
+    def make(self, C: float, n_samples: int) -> Any:
+        """Return the classifier for a C and a number of rows."""
+        return get(self.method).make({"C": C, **self.options}, seed=0, n_samples=n_samples)
 
 
 RIVALS = {
-    "LinearSVC": Rival(lambda C, m: LinearSVC(C=C, max_iter=1000, random_state=0)),
-    "LinearSVC (hinge)": Rival(
-        lambda C, m: LinearSVC(C=C, loss="hinge", max_iter=1000, random_state=0), several=False
-    ),
-    "LogisticRegression": Rival(lambda C, m: LogisticRegression(C=C, max_iter=300)),
-    "SGD (modified Huber)": Rival(
-        lambda C, m: SGDClassifier(loss="modified_huber", alpha=1.0 / (C * m), random_state=0)
-    ),
-    "RampSVC": Rival(lambda C, m: RampSVC(C=C), several=False),
+    "LinearSVC": Rival("linear-svc"),
+    "LinearSVC (hinge)": Rival("linear-svc-hinge", several=False),
+    "LogisticRegression": Rival("logistic", {"max_iter": 300, "random_state": None}),
+    "SGD (modified Huber)": Rival("modified-huber"),
+    "RampSVC": Rival("ramp", {"random_state": None}, several=False),
 }
 
 

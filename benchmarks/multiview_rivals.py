@@ -13,22 +13,26 @@ from benchmarks.multiview_accuracy import _preprocessed
 from benchmarks.multiview_sets import UCI_SETS, loaded
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, percent
-from htsvm.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
-from htsvm.multiview import MultiViewHTSVC
+from htsvm.experiments.methods import get
 
 PENALTIES = [2.0**-2, 1.0, 2.0**2]
 COUPLINGS = [2.0**-4, 2.0**-2]
 STRUCTURES = [0.0, 2.0**-4]
 FOLDS, INNER_FOLDS = 5, 3
-# What each method is, and what is chosen by cross-validation within the training folds.
+# By name in the registry of the experiments: what is fixed, and what is chosen by
+# cross-validation within the training folds.
+GRIDS: dict[str, tuple[dict[str, Any], dict[str, list[float]]]] = {
+    "svm-2k": ({}, {"C": PENALTIES, "D": COUPLINGS}),
+    "mvsvm-2c": ({}, {"C": PENALTIES, "D": COUPLINGS}),
+    "mvlssvc-2c": ({}, {"C": PENALTIES, "structure": STRUCTURES}),
+    "wave-mvsvm": ({"n_restarts": 0}, {"C": PENALTIES, "D": COUPLINGS}),
+    "mvasy-bx": ({"n_restarts": 0}, {"C": PENALTIES, "a": [-1.0, 1.0]}),
+    "mvsl01": ({}, {"C": PENALTIES, "structure": STRUCTURES}),
+    "mvht": ({}, {"C": PENALTIES, "structure": STRUCTURES}),
+}
 METHODS: dict[str, tuple[Any, dict[str, list[float]]]] = {
-    "SVM-2K": (SVM2K(), {"C": PENALTIES, "D": COUPLINGS}),
-    "MvSVM-2C": (MvSVM2C(), {"C": PENALTIES, "D": COUPLINGS}),
-    "MvLSSVC-2C": (MvLSSVC2C(), {"C": PENALTIES, "structure": STRUCTURES}),
-    "Wave-MvSVM": (WaveMvSVM(n_restarts=0), {"C": PENALTIES, "D": COUPLINGS}),
-    "MVASY-BX": (MvASYBX(n_restarts=0), {"C": PENALTIES, "a": [-1.0, 1.0]}),
-    "MvSL0/1-SVM": (MvSL01SVM(), {"C": PENALTIES, "structure": STRUCTURES}),
-    "MvL_ht-SVM": (MultiViewHTSVC(), {"C": PENALTIES, "structure": STRUCTURES}),
+    get(name).label: (get(name).resolve()(**options), grid)
+    for name, (options, grid) in GRIDS.items()
 }
 
 

@@ -72,6 +72,23 @@ def part_page(name: str, bars: list[Bar], tables: str, machine: dict[str, str]) 
     return f"# Benchmark: {name}\n\n{bars_table(bars)}\n\n{tables}\n\n{described}\n"
 
 
+STALE = "**STALE**"
+
+
+def stale_line(why: str) -> str:
+    """Return the line that tells of results of another library than today's."""
+    return f"{STALE}: {why}; to be measured again."
+
+
+def mark_stale(path: Path, why: str) -> None:
+    """Put that line under the title of a page, or take it away if `why` is ""."""
+    title, _, rest = path.read_text(encoding="utf-8").partition("\n\n")
+    if rest.startswith(STALE):
+        rest = rest.partition("\n\n")[2]
+    parts = [title, stale_line(why), rest] if why else [title, rest]
+    write(path, "\n\n".join(parts))
+
+
 # ------------------------------------------------------------------------------------ files
 
 

@@ -6,11 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
-from sklearn.svm import SVC, LinearSVC
-
-from htsvm import HTSVC
-from htsvm.baselines import HingeSVC, LeastSquaresSVC, PinballSVC, RampSVC, ZeroOneSVC
+from htsvm.experiments.methods import get
 
 SEED = 0
 
@@ -32,53 +28,31 @@ class Rival:
     make: Callable[[float, int], Any]
 
 
-def ours(C: float, n_samples: int) -> Any:
-    return HTSVC(C=C)
+def rival(key: str, label: str, method: str, **options: Any) -> Rival:
+    """Return a method of the registry of the experiments, with some parameters as named here."""
+
+    def make(C: float, n_samples: int) -> Any:
+        return get(method).make({"C": C, **options}, seed=SEED, n_samples=n_samples)
+
+    return Rival(key, label, make)
 
 
-def squared_hinge(C: float, n_samples: int) -> Any:
-    return LinearSVC(C=C, random_state=SEED)
-
-
-def hinge(C: float, n_samples: int) -> Any:
-    return LinearSVC(C=C, loss="hinge", random_state=SEED)
-
-
-def sgd(C: float, n_samples: int) -> Any:
-    """Return SGD on the hinge loss; its objective is the *mean* loss plus alpha/2 ||w||²."""
-    return SGDClassifier(alpha=1.0 / (C * n_samples), random_state=SEED)
-
-
-def logistic(C: float, n_samples: int) -> Any:
-    return LogisticRegression(C=C)
-
-
-OURS = Rival("htsvc", "HTSVC", ours)
-DEFAULT = Rival("linearsvc", "LinearSVC", squared_hinge)
-HINGE = Rival("linearsvc_hinge", "LinearSVC hinge", hinge)
-SGD = Rival("sgd", "SGDClassifier", sgd)
-LOGISTIC = Rival("logistic", "LogisticRegression", logistic)
+OURS = rival("htsvc", "HTSVC", "ht", random_state=None)
+DEFAULT = rival("linearsvc", "LinearSVC", "linear-svc")
+HINGE = rival("linearsvc_hinge", "LinearSVC hinge", "linear-svc-hinge")
+SGD = rival("sgd", "SGDClassifier", "sgd")
+LOGISTIC = rival("logistic", "LogisticRegression", "logistic", max_iter=100, random_state=None)
 
 RIVALS = (OURS, DEFAULT, HINGE, SGD, LOGISTIC)
 
 # ---------------------------------------------------------------------- the baselines and theirs
 
-
-def ridge(C: float, n_samples: int) -> Any:
-    """Return ridge regression on the labels; C times the squared error is alpha = 1 / (2 C)."""
-    return RidgeClassifier(alpha=1.0 / (2.0 * C))
-
-
-def libsvm(C: float, n_samples: int) -> Any:
-    return SVC(C=C, kernel="linear")
-
-
-HINGE_SVC = Rival("hinge", "HingeSVC", lambda C, m: HingeSVC(C=C))
-LEAST_SQUARES = Rival("least_squares", "LeastSquaresSVC", lambda C, m: LeastSquaresSVC(C=C))
-PINBALL = Rival("pinball", "PinballSVC", lambda C, m: PinballSVC(C=C))
-RAMP = Rival("ramp", "RampSVC", lambda C, m: RampSVC(C=C))
-ZERO_ONE = Rival("zero_one", "ZeroOneSVC", lambda C, m: ZeroOneSVC(C=C))
-RIDGE = Rival("ridge", "RidgeClassifier", ridge)
-LIBSVM = Rival("svc", "SVC (LIBSVM)", libsvm)
+HINGE_SVC = rival("hinge", "HingeSVC", "hinge-ours", random_state=None)
+LEAST_SQUARES = rival("least_squares", "LeastSquaresSVC", "ls")
+PINBALL = rival("pinball", "PinballSVC", "pin", tau=0.5, random_state=None)
+RAMP = rival("ramp", "RampSVC", "ramp", random_state=None)
+ZERO_ONE = rival("zero_one", "ZeroOneSVC", "zero-one", random_state=None)
+RIDGE = rival("ridge", "RidgeClassifier", "ridge")
+LIBSVM = rival("svc", "SVC (LIBSVM)", "hinge", cache_size=200, random_state=None)
 
 BASELINES = (HINGE_SVC, LEAST_SQUARES, PINBALL, RAMP, ZERO_ONE)

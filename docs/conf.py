@@ -44,6 +44,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"htsvm {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
@@ -62,6 +63,7 @@ html_sidebars = {"index": [], "start/**": ["sidebar-nav-bs"], "search": []}
 # -------------------------------------------------------------------------------------- reference
 autosummary_generate = True
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 numpydoc_class_members_toctree = False

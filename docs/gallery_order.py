@@ -18,6 +18,7 @@ ORDER = (
     "plot_handwritten_views.py",
     "plot_certificate.py",
     "plot_convergence.py",
+    "plot_as_printed.py",
     "plot_baselines.py",
     "plot_probabilities.py",
     "plot_dask.py",

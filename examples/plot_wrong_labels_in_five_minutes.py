@@ -41,6 +41,7 @@ for name, model in models.items():
 
 plt.barh(list(scores), list(scores.values()), color=["tab:blue", *["tab:gray"] * 3])
 plt.xlim(0.8, 1.0)
+plt.xticks(np.arange(0.8, 1.01, 0.05))
 plt.gca().invert_yaxis()
 plt.gca().xaxis.set_major_formatter("{x:.0%}")
 plt.xlabel("accuracy on right labels")

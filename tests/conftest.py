@@ -2,10 +2,53 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 from pathlib import Path
 
 import pytest
+
+# Who may be talked to: this machine.
+LOCAL = {"127.0.0.1", "::1", "localhost", "0.0.0.0", "::", ""}
+
+
+def own_addresses() -> set[str]:
+    """Return the names and addresses of this machine; Dask may use one of them."""
+    names = {socket.gethostname()}
+    with contextlib.suppress(OSError):
+        names |= {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
+    # An address of the interface that leads elsewhere; nothing is sent.
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe,
+    ):
+        probe.connect(("10.255.255.255", 1))
+        names.add(probe.getsockname()[0])
+    return names
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network():
+    """Let no test reach another machine."""
+    allowed = LOCAL | own_addresses()
+    patch = pytest.MonkeyPatch()
+
+    def guarded(name):
+        original = getattr(socket.socket, name)
+
+        def connect(self, address):
+            inside = self.family not in (socket.AF_INET, socket.AF_INET6)
+            if not inside and str(address[0]) not in allowed:
+                raise OSError(f"tests may not reach other machines: {address!r}")
+            return original(self, address)
+
+        return connect
+
+    for name in ("connect", "connect_ex"):
+        patch.setattr(socket.socket, name, guarded(name))
+    yield
+    patch.undo()
 
 
 @pytest.fixture

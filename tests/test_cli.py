@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from htsvm import __version__, cli
-from htsvm.demo import experiment
+from htsvm.experiments.demo import experiment
 
 
 @pytest.fixture

@@ -92,6 +92,13 @@ def test_links_within_the_site_lead_somewhere(site, pages):
                 assert unquote(place.fragment) in pages[other].names, f"{page.name}: {target}"
 
 
+def test_no_page_tells_where_it_was_built(site, pages):
+    """As the warnings of an example would."""
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert str(ROOT) not in text, page.relative_to(site)
+
+
 def test_every_example_has_a_page_with_a_picture(site):
     for example in (ROOT / "examples").glob("plot_*.py"):
         page = site / "auto_examples" / f"{example.stem}.html"

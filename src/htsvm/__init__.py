@@ -1,7 +1,8 @@
 """Robust and sparse support vector machines for data whose labels cannot all be trusted."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from htsvm._lazy import lazy
 from htsvm._show_versions import show_versions
 from htsvm._version import __version__
 from htsvm.exceptions import IgnoredClassWarning
@@ -28,27 +29,13 @@ __all__ = [
     "show_versions",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # Loaded when first asked for, so that `import htsvm` stays quick.
-    if name == "HTSVCCV":
-        from htsvm.svm import HTSVCCV, KernelHTSVC, KernelHTSVCCV
-
-        return HTSVCCV
-    if name == "KernelHTSVC":
-        from htsvm.svm import KernelHTSVC
-
-        return KernelHTSVC
-    if name == "KernelHTSVCCV":
-        from htsvm.svm.kernel_cv import KernelHTSVCCV
-
-        return KernelHTSVCCV
-    if name == "baselines":
-        from importlib import import_module
-
-        return import_module("htsvm.baselines")
-    if name == "MultiViewHTSVC":
-        from htsvm.multiview import MultiViewHTSVC
-
-        return MultiViewHTSVC
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "HTSVCCV": "htsvm.svm.cv",
+        "KernelHTSVC": "htsvm.svm.kernel",
+        "KernelHTSVCCV": "htsvm.svm.kernel_cv",
+        "MultiViewHTSVC": "htsvm.multiview",
+        "baselines": "",
+    },
+)

@@ -121,18 +121,18 @@ def _demo(output: Path, *, quick: bool, seed: int) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from htsvm.demo.data import available
-    from htsvm.demo.experiment import FULL, QUICK, run, tasks
-    from htsvm.demo.output import written_whole
-    from htsvm.demo.report import write_report
-    from htsvm.demo.summary import (
+    from htsvm.experiments.demo.data import available
+    from htsvm.experiments.demo.experiment import FULL, QUICK, run, tasks
+    from htsvm.experiments.demo.report import write_report
+    from htsvm.experiments.demo.summary import (
         complaints_in_words,
         gain_in_words,
         means_in_words,
         panels,
         wins_in_words,
     )
-    from htsvm.demo.table import terminal_table
+    from htsvm.experiments.demo.table import terminal_table
+    from htsvm.files import written_whole
 
     console = Console()
     base = QUICK if quick else replace(FULL, datasets=available())

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Any
 
 import matplotlib as mpl
@@ -71,5 +72,5 @@ def _as_svg(figure: Figure, description: str) -> str:
     # The page decides on the size; the viewBox keeps the proportions.
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    svg = svg.replace("<svg", f'<svg role="img" aria-label="{description}"', 1)
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
     return svg.replace(INK, "currentColor")

@@ -34,6 +34,7 @@ def test_columns_become_numbers():
 
 
 def test_parquet_and_csv_agree(tmp_path):
+    pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"a": np.arange(40) % 7 + 0.5, "y": ["u", "v"] * 20})
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")

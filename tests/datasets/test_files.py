@@ -5,7 +5,9 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from htsvm.datasets import DataContentError, DataFileError, describe, load, names
 from htsvm.datasets._files import DataFile, Found, fetch
@@ -109,7 +111,7 @@ def test_offline_says_which_file_to_put_where(folders, server):
     with pytest.raises(DataFileError) as caught:
         fetch(DataFile("libsvm/x.bz2", SHA256, f"{address}/gone"))
     message = str(caught.value)
-    for part in ("gone is not to be had (404", "libsvm/x.bz2", str(data)):
+    for part in ("gone cannot be reached (404", "libsvm/x.bz2", str(data)):
         assert part in message
     assert "\n" not in message
 
@@ -175,3 +177,40 @@ def test_wrong_content_is_refused(folders, server):
     put(data, "canonical/haberman.data", b"30,64,1,1\n30,62,3,2\n")
     with pytest.raises(DataContentError, match=r"haberman .* rows: 2, expected 306"):
         load("haberman")
+
+
+def test_rows_in_another_form_are_compared_with_those_known(folders, server, data_dir):
+    """The order of rows and the format of numbers play no part; one changed value does."""
+    data, _ = folders
+    lines = (data_dir / "uci" / "haberman.data").read_text().splitlines()
+    other = [",".join(f"{float(value):.1f}" for value in line.split(",")[:3]) + "," +
+             line.split(",")[3] for line in reversed(lines)]  # fmt: skip
+    put(data, "canonical/haberman.data", "\n".join(other).encode())
+    assert load("haberman").X.shape == (306, 3)
+    changed = other[7].split(",")
+    other[7] = ",".join([f"{float(changed[0]) + 1.0}", *changed[1:]])
+    put(data, "canonical/haberman.data", "\n".join(other).encode())
+    with pytest.raises(DataContentError, match=r"haberman has rows other than those known: their"):
+        load("haberman")
+
+
+def test_every_set_whose_file_has_no_checksum_has_one_of_its_rows():
+    from htsvm.datasets._contents import known_digests
+
+    wanted = {
+        name for name in names() if any(f.url and not f.canonical for f in describe(name).files)
+    }
+    assert wanted == set(known_digests())
+
+
+def test_dense_and_sparse_rows_differ_only_by_content():
+    from htsvm.datasets._contents import content_digest
+
+    X = np.array([[0.0, 1.5], [2.0, -0.0], [0.0, 1.5]])
+    y = np.array([1, -1, 1])
+    assert content_digest((X, y)) == content_digest((X[::-1], y[::-1]))
+    assert content_digest((X, y)) != content_digest((X[:2], y[:2]))
+    sparse = sp.csr_matrix(X)
+    assert content_digest((sparse, y)) == content_digest((sparse[[2, 1, 0]], y[[2, 1, 0]]))
+    assert content_digest((sparse, y)) != content_digest((sparse * 2.0, y))
+    assert content_digest((X, y), (X, y)) != content_digest((X, y))

@@ -143,13 +143,13 @@ def no_majority(m=500, n=5, classes=10, seed=0):
 @pytest.fixture
 def starts(monkeypatch):
     """Which rows asked for a least squares start, and whether they went there."""
-    go, found = multiclass._Run._go_to_least_squares, []
+    go, found = multiclass._Run._start_from_least_squares, []
 
     def noted(run):
         found.append((type(run.rows).__name__, go(run)))
         return found[-1][1]
 
-    monkeypatch.setattr(multiclass._Run, "_go_to_least_squares", noted)
+    monkeypatch.setattr(multiclass._Run, "_start_from_least_squares", noted)
     return found
 
 

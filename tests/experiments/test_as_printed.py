@@ -9,6 +9,7 @@ from htsvm.datasets import make_two_gaussians
 from htsvm.experiments import as_printed
 from htsvm.experiments.blocks import Table
 from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.grids import Grid
 from htsvm.experiments.isolation import DONE
 from htsvm.experiments.results import Results
 from htsvm.experiments.splits import Split
@@ -36,8 +37,9 @@ def test_the_printed_algorithm_is_run_to_the_letter():
 def test_the_grid_has_every_pair_of_penalties():
     X, y = make_two_gaussians(40, random_state=0)
     split = Split(X[::2], y[::2], X[1::2], y[1::2], y[1::2])
-    task = Task(as_printed.NAME, "paper", "x", "none", "ht-printed")
-    rows = list(evaluate(task, split, [0.5, 2.0]))
+    setting = Grid((0.5, 2.0)).setting("ht-printed", "paper")
+    task = Task(as_printed.NAME, "paper", "x", "none", "ht-printed", setting=setting)
+    rows = list(evaluate(task, split))
     assert [(row.params["C"], row.params["xi"]) for row in rows] == [
         (0.5, 0.5), (0.5, 2.0), (2.0, 0.5), (2.0, 2.0),
     ]  # fmt: skip
@@ -45,7 +47,7 @@ def test_the_grid_has_every_pair_of_penalties():
 
 @pytest.fixture
 def results():
-    profile = Profile(quick=True)
+    profile = Profile("quick")
     expected = as_printed.tasks(profile)
     ends = {
         # One good, one that did not converge, one constant classifier, one good.
@@ -55,7 +57,10 @@ def results():
     cells = []
     for task in expected:
         rows = tuple(
-            Row({"C": i}, {"accuracy": accuracy, "nsv": nsv, "unconverged": unconverged})
+            Row(
+                {"C": 2.0**i, "xi": 1.0},
+                {"accuracy": accuracy, "nsv": nsv, "unconverged": unconverged},
+            )
             for i, (accuracy, nsv, unconverged) in enumerate(ends.get(task.method, []))
         )
         if rows:
@@ -64,7 +69,7 @@ def results():
 
 
 def test_all_solvers_stand_beside_the_same_column_of_the_paper(results):
-    accuracy, nsv, _ = [block for block in results if isinstance(block, Table)]
+    accuracy, nsv, *_ = [block for block in results if isinstance(block, Table)]
     ((label, entries),) = accuracy.rows
     assert label == "a1a"
     assert [entry.paper for entry in entries] == [84.08] * 3
@@ -74,6 +79,11 @@ def test_all_solvers_stand_beside_the_same_column_of_the_paper(results):
 
 
 def test_neither_constant_nor_unconverged_runs_count_as_good(results):
-    ((_, entries),) = results[-1].rows
+    _, _, ended, region, _ = [block for block in results if isinstance(block, Table)]
+    ((_, entries),) = region.rows
+    # κ is 1, 2, 4 and 8: one good run in the middle, one of three beyond.
+    assert entries[0].mark == "no runs"
+    assert [entry.value for entry in entries[1:]] == pytest.approx([100.0, 100.0 / 3.0])
+    ((_, entries),) = ended.rows
     assert [entry.value for entry in entries[::2]] == [50.0, 100.0]
     assert entries[1].mark == "not computed"

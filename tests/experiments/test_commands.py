@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import signal
@@ -17,13 +18,16 @@ from typer.testing import CliRunner
 
 from htsvm.cli import build_app
 from htsvm.experiments import runner as running
-from htsvm.experiments.catalogue import EXPERIMENTS, MINUTES, select
+from htsvm.experiments.catalogue import EXPERIMENTS, select
+from htsvm.experiments.estimate import Estimate, work
+from htsvm.experiments.grids import Grid
 from htsvm.experiments.isolation import DONE, SKIPPED, SLOW, Outcome
 from htsvm.experiments.runner import Selection, compute, plan
 from htsvm.experiments.store import Store
-from htsvm.experiments.tasks import Profile
+from htsvm.experiments.tasks import Profile, Row, Task
+from tests.experiments.test_store import damaged
 
-QUICK = Profile(quick=True)
+QUICK = Profile("quick")
 RESULTS = Path(__file__).parents[2] / "results" / "results.csv.gz"
 SYNTHETIC = [EXPERIMENTS["synthetic"]]
 
@@ -84,7 +88,7 @@ def test_report_without_results(invoke, tmp_path):
     Store(tmp_path / "empty.sqlite").close()
     result = invoke("report", "--store", "empty.sqlite")
     assert result.exit_code == 1
-    assert "no full results" in result.output
+    assert "no results of the profile full" in result.output
 
 
 def test_finished_work_is_not_repeated_but_missing_methods_are_looked_for(stored):
@@ -147,20 +151,87 @@ def test_the_next_command_works_as_printed(invoke):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     command = re.search(r"Next: htsvm (.+)", done.output).group(1)
-    assert command == "report --store a.sqlite --quick --seed 3"
+    assert command == "report --store a.sqlite --profile quick --seed 3"
     done = invoke(*command.split())
     assert done.exit_code == 0, done.output
 
 
-def test_estimates_are_those_of_the_stored_results():
-    """Within a factor of two, so that a new run of the experiments need not change them."""
-    pandas = pytest.importorskip("pandas")
-    rows = pandas.read_csv(RESULTS, low_memory=False)
-    cell = ["experiment", "protocol", "dataset", "noise", "method", "fold"]
-    minutes = rows.groupby(cell).cell_seconds.first().groupby("experiment").sum() / 60.0
-    assert set(MINUTES) == set(EXPERIMENTS)
-    for name, measured in minutes.items():
-        assert 0.5 * measured - 1 <= MINUTES[name] <= 2.0 * measured + 1, name
+def test_work_of_a_cell_counts_its_fits():
+    grid = Grid((1.0, 2.0, 4.0), inner_folds=5)
+
+    def task(protocol, **options):
+        setting = grid.setting("ht", protocol)
+        return Task("single-view", protocol, "a1a", "none", "ht", setting=setting, **options)
+
+    assert work(task("paper")) == 3.0
+    assert work(task("nested")) == 3 * 4 + 1
+    known = [(("single-view", "paper", "ht", "a1a"), 2.0), (("x", "paper", "ht", "a1a"), 50.0)]
+    estimate = Estimate(known)
+    assert estimate.seconds(task("paper")) == 6.0
+    # Nothing of this protocol is known, so the time of the experiment is taken.
+    assert estimate.seconds(task("nested")) == 26.0
+    assert estimate.in_words([task("paper")]) == "less than a minute"
+    assert estimate.in_words([task("paper", fold=k) for k in range(100)]) == "about 10 min"
+    assert estimate.in_words([task("paper", fold=k) for k in range(100)], jobs=2) == "about 5 min"
+
+
+def test_stored_times_are_asked_first(stored):
+    with Store(stored) as store:
+        cells = store.cells()
+        todo = [cell.task for cell in cells]
+    estimate = Estimate.of(cells)
+    spent = sum(cell.seconds for cell in cells)
+    assert sum(map(estimate.seconds, todo)) == pytest.approx(spent, rel=0.5)
+
+
+def test_how_long_it_takes_is_said_beforehand(invoke):
+    result = invoke("reproduce", "single-view", "--profile", "full", "--minutes", "0")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"That takes about [\d.]+ (min|h), 2 at a time", result.output)
+    assert "left" in result.output
+    result = invoke("reproduce", "--profile", "ful")
+    assert "Unknown profile 'ful'; did you mean full?" in result.output
+
+
+def test_damaged_stores_are_refused_without_a_traceback(invoke, tmp_path):
+    damaged(tmp_path / "x.sqlite")
+    for command in ("reproduce", "report"):
+        result = invoke(command, "single-view", "--quick", "--store", "x.sqlite")
+        assert result.exit_code == 1
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        assert "x.sqlite" in result.output
+        assert "damaged" in result.output or "cannot be read" in result.output
+
+
+def test_a_disk_that_fills_up_ends_a_run_with_a_message(tmp_path, invoke, monkeypatch):
+    monkeypatch.setattr(running, "run_isolated", lambda *_, **__: Outcome(DONE))
+    made = Store.add
+
+    def fill(self, task, outcome, **options):
+        self._connection.execute("PRAGMA max_page_count = 1")
+        rows = [Row({"C": 1.0}, {"accuracy": i / 7}) for i in range(3000)]
+        made(self, task, Outcome(DONE, "", rows), **options)
+
+    monkeypatch.setattr(Store, "add", fill)
+    result = invoke("reproduce", "synthetic", "--quick", "--methods", "ls", "--store", "x.sqlite")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert "full" in result.output
+    assert "Make room" in result.output
+
+
+def test_two_runs_on_one_store_compute_every_cell_once(tmp_path):
+    path = tmp_path / "x.sqlite"
+    command = [sys.executable, "-m", "htsvm", "reproduce", "synthetic", "--quick", "--methods",
+               "ht,ls", "--jobs", "1", "--store", str(path)]  # fmt: skip
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    texts = [run.communicate(timeout=300)[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], texts
+    computed = [sum(map(int, re.findall(r"(\d+) done", text))) for text in texts]
+    with Store(path) as store:
+        cells = store.cells()
+    assert len(cells) == sum(computed) == 8
+    assert all(cell.status == DONE for cell in cells)
 
 
 def test_an_interrupt_of_all_processes_leaves_no_traceback(tmp_path):
@@ -193,32 +264,42 @@ def test_nothing_written_when_interrupted(tmp_path, monkeypatch):
         assert len(store.cells()) == 1
 
 
-def test_kill_in_the_middle_and_resume(tmp_path):
+def _killed(command, path, moments):
+    """Run a command again and again, killed after each of some seconds; return what was left."""
+    kept = []
+    for seconds in moments:
+        run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(seconds)
+        run.kill()
+        run.wait()
+        kept.append(_finished(path))
+    return kept
+
+
+@pytest.mark.parametrize(
+    "kills", [3, pytest.param(100, marks=pytest.mark.slow)], ids=["3 kills", "100 kills"]
+)
+def test_kills_at_random_moments_lose_nothing_and_repeat_nothing(tmp_path, kills):
     path = tmp_path / "x.sqlite"
+    methods = "ht,ls,hinge-ours,ramp,zero-one,pin" if kills > 3 else "ht,ls"
     command = [
         sys.executable, "-m", "htsvm", "reproduce", "synthetic", "--quick",
-        "--methods", "ht,hinge,ht-cap", "--jobs", "1", "--store", str(path),
+        "--methods", methods, "--jobs", "2", "--store", str(path),
     ]  # fmt: skip
-    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and first.poll() is None:
-            if _finished(path) >= 2:
-                break
-            time.sleep(0.02)
-    finally:
-        first.send_signal(signal.SIGKILL)
-        first.wait()
-    kept = _finished(path)
-    assert 2 <= kept < 10, "it was to be killed in the middle"
-    second = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert second.returncode == 0, second.stderr
-    assert f"{10 - kept} cells to compute, {kept} there already" in second.stdout
+    moments = random.Random(0).choices([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0], k=kills)
+    kept = _killed(command, path, moments)
+    assert kept == sorted(kept), "a cell that was there has gone"
+    last = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert last.returncode == 0, last.stderr
+    total = 4 * len(methods.split(","))
+    assert f"{total - kept[-1]} cells to compute, {kept[-1]} there already" in last.stdout
     with Store(path) as store:
         cells = store.cells()
-        assert len(cells) == 10
+        assert len(cells) == total
         assert all(cell.status == DONE and cell.rows for cell in cells)
-        assert sum(cell.run == 1 for cell in cells) == kept
+        assert store._connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+        assert store._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert not list(tmp_path.glob("*.lock")) or kills
 
 
 def _finished(path):
@@ -291,3 +372,30 @@ def test_report_opens_without_a_console_error(page):
         assert done.returncode == 0, done.stderr
         assert "Two Gaussians" in done.stdout
         assert not re.findall(r".*CONSOLE.*", done.stderr)
+
+
+def test_a_report_from_the_published_table_is_the_same(page, invoke, tmp_path):
+    table = tmp_path / "again.csv"
+    table.write_bytes(page.with_suffix(".csv").read_bytes())
+    done = invoke("report", "--quick", "--store", str(table), "-o", str(tmp_path / "b.html"))
+    assert done.exit_code == 0, done.output
+    for end in (".md", ".html"):
+        again = (tmp_path / "b.html").with_suffix(end).read_text(encoding="utf-8")
+        assert again == page.with_suffix(end).read_text(encoding="utf-8")
+    assert (tmp_path / "b-tables.csv").read_bytes() == (
+        page.with_name("report-tables.csv").read_bytes()
+    )
+
+
+def test_a_table_of_something_else_is_refused(invoke, tmp_path):
+    (tmp_path / "songs.csv").write_text("title,year\nx,1999\n")
+    result = invoke("report", "--store", "songs.csv")
+    assert result.exit_code == 1
+    assert "songs.csv is not a table of results" in result.output
+
+
+def test_the_report_names_what_was_never_run(page):
+    text = page.with_suffix(".md").read_text(encoding="utf-8")
+    assert re.search(r"[\d,]+ of [\d,]+ cells of this profile were never run, by name", text)
+    assert "Two Gaussians, 5,000 to 30,000 samples: Pin-SVM, protocol paper" in text
+    assert "Nothing of it has been computed in this run" in text

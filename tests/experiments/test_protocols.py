@@ -8,14 +8,24 @@ from sklearn.svm import SVC
 
 from htsvm import HTSVC
 from htsvm.datasets import flip_labels, make_two_gaussians
-from htsvm.experiments.choosing import choose
+from htsvm.experiments.choosing import choose, first_best
 from htsvm.experiments.evaluate import evaluate, scores
+from htsvm.experiments.grids import Grid, points
 from htsvm.experiments.methods import METHODS, Method, Unavailable, get
 from htsvm.experiments.predicting import predict
 from htsvm.experiments.splits import Split, make_split
 from htsvm.experiments.tasks import Task
 
 GRID = [2.0**k for k in range(-4, 5)]
+
+
+def _task(protocol, method, values=(), grid=None):
+    setting = (grid or Grid(tuple(values))).setting(method, protocol)
+    return Task("single-view", protocol, "x", "none", method, setting=setting)
+
+
+def _points(method, *values):
+    return points(_task("paper", method, values))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +48,7 @@ def test_hinge_path_chooses_like_a_grid_search_with_libsvm(split):
 
 
 def test_paths_choose_among_the_grid(split):
-    points = get("ht-cap").points([0.25, 1.0])
+    points = _points("ht-cap", 0.25, 1.0)
     chosen, score = choose(get("ht-cap"), points, split, folds=3, seed=0, fold_seed=0)
     assert chosen in points
     assert 0.5 < score <= 1.0
@@ -65,7 +75,9 @@ def test_grid_search_takes_the_first_of_the_best(split):
 def test_warm_starts_score_like_cold_ones(split):
     warm = Method("x", "x", "sklearn.linear_model:LogisticRegression", "other",
                   shapes={"fit_intercept": (True, False)})  # fmt: skip
-    points = warm.points([0.01, 1.0])
+    points = [
+        {"C": C, "fit_intercept": f} for C in (0.01, 1.0) for f in (True, False)
+    ]  # fmt: skip
     _, score = choose(warm, points, split, folds=3, seed=0, fold_seed=0)
     inner = StratifiedKFold(3, shuffle=True, random_state=0)
     cold = GridSearchCV(
@@ -75,17 +87,17 @@ def test_warm_starts_score_like_cold_ones(split):
 
 
 def test_nested_never_looks_at_the_test_part(split):
-    task = Task("single-view", "nested", "x", "none", "ht")
-    (row,) = evaluate(task, split, GRID)
+    task = _task("nested", "ht", GRID)
+    (row,) = evaluate(task, split)
     spoilt = Split(split.X, split.y, split.X_test[::-1], split.y_test, split.clean_test)
-    (other,) = evaluate(task, spoilt, GRID)
+    (other,) = evaluate(task, spoilt)
     assert row.params == other.params
     assert row.metrics["inner_accuracy"] == other.metrics["inner_accuracy"]
 
 
 def test_paper_protocol_fits_the_whole_grid(split):
-    task = Task("single-view", "paper", "x", "none", "ht")
-    rows = list(evaluate(task, split, GRID))
+    task = _task("paper", "ht", GRID)
+    rows = list(evaluate(task, split))
     assert [row.params["C"] for row in rows] == GRID
     model = HTSVC(C=GRID[3], random_state=task.seed_of("method")).fit(split.X, split.y)
     found = rows[3].metrics
@@ -149,13 +161,82 @@ def test_registry():
 
 
 def test_points_of_a_grid():
-    method = Method("x", "x", "a:B", "other", penalties=("C", "D"), shapes={"tau": (0.5, 1.0)})
-    assert len(method.points([1.0, 0.5])) == 8
-    assert method.points([1.0, 0.5])[0] == {"C": 0.5, "D": 0.5, "tau": 0.5}
-    assert len(method.points([1.0], quick=True)) == 1
-    tied = method.points([1.0, 0.5], tied=True)
-    assert {(point["C"], point["D"]) for point in tied} == {(0.5, 0.5), (1.0, 1.0)}
-    assert {point["tau"] for point in tied} == {point["tau"] for point in method.points([1.0])}
+    tried = _points("pin-tuned", 1.0, 0.5)
+    assert len(tried) == 6
+    assert tried[0] == {"C": 0.5, "tau": 0.1}
+    assert _points("pin", 1.0, 0.5) == [{"C": 0.5}, {"C": 1.0}]
+    small = Grid((0.5, 1.0)).quick(2.0, rows=10)
+    assert points(_task("nested", "pin-tuned", grid=small)) == [{"C": 2.0, "tau": 0.1}]
+
+
+def test_a_change_of_grid_or_protocol_makes_a_cell_new():
+    base = _task("nested", "mvht", (1.0,))
+    others = [
+        _task("nested", "mvht", (1.0, 2.0)),
+        _task("nested", "mvht", grid=Grid((1.0,), inner_folds=2)),
+        _task("nested", "mvht", grid=Grid((1.0,), rows=5)),
+        _task("nested", "mvht", grid=Grid((1.0,), fixed={"mvht": {"tol": 0.1}})),
+        _task("paper", "mvht", grid=Grid((1.0,), sweep=True)),
+        _task("paper", "mvht", (1.0,)),
+    ]
+    assert len({base, *others}) == 7
+    assert base == _task("nested", "mvht", (1.0,))
+
+
+def test_ties_go_to_the_first_point_whatever_the_order_of_sums():
+    values = [0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1]
+    assert values[0] != values[1]
+    assert first_best(values) == first_best(values[::-1]) == 0
+    assert first_best([0.5, 0.7, 0.7]) == 1
+    assert first_best([float("nan"), 0.2]) == 1
+
+
+@pytest.fixture(scope="module")
+def two_views():
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1, 1], 30)
+    X = np.hstack([rng.normal(size=(60, 4)) + 0.9 * y[:, None], rng.normal(size=(60, 3))])
+    return Split(X[::2], y[::2], X[1::2], y[1::2], y[1::2], view_widths=(4, 3))
+
+
+def test_a_sweep_finds_what_cold_fits_find(two_views):
+    """Convex losses have one optimum, so that the way there makes no difference."""
+    # Without intercepts: those of a hinge loss may lie anywhere in an interval.
+    fixed = {"cap": np.inf, "view_weights": "uniform", "fit_intercept": False}
+    grid = Grid((0.25, 4.0), fixed={"mvht": fixed})
+    cold = list(evaluate(_task("paper", "mvht", grid=grid), two_views))
+    grid = Grid(grid.values, fixed=grid.fixed, sweep=True)
+    swept = list(evaluate(_task("paper", "mvht", grid=grid), two_views))
+    assert [row.params for row in swept] == [row.params for row in cold]
+    assert len(swept) == 8
+    for name in ("accuracy", "precision", "recall", "f1"):
+        found = [row.metrics[name] for row in swept]
+        np.testing.assert_allclose(found, [row.metrics[name] for row in cold], atol=0.034)
+
+
+def test_a_sweep_cross_validates_on_the_training_part(two_views):
+    from htsvm.multiview import MultiViewHTSVCCV
+
+    points = _points("mvht-auto", 0.25, 4.0)
+    method = get("mvht-auto")
+    chosen, score = choose(method, points, two_views, folds=3, seed=5, fold_seed=3)
+    search = MultiViewHTSVCCV(
+        Cs=[0.25, 4.0], structures=[0.25, 4.0], views=[4, 3], random_state=5, scoring="accuracy",
+        cv=StratifiedKFold(3, shuffle=True, random_state=3),
+    ).fit(two_views.X, two_views.y)  # fmt: skip
+    assert score == pytest.approx(search.scores_.mean(axis=0).max())
+    assert chosen in points
+    assert set(chosen) == {"C", "structure"}
+
+
+def test_support_vectors_of_views_are_counted_where_there_are_some(two_views):
+    counted = {}
+    for name in ("mvht", "svm-2k", "mvlssvc-2c"):
+        rows = list(evaluate(_task("paper", name, (1.0,)), two_views))
+        counted[name] = rows[-1].metrics["nsv"]
+    assert 0 < counted["mvht"] <= 60
+    assert 0 < counted["svm-2k"] <= 60
+    assert np.isnan(counted["mvlssvc-2c"]) or counted["mvlssvc-2c"] > 0
 
 
 def test_the_hinge_slope_is_that_of_the_loss():

@@ -6,10 +6,11 @@ from typer.testing import CliRunner
 
 from htsvm.cli import build_app
 from htsvm.experiments.catalogue import EXPERIMENTS
+from htsvm.experiments.grids import points
 from htsvm.experiments.isolation import DONE, SKIPPED
 from htsvm.experiments.losses import CURVES
 from htsvm.experiments.store import Store
-from htsvm.experiments.tasks import Profile
+from htsvm.experiments.tasks import PROFILES, Profile
 
 
 @pytest.mark.slow
@@ -24,7 +25,7 @@ def test_the_whole_quick_version(tmp_path):
     # Only methods that are not there may be missing, never data.
     assert all("htsvm." in cell.reason for cell in cells if cell.status == SKIPPED)
     assert {cell.task.experiment for cell in cells} == set(EXPERIMENTS) - {"losses"}
-    expected = sum(len(e.tasks(Profile(quick=True))) for e in EXPERIMENTS.values())
+    expected = sum(len(e.tasks(Profile("quick"))) for e in EXPERIMENTS.values())
     assert len(cells) == expected
     page = tmp_path / "report.html"
     done = CliRunner().invoke(app, ["report", "--quick", "--store", str(path), "-o", str(page)])
@@ -34,23 +35,47 @@ def test_the_whole_quick_version(tmp_path):
 
 
 def test_every_experiment_has_cells_and_every_cell_a_place():
-    for quick in (False, True):
+    for name in PROFILES:
         for experiment in EXPERIMENTS.values():
-            tasks = experiment.tasks(Profile(quick=quick))
+            tasks = experiment.tasks(Profile(name))
             assert len(set(tasks)) == len(tasks)
-            assert all(task.experiment == experiment.name for task in tasks)
-            assert all(task.quick == quick for task in tasks)
+            assert any(task.experiment == experiment.name for task in tasks) or not tasks
+            assert {task.experiment for task in tasks} <= set(EXPERIMENTS)
+            assert all(isinstance(task.settings, dict) for task in tasks)
     sets = {task.dataset for task in EXPERIMENTS["single-view"].tasks(Profile())}
     assert len(sets) == 15
     assert len({task.dataset for task in EXPERIMENTS["stl10"].tasks(Profile())}) == 45
+
+
+def test_what_a_smaller_profile_computed_is_there_for_a_larger_one():
+    """All of hours is a part of full, but for experiments that full does on more folds alone."""
+    for experiment in EXPERIMENTS.values():
+        hours, full = (set(experiment.tasks(Profile(name))) for name in ("hours", "full"))
+        assert hours <= full, experiment.name
+
+
+def test_the_grids_of_the_paper():
+    def tried(name, method, protocol):
+        tasks = EXPERIMENTS[name].tasks(Profile())
+        one = next(t for t in tasks if (t.method, t.protocol) == (method, protocol))
+        return points(one)
+
+    # Untied on the images: 3, 9 or 27 points; nine for every method with one view.
+    assert [len(tried("stl10", m, "paper")) for m in ("ht", "svm-2k", "mvht")] == [3, 9, 27]
+    assert {p["structure"] for p in tried("ablation", "mvht", "paper")} == {0.25, 1.0, 4.0}
+    single = {t.method: len(points(t)) for t in EXPERIMENTS["single-view"].tasks(Profile())
+              if t.protocol == "paper"}  # fmt: skip
+    assert set(single.values()) == {9}
+    assert "ramp-1" in single
+    assert tried("two-view", "svm-2k", "paper")[0] == {"C": 2.0**-4, "D": 2.0**-4}
 
 
 def test_empty_results_still_make_a_report():
     from htsvm.experiments.render import html, markdown
     from htsvm.experiments.results import Results
 
-    for quick in (False, True):
-        profile = Profile(quick=quick)
+    for name in PROFILES:
+        profile = Profile(name)
         for experiment in EXPERIMENTS.values():
             blocks = experiment.sections(Results([], experiment.tasks(profile)), profile)
             assert all(html(block) and markdown(block) for block in blocks)

@@ -1,17 +1,24 @@
 from __future__ import annotations
 
+import csv
 import math
+import re
+from dataclasses import replace
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
 
 from htsvm.experiments import stl10
 from htsvm.experiments.blocks import HIGH, LOW, Entry, Table, Words, best_places
+from htsvm.experiments.catalogue import EXPERIMENTS
+from htsvm.experiments.differences import differences
 from htsvm.experiments.isolation import DONE, SKIPPED
-from htsvm.experiments.methods import of_kind
+from htsvm.experiments.methods import get, of_kind
 from htsvm.experiments.overview import overview
 from htsvm.experiments.paper_numbers import paper_number, paper_table
 from htsvm.experiments.render import html, markdown
+from htsvm.experiments.report import Section, never_run
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, average_ranks, score_table
 from htsvm.experiments.significance import significance
@@ -115,7 +122,7 @@ def test_table_beside_the_paper():
     assert "**86.67** (paper 86.09, +0.58)" in text
     assert "85.55 (paper 85.51, +0.04)" in text
     page = html(table)
-    assert "<td class='best'>86.67<i>paper 86.09 (+0.58)</i></td>" in page
+    assert "<td class='best ours'>86.67<i>paper 86.09 (+0.58)</i></td>" in page
     assert "title='not part of this protocol'" in page
     assert math.isnan(table.summary[0][1][2].value)
 
@@ -177,13 +184,15 @@ def test_overview_tells_where_the_method_of_the_paper_stands():
 
 def test_pairs_on_which_the_loss_plays_no_part_are_counted():
     def found(method, *scores):
-        place = Task("stl10", "paper", "stl10:airplane:bird", "none", method, 0, True)
+        place = next(
+            t for t in stl10.tasks(Profile("quick")) if t.protocol == "paper" and t.method == method
+        )
         others = dict.fromkeys(("precision", "recall", "f1", "seconds"), 0.5)
         rows = tuple(Row({"C": i}, {"accuracy": a, **others}) for i, a in enumerate(scores))
         return Cell(place, DONE, "", rows, 1.0, 1.0, 1.0, None, 1)
 
     def words(*cells):
-        profile = Profile(quick=True)
+        profile = Profile("quick")
         blocks = stl10.sections(Results(cells, stl10.tasks(profile)), profile)
         return " ".join(line for b in blocks if isinstance(b, Words) for line in b.lines)
 
@@ -192,3 +201,98 @@ def test_pairs_on_which_the_loss_plays_no_part_are_counted():
     assert "cannot come from the loss" not in words(found("ht", 0.9, 0.8), *same[1:])
     assert "cannot come from the loss" not in words(*same[:2], found("mvsl01", 0.8, 0.6))
     assert "cannot come from the loss" not in words(same[0])
+
+
+HOSTILE = "a|b <script>alert(1)</script> *x* [y](z)\n# `c` _d_"
+
+
+def test_names_from_a_store_are_only_words():
+    table = Table(HOSTILE, HOSTILE, [HOSTILE], [(HOSTILE, [Entry(mark=HOSTILE)])], note=HOSTILE)
+    for block in (table, Words((HOSTILE,)), Words((HOSTILE, HOSTILE))):
+        text, page = markdown(block), html(block)
+        assert "<script" not in page.replace("&lt;", "")
+        assert "<script" not in text.replace("\\<", "")
+        assert "a\\|b" in text
+        assert "\\[y\\](z)" in text
+        assert "\\`c\\`" in text
+        assert "\n#" not in text
+
+
+def test_descriptions_of_drawings_are_escaped():
+    from htsvm.svg import drawing
+
+    with drawing(1.0) as (_, finish):
+        svg = finish('"><script>alert(1)</script>')
+    assert "<script" not in svg
+    assert 'aria-label="&quot;&gt;' in svg
+
+
+def test_columns_of_the_papers_methods_stand_out_and_tables_are_folded():
+    table = Table("T", "x", ["Hinge-SVM", "L_ht-SVM"], [("r", [Entry(1.0), Entry(2.0)])])
+    page = html(table)
+    assert page.startswith("<details class='table'><summary>T</summary>")
+    assert "<th scope='col' class='ours'>L_ht-SVM</th>" in page
+    assert "<td class='best ours'>2.00</td>" in page
+    assert html(replace(table, folded=False)).startswith("<details class='table' open>")
+
+
+def test_the_csv_of_a_table_is_in_the_page():
+    table = Table("T: x", "x", ["a", "b"], [("r", [Entry(1 / 3, 0.5, 2.0), Entry(mark="gone")])])
+    link = re.search(r"download='(.+?)' href='data:text/csv,(.+?)'", html(table))
+    assert link.group(1) == "t-x.csv"
+    lines = list(csv.reader(unquote(link.group(2)).splitlines()))
+    assert lines[1:] == [
+        ["T: x", "", "r", "a", repr(1 / 3), "0.5", "2.0", ""],
+        ["T: x", "", "r", "b", "", "", "", "gone"],
+    ]
+
+
+def test_realisations_of_a_noise_are_averaged_like_folds():
+    def noisy(k, accuracy):
+        noise = "per-class:0.1" + (f":{k}" if k else "")
+        return cell(Task("label-noise", "paper", "australian", noise, "ht"), (1, accuracy, 1))
+
+    cells = [noisy(k, accuracy) for k, accuracy in enumerate((0.5, 0.7, 0.9))]
+    assert len({c.task.seed_of("noise") for c in cells}) == 3
+    found = Results(cells, [c.task for c in cells]).find(
+        "paper", "australian", "ht", "accuracy", noise="per-class:0.1"
+    )
+    assert found.mean == pytest.approx(0.7)
+
+
+def test_differences_are_counted_and_explained():
+    rows = [("wine", [Entry(90.0, paper=95.0), Entry(80.0, paper=80.5)]),
+            ("iris", [Entry(90.0, paper=87.0), Entry(math.nan, paper=80.0)])]  # fmt: skip
+    table = Table("Accuracy (%): x", "set", ["a", "b"], rows, protocol="paper", metric="accuracy")
+    shown, words, large = differences([(EXPERIMENTS["two-view"], [table])])
+    ((_, (first, second)),) = shown.rows
+    assert (first.value, second.value) == (4.0, 0.5)
+    assert "2 scores differ by more than 2 points; for 1 of them" in words.lines[0]
+    assert "ten (E23)" in large.lines[0]
+    assert "no reason was found" in large.lines[1]
+    nested = replace(table, protocol="nested")
+    assert differences([(EXPERIMENTS["two-view"], [nested])]) == []
+
+
+def test_sentences_come_from_tables_alone():
+    from htsvm.experiments.prose import sentences
+
+    assert sentences({}) == []
+    labels = [get(name).label for name in ("mvht", "mvht-auto", "ht")]
+    rows = [("a", [Entry(v) for v in (90.0, 92.0, 94.0)]),
+            ("b", [Entry(0.0), Entry(), Entry(1.0)])]  # fmt: skip
+    table = Table("t", "pair", labels, rows, protocol="nested", metric="accuracy")
+    sentence, *printed = sentences({"stl10": [table]})
+    assert all(line.startswith("In print, ") for line in printed)
+    assert "On 1 pairs" in sentence
+    assert "90.00 %" in sentence
+    assert "94.00 %" in sentence
+
+
+def test_cells_that_were_never_run_are_named():
+    tasks = [task(method="ht", fold=k) for k in range(2)] + [task("nested", "pin", dataset="a1a")]
+    section = Section(EXPERIMENTS["single-view"], [], [], tasks)
+    lines = never_run(section)
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        "L_ht-SVM, protocol paper: australian (2 folds)", "Pin-SVM, protocol nested: a1a",
+    ]  # fmt: skip

@@ -138,11 +138,9 @@ def test_clip_step(m, xi):
     twin_counts = _numpy.clip_step(q, alpha, c, penalty, xi, twin, twin_marks)
     np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
     np.testing.assert_array_equal(marks, twin_marks)
-    assert counts[:2] == twin_counts[:2]
-    assert counts[2] == pytest.approx(twin_counts[2], rel=1e-12)
+    assert counts == twin_counts
     np.testing.assert_allclose(ours, np.clip(alpha + xi * penalty * q, 0.0, c), atol=1e-15)
-    assert counts[:2] == (np.count_nonzero((ours > 0) & (ours < c)), np.count_nonzero(ours))
-    assert counts[2] == pytest.approx(penalty[ours > 0].sum(), rel=1e-12)
+    assert counts == (np.count_nonzero((ours > 0) & (ours < c)), np.count_nonzero(ours))
 
 
 @pytest.mark.parametrize("kernels", [_compiled, _numpy])
@@ -150,7 +148,7 @@ def test_without_penalties_nothing_moves(kernels):
     """Neither a bound nor a penalty: no multiplier, no active sample, no residual."""
     zero, q = np.zeros(3), np.array([-1.0, 0.0, 2.0])
     out, marks = np.full(3, np.nan), np.full(3, 7, np.uint8)
-    assert kernels.clip_step(q, zero, zero, zero, 5.0, out, marks) == (0, 0, 0.0)
+    assert kernels.clip_step(q, zero, zero, zero, 5.0, out, marks) == (0, 0)
     np.testing.assert_array_equal(out, 0.0)
     np.testing.assert_array_equal(marks, 0)
     assert kernels.line_terms(q, zero, zero, zero, np.ones(3), 5.0, 0.3) == (0.0, 0.0)

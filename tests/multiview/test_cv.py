@@ -106,3 +106,28 @@ def test_bad_grids_are_named(parameters, message):
     clf = MultiViewHTSVCCV(**parameters)
     with pytest.raises(ValueError, match=message):
         clf.fit(*two_views(40))
+
+
+def test_a_view_that_lost_its_weight_at_one_point_gets_another_chance_at_the_next():
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1, 1], 40)
+    X = np.hstack([rng.normal(size=(80, 4)) + shift * y[:, None] for shift in (0.9, 0.7)])
+    found = {}
+
+    def record(model, X, y):
+        found[model.structure_] = model.view_weights_.copy()
+        return 0.0
+
+    rows = np.arange(80)
+    options = {"views": [4, 4]}
+    MultiViewHTSVCCV(
+        Cs=[1.0], structures=[4.0, 1.0], smoothnesses=[1.0], cv=[(rows, rows)], scoring=record,
+        **options,
+    ).fit(X, y)  # fmt: skip
+    cold = {
+        s: MultiViewHTSVC(1.0, structure=s, weight_smoothness=1.0, **options).fit(X, y)
+        for s in (4.0, 1.0)
+    }
+    assert cold[4.0].view_weights_.min() == 0.0, "the first point of the grid is to lose a view"
+    assert cold[1.0].view_weights_.min() > 0.1
+    np.testing.assert_allclose(found[1.0], cold[1.0].view_weights_, atol=0.02)

@@ -9,7 +9,7 @@ from htsvm.losses import HybridTruncated
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
 from htsvm.solvers.multiclass.certified import solve_multiclass
-from htsvm.solvers.multiclass.least_squares import least_squares_start, says_nothing
+from htsvm.solvers.multiclass.least_squares import is_uninformative, least_squares_start
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 
@@ -77,7 +77,7 @@ def test_classes_are_found_where_none_has_a_majority(monkeypatch, cap, sweeps):
     at_convex = problem.violations(problem.levels(convex.coef, convex.intercept))
     rows = rows_of(problem)
     rows.start_at(convex.coef, convex.intercept)
-    assert says_nothing(rows)
+    assert is_uninformative(rows)
     cold, certificate = solve_multiclass(problem, MulticlassNewton())
     warm, _ = solve_multiclass(
         problem, MulticlassNewton(), start=(convex.coef, convex.intercept, convex.multipliers)

@@ -251,6 +251,23 @@ def test_a_threshold_can_be_tuned():
         HTSVCCV(tune_threshold=True).fit(*load_iris(return_X_y=True))
 
 
+def test_a_threshold_is_moved_by_itself_only_where_that_clearly_helps():
+    # Without a cap, noise on one side shifts the boundary by much; with few samples that is unsure.
+    rng = np.random.default_rng(0)
+    y = (rng.random(4000) < 0.5).astype(int)
+    X = rng.normal(size=(4000, 3)) + y[:, None]
+    noisy = np.where((y == 0) & (rng.random(4000) < 0.35), 1, y)
+    options = {"Cs": [2.0**-10], "caps": np.inf, "cv": 3}
+    clf = HTSVCCV(**options).fit(X, noisy)
+    plain = HTSVCCV(**options, tune_threshold=False).fit(X, noisy)
+    assert clf.threshold_ != 0.0
+    assert plain.threshold_ == 0.0
+    assert clf.score(X, y) > plain.score(X, y) + 0.1
+    some = rng.permutation(4000)[:60]
+    assert HTSVCCV(**options).fit(X[some], noisy[some]).threshold_ == 0.0
+    assert HTSVCCV(**options, scoring="accuracy").fit(X, noisy).threshold_ == 0.0
+
+
 def test_constant_points_are_avoided_and_told():
     # One class in ten, and features that say something: small C and cap 1 are constant.
     rng = np.random.default_rng(0)

@@ -377,7 +377,7 @@ def test_sample_weights_are_routed():
         clf = HTSVC().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         routed = cross_val_score(clf, X, y, cv=3, params={"sample_weight": weight})
         plain = HTSVC().set_fit_request(sample_weight=False).set_score_request(sample_weight=False)
-        assert routed.shape == cross_val_score(plain, X, y, cv=3).shape
+        assert routed.shape == cross_val_score(plain, X, y, cv=3, params={}).shape
         seen = GridSearchCV(clf, {"C": [1.0]}, cv=3).fit(X, y, sample_weight=weight)
     assert np.all(seen.best_estimator_.support_ >= 80)
 

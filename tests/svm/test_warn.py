@@ -2,10 +2,11 @@
 
 import warnings
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -102,3 +103,25 @@ def test_one_evaluation_of_the_objective():
     for classes in (2, 3):
         clf = HTSVC().fit(*data(classes))
         assert clf.objective_[0] == clf.certificate_[0].objective
+
+
+def lopsided():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = np.r_[np.ones(12, dtype=int), np.zeros(108, dtype=int)]
+    return X, y
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_search_warns_once_of_the_model_that_it_keeps(n_jobs):
+    X, y = lopsided()
+    search = GridSearchCV(HTSVC(), {"C": [1e-3, 1e-2], "cap": [1.0, 2.0]}, cv=3, n_jobs=n_jobs)
+    with joblib.parallel_config("threading"):
+        found = [w for w in caught(lambda: search.fit(X, y)) if w.category is IgnoredClassWarning]
+    assert [w.filename for w in found] == [__file__]
+
+
+def test_cross_validation_still_warns():
+    X, y = lopsided()
+    with pytest.warns(IgnoredClassWarning):
+        cross_val_score(HTSVC(C=1e-3), X, y, cv=3)

@@ -39,7 +39,8 @@ class DataFile:
         Where its canonical form is published; None where it is not.
     canonical : bool
         Whether the published file is this one, byte by byte. Otherwise the published file holds
-        the same rows in another form, and no checksum of it is known.
+        the same rows in another form: no checksum of the file is known, but one of its rows is
+        (`_contents.py`).
     packed : tuple of (str, str), optional
         Place and checksum of a smaller file with the same content.
     """
@@ -69,10 +70,13 @@ class Found:
         Where it lies.
     origin : str
         How it was found, for people.
+    checked : bool
+        Whether its checksum was known and right; otherwise what it holds has to be checked.
     """
 
     path: Path
     origin: str
+    checked: bool = True
 
 
 def fetch(file: DataFile) -> Found:
@@ -94,8 +98,8 @@ def fetch(file: DataFile) -> Found:
             if path.is_file():
                 if sha256 is not None:
                     _check(path, sha256)
-                return Found(path, origin)
-    return Found(_download(file), f"downloaded from {file.url}")
+                return Found(path, origin, sha256 is not None)
+    return Found(_download(file), f"downloaded from {file.url}", file.canonical)
 
 
 def checkout_folder() -> Path | None:
@@ -174,7 +178,7 @@ def _download(file: DataFile) -> Path:
     except OSError as error:  # every error of requests is one
         reason = f"{host} cannot be reached"
         if _answered(error):
-            reason = f"{file.url} is not to be had ({error})"
+            reason = f"{file.url} cannot be reached ({error})"
         else:
             _unreachable[host] = reason
         raise DataFileError(_not_here(file, reason)) from error

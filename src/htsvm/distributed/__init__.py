@@ -4,22 +4,22 @@ Nothing here is needed to fit a Dask array or DataFrame: estimators notice them.
 only then (``pip install "htsvm[dask]"``).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+from htsvm._lazy import lazy
+
+if TYPE_CHECKING:
+    from htsvm.distributed.cluster import WorkersLostError
+    from htsvm.distributed.readers import read_libsvm, read_npy
 
 __all__ = ["WorkersLostError", "read_libsvm", "read_npy"]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "read_libsvm":
-        from htsvm.distributed.libsvm import read_libsvm
-
-        return read_libsvm
-    if name == "read_npy":
-        from htsvm.distributed.npy import read_npy
-
-        return read_npy
-    if name == "WorkersLostError":
-        from htsvm.distributed.cluster import WorkersLostError
-
-        return WorkersLostError
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "WorkersLostError": "htsvm.distributed.cluster",
+        "read_libsvm": "htsvm.distributed.readers",
+        "read_npy": "htsvm.distributed.readers",
+    },
+)

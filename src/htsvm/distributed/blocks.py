@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,40 +18,38 @@ from htsvm.distributed.protocol import Call, Message, joined
 from htsvm.distributed.transport import InProcess, OnCluster, OnDisk, Shard, Transport
 
 
+@dataclass(eq=False)
 class Source:
     """The data of a fit: a delayed `Data` per block, and what is known of all of them.
 
     Attributes
     ----------
+    cluster : Cluster
+        Where it is.
     raw, data : list of delayed
         The blocks as they are read, and as passes take them: held in memory unless streamed.
     offsets : ndarray of shape (blocks + 1,)
         The first row of each block, and the number of all rows.
-    shape : (int, int)
-        Samples and features.
-    stored : int
-        Stored values.
-    square_sum : float
-        The sum of their squares.
+    n_features, stored, square_sum
+        The number of columns and of stored values, and the sum of the squares of these.
     streamed : bool
         Whether the data is read anew for each pass.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        raw: Sequence[Any],
-        data: Sequence[Any],
-        offsets: Array,
-        n_features: int,
-        stored: int,
-        square_sum: float,
-        streamed: bool,
-    ) -> None:
-        self.cluster, self.raw, self.data, self.offsets = cluster, list(raw), list(data), offsets
-        self.shape = (int(offsets[-1]), n_features)
-        self.stored, self.square_sum, self.streamed = stored, square_sum, streamed
-        self._shards: list[Shard] = []
+    cluster: Cluster
+    raw: list[Any]
+    data: list[Any]
+    offsets: Array
+    n_features: int
+    stored: int
+    square_sum: float
+    streamed: bool
+    _shards: list[Shard] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Samples and features."""
+        return int(self.offsets[-1]), self.n_features
 
     def transport(self) -> Transport:
         """Return what takes messages to the blocks of a new problem on this data."""
@@ -81,6 +79,36 @@ class Traffic:
     def columns(self) -> dict[str, float]:
         """Return them as columns of a history."""
         return {"network_passes": self.passes, "network_bytes": self.bytes}
+
+
+class Multipliers:
+    """Multipliers over all rows, of which only those that are not zero are kept.
+
+    Attributes
+    ----------
+    rows, values : ndarray
+        The rows, in order, and their psi; of several classes, their pulls.
+    y : ndarray or None
+        The labels of the rows; None for pulls.
+    """
+
+    def __init__(self, rows: Array, values: Array, y: Array | None = None) -> None:
+        kept = np.any(values != 0.0, axis=tuple(range(1, values.ndim)))
+        self.rows, self.values, self.y = rows[kept], values[kept], None if y is None else y[kept]
+
+    def __mul__(self, factor: float) -> Multipliers:
+        return Multipliers(self.rows, factor * self.values, self.y)
+
+    __rmul__ = __mul__
+
+    def by_block(self, blocks: Blocks) -> list[tuple[Array, Array]]:
+        """Return rows of each block, counted from its first, and their values."""
+        return blocks.cut(self.rows, self.values)
+
+    def table(self) -> Array:
+        """Return the coefficients of the rows in the classifiers."""
+        table: Array = self.values.T if self.y is None else -self.values[None] * self.y
+        return table
 
 
 class Blocks:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Block, Direction, Entry, Place
+from htsvm.distributed.block import Block
+from htsvm.distributed.part import Direction, Entry, Place
 from htsvm.distributed.protocol import Reads, joined, question
 from htsvm.losses import Loss
 from htsvm.optimality import SampleStatus

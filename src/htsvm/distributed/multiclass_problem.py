@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.blocks import Blocks
+from htsvm.distributed.blocks import Blocks, Multipliers
 from htsvm.distributed.multiclass_block import MulticlassBlock
 from htsvm.distributed.multiclass_rows import MulticlassBlockRows
 from htsvm.distributed.problem import OnBlocks, known_of
@@ -18,33 +18,6 @@ from htsvm.optimality import certify_problem
 from htsvm.optimality.multiclass import MulticlassCertificate, conclude_multiclass
 from htsvm.optimality.multiclass_summary import merge_multiclass
 from htsvm.problems.multiclass import MulticlassProblem
-
-
-class Pulls:
-    """The pulls B over all rows, of which only those that are not zero are kept.
-
-    Attributes
-    ----------
-    rows, values : ndarray
-        The rows, in order, and their pulls, of shape (n_rows, n_classes).
-    """
-
-    def __init__(self, rows: Array, values: Array) -> None:
-        kept = np.any(values != 0.0, axis=1)
-        self.rows, self.values = rows[kept], values[kept]
-
-    def __mul__(self, factor: float) -> Pulls:
-        return Pulls(self.rows, factor * self.values)
-
-    __rmul__ = __mul__
-
-    def by_block(self, blocks: Blocks) -> list[tuple[Array, Array]]:
-        """Return rows of each block, counted from its first, and their pulls."""
-        return blocks.cut(self.rows, self.values)
-
-    def table(self) -> Array:
-        """Return the coefficients of the rows in the classifiers."""
-        return self.values.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +48,13 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         taken = {"operator": as_operator(X), "labels": labels, "penalty": penalty}
         return MulticlassProblem(**(known | taken))
 
-    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Pulls:
+    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Multipliers:
         """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
-        return Pulls(np.arange(part.n_samples), values)
+        return Multipliers(np.arange(part.n_samples), values)
 
-    def multipliers_from(self, rows: Array, coefficients: Array) -> Pulls:
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
         """Return pulls from the coefficients of rows in the classifiers."""
-        return Pulls(rows, coefficients.T)
+        return Multipliers(rows, coefficients.T)
 
     def scaled(self, C: float) -> MulticlassBlockProblem:
         """Return the problem with all penalties times `C`."""
@@ -106,7 +79,7 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         )  # fmt: skip
         return stand_in.trivial()
 
-    def certify(self, W: Array, b: Array, B: Pulls, tol: float) -> MulticlassCertificate:
+    def certify(self, W: Array, b: Array, B: Multipliers, tol: float) -> MulticlassCertificate:
         """Certify the point (W, b, B): two passes."""
         each = B.by_block(self.blocks)
         parts = self.blocks.ask(MulticlassBlock.summary, W, b, each=each)

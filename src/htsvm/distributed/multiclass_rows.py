@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Direction, Entry, Place
-from htsvm.distributed.blocks import Blocks
+from htsvm.distributed.blocks import Blocks, Multipliers
 from htsvm.distributed.multiclass_block import MulticlassBlock
+from htsvm.distributed.part import Entry, Place
 from htsvm.distributed.rows import BlockRows
+from htsvm.distributed.steps import RemoteSteps
 from htsvm.losses import Loss
 from htsvm.solvers.multiclass.least_squares import solve_least_squares
 from htsvm.solvers.multiclass.round import (
@@ -28,7 +29,7 @@ from htsvm.solvers.multiclass.rows import MulticlassClosing
 from htsvm.solvers.multiclass.system import MulticlassSystem, moment_step
 
 if TYPE_CHECKING:
-    from htsvm.distributed.multiclass_problem import MulticlassBlockProblem, Pulls
+    from htsvm.distributed.multiclass_problem import MulticlassBlockProblem
 
 
 class MulticlassBlockRows(BlockRows):
@@ -90,7 +91,7 @@ class MulticlassBlockRows(BlockRows):
         self.blocks.start(MulticlassBlock.start_at, W, b)
         self.problem.operator.count(self.problem.n_classes)
 
-    def set_multipliers(self, pulls: Pulls | None) -> None:
+    def set_multipliers(self, pulls: Multipliers | None) -> None:
         """Take the multipliers from pulls, or guess that they sit at the highest levels."""
         self.blocks.tell(MulticlassBlock.set_pulls, each=self._by_block(pulls))
 
@@ -117,13 +118,6 @@ class MulticlassBlockRows(BlockRows):
         """Return the objective of the weighted convex problem here, and at W = 0, b = 0."""
         loss, at_zero = self.blocks.ask(MulticlassBlock.loss_totals)[2:]
         return self.problem.energy(self.W) + float(loss), float(at_zero)
-
-    def multipliers(self) -> Pulls:
-        """Return the pulls."""
-        from htsvm.distributed.multiclass_problem import Pulls
-
-        parts = self.blocks.ask(MulticlassBlock.support)
-        return Pulls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def residual(self, curvature: float) -> MultiplierSums:
         """Return how far the multipliers are from the levels they belong to."""
@@ -157,7 +151,7 @@ class MulticlassBlockRows(BlockRows):
         problem.operator.count(0.0 if entry.whole else problem.n_classes)
         up = problem.energy(steps.W) + float(after) > problem.energy(self.W) + loss
         if up and not entry.whole and math.isfinite(reach):
-            # The rows that were left out say no: again, with all of them.
+            # With the rows that were left out it went up: again, with all of them.
             return self.run(xi, tol=tol, max_steps=max_steps, reach=math.inf)
         self.blocks.tell(MulticlassBlock.accept, *ended)
         report.crossed = bool(crossed > 0)
@@ -225,32 +219,26 @@ class UndecidedBlocks:
 
 
 @dataclass
-class MulticlassBlockSteps(MulticlassSteps):
+class MulticlassBlockSteps(RemoteSteps, MulticlassSteps):
     """The steps of a round on rows in blocks."""
 
     system: MulticlassSystem
     entry: Entry
 
+    kind = MulticlassBlock
+
     def __post_init__(self) -> None:
-        self.blocks: Blocks = self.problem.blocks  # type: ignore[attr-defined]
-        self.blocks.copied = not self.entry.whole
-        # A round begins at the point where the blocks are, under its own number.
-        self.place = Place(self.entry.number, self.W, self.b)
+        self.with_matrix = self.system.direct
+        self._begin(self.W, self.b)
 
     def enter(self) -> tuple[int, float]:
         """Begin the round; return how many rows it is about, and the majoriser there."""
-        found = self.blocks.ask(MulticlassBlock.enter, self.entry, self.place, self.system.direct)
-        # A step that was tried, the number of the place where it leads, and the sums there.
-        self.tried: tuple[float, int, Array] = (0.0, self.place.number, found[2:])
-        return int(found[0]), float(found[1])
+        count, majoriser = self._enter(2)
+        return int(count), majoriser
 
     def _sums(self) -> MulticlassSums:
         k, n = self.W.shape
-        sums = self.tried[2]
-        if self.tried[1] != self.place.number:
-            sums = self.blocks.ask(
-                MulticlassBlock.gradient, self.entry, self.place, self.system.direct
-            )
+        sums = self._sums_here()
         self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
         gross, support, active = sums[k * n + k : k * n + k + 3]
@@ -265,25 +253,14 @@ class MulticlassBlockSteps(MulticlassSteps):
         return dW, db, self.system.steps
 
     def _set_out(self, dW: Array, db: Array) -> float:
-        self.direction = Direction(next(self.blocks.numbers), dW, db)
+        self._head_for(dW, db)
         self.problem.operator.count(len(self.W))
         # A step of one is always the first to be tried.
-        fixed, self.first = self._step(1.0)
+        fixed, self.first = self._try(1.0)
         return fixed
 
     def _trial(self, t: float) -> float:
-        return self.first if t == 1.0 else self._step(t)[1]
-
-    def _step(self, t: float) -> tuple[float, float]:
-        """Try a step; should it be taken, the sums of the next gradient are here already."""
-        number = next(self.blocks.numbers)
-        found = self.blocks.ask(
-            MulticlassBlock.step, self.entry, self.place, self.direction, t, number,
-            self.system.direct,
-        )  # fmt: skip
-        self.tried = (t, number, found[2:])
-        return float(found[0]), float(found[1])
+        return self.first if t == 1.0 else self._try(t)[1]
 
     def _move(self, t: float) -> None:
-        number = self.tried[1] if self.tried[0] == t else next(self.blocks.numbers)
-        self.place = Place(number, self.W, self.b)
+        self._arrive(t, self.W, self.b)

@@ -12,7 +12,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.distributed.block import BinaryBlock, Block
-from htsvm.distributed.blocks import Blocks, stack_rows
+from htsvm.distributed.blocks import Blocks, Multipliers, stack_rows
 from htsvm.distributed.rows import BinaryRows
 from htsvm.linalg import Extent, Operator, Quadratic, as_operator
 from htsvm.losses import Hinge
@@ -23,38 +23,10 @@ from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order
 from htsvm.optimality.summary import merge
 from htsvm.solvers import Problem
 
-# The rows that decide the second order are gathered up to so many values: with the residuals,
+# The rows that decide the second order are gathered up to this many values: with the residuals,
 # and by a pass of their own.
 FIRST_CRITICAL, MOST_CRITICAL = 4_000_000, 50_000_000
 MAX_DIMENSION = 2000
-
-
-class Multipliers:
-    """psi over all rows, of which only those that are not zero are kept.
-
-    Attributes
-    ----------
-    rows, values, y : ndarray
-        The rows, in order, their multipliers and labels.
-    """
-
-    def __init__(self, rows: Array, values: Array, y: Array) -> None:
-        kept = values != 0.0
-        self.rows, self.values, self.y = rows[kept], values[kept], y[kept]
-
-    def __mul__(self, factor: float) -> Multipliers:
-        return Multipliers(self.rows, factor * self.values, self.y)
-
-    __rmul__ = __mul__
-
-    def by_block(self, blocks: Blocks) -> list[tuple[Array, Array]]:
-        """Return rows of each block, counted from its first, and their multipliers."""
-        return blocks.cut(self.rows, self.values)
-
-    def table(self) -> Array:
-        """Return the coefficients of the rows in the classifier."""
-        table: Array = -self.values[None] * self.y
-        return table
 
 
 class BlockOperator(Extent):
@@ -170,14 +142,15 @@ class BlockProblem(OnBlocks, Problem):
 
     def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
         """Return multipliers from the coefficients of rows in the classifier."""
-        return Multipliers(rows, -np.abs(coefficients), np.sign(coefficients).astype(np.int8))
+        values = coefficients[0]
+        return Multipliers(rows, -np.abs(values), np.sign(values).astype(np.int8))
 
     def scaled(self, C: float) -> BlockProblem:
         """Return the problem with all penalties times `C`."""
         return BlockProblem.of(self.blocks.with_penalty(C))
 
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
-        """Not to be had: vectors over all rows stay on the workers."""
+        """Not available: vectors over all rows stay on the workers."""
         raise NotImplementedError("per-row results of a block problem stay on the workers")
 
     def trivial(self) -> tuple[float, float]:

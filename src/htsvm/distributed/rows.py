@@ -10,15 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import (
-    SCALARS,
-    BinaryBlock,
-    Block,
-    Direction,
-    Entry,
-    Place,
-)
-from htsvm.distributed.blocks import Blocks, stacked
+from htsvm.distributed.block import BinaryBlock
+from htsvm.distributed.blocks import Blocks, Multipliers, stacked
+from htsvm.distributed.part import SCALARS, Entry, Place
+from htsvm.distributed.steps import RemoteSteps
 from htsvm.linalg import as_operator
 from htsvm.linalg.row_system import (
     LARGEST_MATRIX,
@@ -34,13 +29,13 @@ from htsvm.solvers.newton.rows import QUANTILE_ROWS, ramp_width
 from htsvm.solvers.newton.state import Clock, Closing, Iterate, RoundReport, Updates, violated
 
 if TYPE_CHECKING:
-    from htsvm.distributed.problem import BlockProblem, Multipliers
+    from htsvm.distributed.problem import BlockProblem
     from htsvm.solvers import Problem
 
 
-# Where there is no matrix, the rows that make up the Hessian are gathered up to so many values.
+# Where there is no matrix, the rows that make up the Hessian are gathered up to this many values.
 MOST_GATHERED = 50_000_000
-# Up to so many values (32 MB) the rows of a round are gathered and the round is run here: that
+# Up to this many values (32 MB) the rows of a round are gathered and the round is run here: that
 # takes as long as the passes that it saves.
 ROUND_GATHERED = 4_000_000
 
@@ -59,7 +54,7 @@ class BlockRows:
     """
 
     # The blocks that these rows are in.
-    kind: type[Block]
+    kind: type[Any]
 
     def __init__(
         self, problem: Any, rng: np.random.Generator, states: list[Any] | None = None
@@ -80,6 +75,11 @@ class BlockRows:
         self.blocks.start(self.kind.start_at_zero)
         if self._states is not None:
             self.blocks.tell(self.kind.vary_penalties, each=self._states)
+
+    def multipliers(self) -> Multipliers:
+        """Return the multipliers of all rows."""
+        parts = self.blocks.ask(self.kind.support)
+        return Multipliers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _by_block(self, multipliers: Any) -> list[Any]:
         """Return multipliers by block; None for each where there are none."""
@@ -161,13 +161,6 @@ class BinaryRows(BlockRows):
             self._largest = float(self.blocks.ask(BinaryBlock.largest_violation))
         return self._largest
 
-    def multipliers(self) -> Multipliers:
-        """Return psi."""
-        from htsvm.distributed.problem import Multipliers
-
-        parts = self.blocks.ask(BinaryBlock.support)
-        return Multipliers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
     # -------------------------------------------------------------------------- what to do
 
     def weigh(self, loss: Loss | None) -> None:
@@ -197,7 +190,7 @@ class BinaryRows(BlockRows):
                     return self._run_there(steps, tol, max_steps)
 
     def _where(self, count: float) -> str:
-        """Return where a round on so many rows is run: "here", or there on "some" or "all" rows."""
+        """Return where `count` rows are worked on: "here", or there on "some" or "all" rows."""
         m = self.problem.n_samples
         if m < SUBSET_FROM or count > SUBSET_SHARE * m:
             return "all"
@@ -272,25 +265,21 @@ class BinaryRows(BlockRows):
 
 
 @dataclass
-class BlockSteps(Steps):
+class BlockSteps(RemoteSteps, Steps):
     """Newton's method for the inner function, with its sums from the blocks."""
 
     entry: Entry
 
+    kind = BinaryBlock
+
     def __post_init__(self) -> None:
         self.w = self.w.copy()
-        self.blocks: Blocks = self.problem.blocks  # type: ignore[attr-defined]
-        self.blocks.copied = not self.entry.whole
-        self.with_gram = self.problem.n_features < LARGEST_MATRIX
-        # A round begins at the point where the blocks are, under its own number.
-        self.place = Place(self.entry.number, self.w.copy(), self.b)
+        self.with_matrix = self.problem.n_features < LARGEST_MATRIX
+        self._begin(self.w.copy(), self.b)
 
     def enter(self) -> int:
         """Begin the round; return how many rows it is about."""
-        found = self.blocks.ask(BinaryBlock.enter, self.entry, self.place, self.with_gram)
-        self.rows = int(found[0])
-        # A step that was tried, the number of the place where it leads, and the sums there.
-        self.tried: tuple[float, int, Array] = (0.0, self.place.number, found[1:])
+        self.rows = int(self._enter(1)[0])
         self.share = 1.0 if self.entry.whole else self.rows / max(self.problem.n_samples, 1)
         return self.rows
 
@@ -303,15 +292,11 @@ class BlockSteps(Steps):
     def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
         began = time.perf_counter()
         n = self.problem.n_features
-        sums = self.tried[2]
-        if self.tried[1] != self.place.number:
-            sums = self.blocks.ask(BinaryBlock.gradient, self.entry, self.place, self.with_gram)
-        total, size, interior, support, support_penalty, change, count = sums[n : n + SCALARS]
+        sums = self._sums_here()
+        total, size, interior, support, count = sums[n : n + SCALARS]
         report.active, report.support = int(interior), int(support)
-        report.support_penalty = float(support_penalty)
-        report.multiplier_change = math.sqrt(change)
         report.violated = int(count)
-        self.gram = sums[n + SCALARS :].reshape(n + 1, n + 1) if self.with_gram else None
+        self.gram = sums[n + SCALARS :].reshape(n + 1, n + 1) if self.with_matrix else None
         self.problem.operator.count((support + interior) / max(self.problem.n_samples, 1))
         self.clock.passes += time.perf_counter() - began
         return sums[:n], float(total), float(size)
@@ -342,21 +327,14 @@ class BlockSteps(Steps):
         return direction
 
     def _set_out(self, xi: float, dw: Array, db: float) -> None:
-        self.direction = Direction(next(self.blocks.numbers), dw, db)
+        self._head_for(dw, db)
         self.problem.operator.count(self.share)
 
     def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
-        """Try a step; should it be taken, the sums of the next gradient are here already."""
-        number = next(self.blocks.numbers)
-        found = self.blocks.ask(
-            BinaryBlock.step, self.entry, self.place, self.direction, t, number, self.with_gram
-        )
-        self.tried = (t, number, found[2:])
-        return float(found[0]), float(found[1])
+        return self._try(t)
 
     def _move(self, t: float) -> None:
-        number = self.tried[1] if self.tried[0] == t else next(self.blocks.numbers)
-        self.place = Place(number, self.w.copy(), self.b)
+        self._arrive(t, self.w.copy(), self.b)
 
 
 @dataclass

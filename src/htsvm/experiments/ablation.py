@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from htsvm.experiments.blocks import Block, Words
 from htsvm.experiments.figures import bars
-from htsvm.experiments.methods import ABLATION, NESTED, PAPER, Method, register
+from htsvm.experiments.methods import ABLATION, NESTED, PAPER, SWEEP, Method, register
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table
-from htsvm.experiments.stl10 import PAIRS, dataset
+from htsvm.experiments.splits import FOLDS
+from htsvm.experiments.stl10 import AUTO, PAIRS, dataset, grid
 from htsvm.experiments.stl10 import run as run_pair
+from htsvm.experiments.stl10 import tasks as pair_tasks
 from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
 
 NAME = "ablation"
@@ -18,11 +20,13 @@ TARGET = "htsvm.multiview:MultiViewHTSVC"
 PARTS = {
     "mvht-no-structure": Method(
         "mvht-no-structure", "without structure (η = 0)", TARGET, ABLATION,
-        penalties=("C", "weight_smoothness"), fixed={"structure": 0.0}, in_paper=False,
+        penalties=("C", "weight_smoothness"), fixed={"structure": 0.0}, search=SWEEP,
+        in_paper=False,
     ),
     "mvht-equal-weights": Method(
         "mvht-equal-weights", "equal weights (θ = 1/V)", TARGET, ABLATION,
-        penalties=("C", "structure"), fixed={"view_weights": "uniform"}, in_paper=False,
+        penalties=("C", "structure"), fixed={"view_weights": "uniform"}, search=SWEEP,
+        in_paper=False,
     ),
 }  # fmt: skip
 
@@ -32,18 +36,20 @@ def _pairs(quick: bool) -> tuple[tuple[str, str], ...]:
 
 
 def _methods() -> list[str]:
-    return ["mvht", *PARTS]
+    return ["mvht", *PARTS, AUTO]
 
 
 def tasks(profile: Profile) -> list[Task]:
-    """Return the cells."""
-    return cells(
-        NAME,
-        profile,
-        datasets=[dataset(pair) for pair in _pairs(profile.quick)],
-        methods=_methods(),
-        folds=lambda *_: 1,
-    )
+    """Return the cells; those of the whole model are the same as among all pairs of STL-10."""
+    datasets = [dataset(pair) for pair in _pairs(profile.quick)]
+    whole = [
+        task for task in pair_tasks(profile)
+        if task.dataset in datasets and task.method in _methods()
+    ]  # fmt: skip
+    return whole + cells(
+        NAME, profile, datasets=datasets, methods=list(PARTS), setting=grid(profile).setting,
+        folds=lambda _: profile.pick(1, 1, FOLDS),
+    )  # fmt: skip
 
 
 def run(task: Task) -> Iterator[Row]:

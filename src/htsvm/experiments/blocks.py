@@ -55,6 +55,8 @@ class Table:
         How many to show.
     protocol, metric : str
         What its numbers are, where that is one thing.
+    folded : bool
+        Whether a page shows its title only, until a reader asks for it.
     """
 
     title: str
@@ -67,6 +69,7 @@ class Table:
     decimals: int = 2
     protocol: str = ""
     metric: str = ""
+    folded: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,12 @@ class Words:
     ----------
     lines : tuple of str
         One line is a paragraph, more are a list.
+    title : str
+        Where there is one, a list of which a page shows the title only, until a reader asks.
     """
 
     lines: tuple[str, ...]
+    title: str = ""
 
 
 Block = Table | Picture | Words

@@ -8,32 +8,29 @@ from difflib import get_close_matches
 from htsvm.experiments import (
     ablation,
     as_printed,
+    as_printed_views,
     cifar10n,
     convergence,
+    data_tables,
     label_noise,
     losses,
+    losses_between,
+    rates,
     sensitivity,
     single_view,
     stl10,
     synthetic,
     two_view,
 )
+from htsvm.experiments.demo import experiment as demo
 from htsvm.experiments.tasks import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
-        losses, single_view, as_printed, synthetic, convergence, label_noise, two_view, stl10,
-        sensitivity, ablation, cifar10n,
+        losses, data_tables, single_view, as_printed, synthetic, convergence, rates, label_noise,
+        two_view, as_printed_views, stl10, sensitivity, ablation, cifar10n, losses_between, demo,
     )
-}  # fmt: skip
-
-
-# Minutes of one core that all cells of an experiment took when the stored results were computed.
-MINUTES = {
-    "losses": 0, "single-view": 51, "as-printed": 27, "synthetic": 43, "convergence": 1,
-    "label-noise": 24, "two-view": 52, "stl10": 87, "sensitivity": 3, "ablation": 3,
-    "cifar10n": 157,
 }  # fmt: skip
 
 

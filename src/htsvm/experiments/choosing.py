@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from htsvm import HTSVCCV
-from htsvm._typing import Array
-from htsvm.experiments.methods import Method, Params
+from htsvm.experiments.methods import SWEEP, Method, Params
 from htsvm.experiments.predicting import predict
 from htsvm.experiments.splits import Split
 from htsvm.losses import HybridTruncated
 
 # Without truncation the loss of HTSVC is the hinge loss times this.
 HINGE_SLOPE = HybridTruncated().slope
+# Means that differ by less are equal: sums of the same numbers in another order are.
+EQUAL = 1e-12
+
+
+def first_best(means: Sequence[float]) -> int:
+    """Return the place of the highest mean; of equal ones the first.
+
+    This is the rule for ties, in both protocols. Grids are in the order of growing penalties, C
+    before the others, so that the smallest C wins, then the smallest of the next parameter.
+    """
+    values = np.asarray(means, dtype=np.float64)
+    return int(np.flatnonzero(values >= np.nanmax(values) - EQUAL)[0])
 
 
 def choose(
@@ -24,7 +36,7 @@ def choose(
 ) -> tuple[Params, float]:
     """Return the point with the best cross-validated accuracy, and that accuracy.
 
-    Of equal points the first wins, which has the smaller penalties. Test data are not looked at.
+    Ties go to the point that `first_best` names. Test data are not looked at.
 
     Parameters
     ----------
@@ -40,16 +52,12 @@ def choose(
         Seeds of the method and of the inner folds.
     """
     inner = StratifiedKFold(folds, shuffle=True, random_state=fold_seed)
+    if len(points) == 1:
+        return points[0], float("nan")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if len(points) == 1:
-            return points[0], float("nan")
-        if method.search == "path":
-            return _along_paths(points, split, inner, seed)
-        if method.search == "hinge-path":
-            return _along_hinge_path(points, split, inner, seed)
-        scores = _score_points(method, points, split, inner, seed)
-    best = int(np.argmax(scores))
+        scores = _SEARCHES[method.search](method, points, split, inner, seed)
+    best = first_best(scores)
     return points[best], scores[best]
 
 
@@ -70,41 +78,57 @@ def _score_points(
             point = points[i]
             others = tuple(value for name, value in point.items() if name != "C")
             if not warm or others not in models:
-                model = method.make(point, seed=seed, view_widths=split.view_widths)
+                model = method.make(
+                    point, seed=seed, view_widths=split.view_widths, n_samples=len(train)
+                )
                 models[others] = model.set_params(warm_start=True) if warm else model
-            model = models[others].set_params(**point)
+            model = models[others].set_params(**point) if warm else models[others]
             model.fit(split.X[train], split.y[train])
             right[i, test] = predict(model, split.X[test]) == split.y[test]
     return [float(mean) for mean in right.mean(axis=1)]
 
 
-def _along_paths(points: list[Params], split: Split, inner: Any, seed: int) -> tuple[Params, float]:
-    """Choose C (and the cap) with HTSVCCV: whole paths for little more than one fit."""
-    model = _fit_paths(
-        sorted({point["C"] for point in points}),
-        sorted({point.get("cap", 1.0) for point in points}),
-        split, inner, seed,
-    )  # fmt: skip
-    chosen = {"C": model.C_}
-    if "cap" in points[0]:
-        chosen["cap"] = model.cap_
-    return chosen, float(model.scores_.mean(axis=0).max())
+def _along_paths(
+    method: Method, points: list[Params], split: Split, inner: Any, seed: int
+) -> list[float]:
+    """Score C (and the cap) with HTSVCCV: whole paths for little more than one fit."""
+    Cs = [point["C"] for point in points]
+    caps = [point.get("cap", 1.0) for point in points]
+    return _path_scores(Cs, caps, split, inner, seed)
 
 
 def _along_hinge_path(
-    points: list[Params], split: Split, inner: Any, seed: int
-) -> tuple[Params, float]:
-    """Choose the C of a hinge-loss SVM, whichever solver it will be fitted with.
+    method: Method, points: list[Params], split: Split, inner: Any, seed: int
+) -> list[float]:
+    """Score the C of a hinge-loss SVM, whichever solver it will be fitted with.
 
     HTSVC without truncation has the same optimum at the penalty divided by the slope of its loss.
     """
-    Cs = sorted({point["C"] for point in points})
-    model = _fit_paths([C / HINGE_SLOPE for C in Cs], [np.inf], split, inner, seed)
-    scores: Array = model.scores_.mean(axis=0)[0]
-    best = int(np.argmax(scores))
-    return {"C": Cs[best]}, float(scores[best])
+    Cs = [point["C"] / HINGE_SLOPE for point in points]
+    return _path_scores(Cs, [np.inf] * len(Cs), split, inner, seed)
 
 
-def _fit_paths(Cs: list[float], caps: list[float], split: Split, inner: Any, seed: int) -> HTSVCCV:
-    search = HTSVCCV(Cs=Cs, caps=caps, cv=inner, scoring="accuracy", random_state=seed)
-    return search.fit(split.X, split.y)
+def _path_scores(
+    Cs: list[float], caps: list[float], split: Split, inner: Any, seed: int
+) -> list[float]:
+    """Return the accuracy of the pairs of C and cap."""
+    search = HTSVCCV(
+        Cs=sorted(set(Cs)), caps=sorted(set(caps)), cv=inner, scoring="accuracy", random_state=seed
+    ).fit(split.X, split.y)
+    means = search.scores_.mean(axis=0)
+    place = {(c, C): means[i, j] for i, c in enumerate(search.caps_.tolist())
+             for j, C in enumerate(search.Cs_.tolist())}  # fmt: skip
+    return [float(place[cap, C]) for cap, C in zip(caps, Cs, strict=True)]
+
+
+def _swept(
+    method: Method, points: list[Params], split: Split, inner: Any, seed: int
+) -> list[float]:
+    from htsvm.experiments.sweeping import cross_validated
+
+    return cross_validated(method, points, split, inner, seed)
+
+
+_SEARCHES = {
+    "grid": _score_points, "path": _along_paths, "hinge-path": _along_hinge_path, SWEEP: _swept
+}  # fmt: skip

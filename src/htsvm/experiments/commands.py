@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +20,10 @@ Names = Annotated[
     list[str] | None, typer.Argument(help="Experiments; all by default. --list shows them.")
 ]
 StoreOption = Annotated[Path, typer.Option("--store", help="The file with the results.")]
-QuickOption = Annotated[bool, typer.Option("--quick", help="A small version, in minutes.")]
+ProfileOption = Annotated[
+    str, typer.Option(help="How much: quick (minutes), hours (fewer repetitions) or full.")
+]
+QuickOption = Annotated[bool, typer.Option("--quick", help="The same as --profile quick.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Drives folds, noise, draws and methods.")]
 
 
@@ -29,6 +34,7 @@ def add_commands(app: Any) -> None:
     def reproduce(
         experiments: Names = None,
         listing: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+        profile: ProfileOption = "full",
         quick: QuickOption = False,
         jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells at a time.")] = 2,
         methods: Annotated[
@@ -40,6 +46,9 @@ def add_commands(app: Any) -> None:
         time_limit: Annotated[
             float, typer.Option(min=1.0, help="Seconds for a cell; then it is marked.")
         ] = 1800.0,
+        minutes: Annotated[
+            float | None, typer.Option(min=0.0, help="After so long no further cell is begun.")
+        ] = None,
         retry: Annotated[bool, typer.Option("--retry", help="Compute marked cells again.")] = False,
         store: StoreOption = STORE,
         seed: SeedOption = 0,
@@ -51,8 +60,8 @@ def add_commands(app: Any) -> None:
             return
         with _refusals():
             _reproduce(
-                experiments or [], store,
-                quick=quick, seed=seed, jobs=jobs, time_limit=time_limit, retry=retry,
+                experiments or [], store, _profile(profile, quick, seed),
+                jobs=jobs, time_limit=time_limit, minutes=minutes, retry=retry,
                 methods=_split(methods, "--methods"), datasets=_split(datasets, "--datasets"),
             )  # fmt: skip
 
@@ -63,13 +72,17 @@ def add_commands(app: Any) -> None:
         output: Annotated[
             Path, typer.Option("--output", "-o", help="The page; .md and .csv go beside it.")
         ] = Path("htsvm-report.html"),
+        profile: ProfileOption = "full",
         quick: QuickOption = False,
         seed: SeedOption = 0,
     ) -> None:
-        """Write the results beside the paper's numbers: HTML, Markdown and CSV."""
+        """Write the results beside the paper's numbers: HTML, Markdown and CSV.
+
+        A store ending in .csv or .csv.gz is a table of results that an earlier report wrote.
+        """
         _check_extra()
         with _refusals():
-            _report(experiments or [], store, output, quick=quick, seed=seed)
+            _report(experiments or [], store, output, _profile(profile, quick, seed))
 
 
 def _check_extra() -> None:
@@ -109,40 +122,85 @@ def _split(names: str | None, option: str) -> list[str] | None:
     return found
 
 
+def _profile(name: str, quick: bool, seed: int) -> Any:
+    from htsvm.experiments.tasks import QUICK, Profile
+
+    return Profile(QUICK if quick else name, seed)
+
+
 def _list() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from htsvm.experiments.catalogue import EXPERIMENTS, MINUTES
-    from htsvm.experiments.tasks import Profile
+    from htsvm.experiments.catalogue import EXPERIMENTS
+    from htsvm.experiments.estimate import Estimate
+    from htsvm.experiments.tasks import PROFILES, Profile
 
-    table = Table("experiment", "shows", "what", "cells", "about", "quick", box=None)
+    table = Table("experiment", "shows", "what", *PROFILES, box=None)
+    table.columns[0].no_wrap = True
+    estimate = Estimate.shipped()
     for experiment in EXPERIMENTS.values():
-        full, quick = (len(experiment.tasks(Profile(quick))) for quick in (False, True))
-        about = f"{MINUTES[experiment.name]} min"
-        row = (experiment.name, experiment.shows, experiment.title, str(full), about, str(quick))
-        table.add_row(*row)
+        tasks = [experiment.tasks(Profile(name)) for name in PROFILES]
+        about = [f"{len(t)} cells, {estimate.in_words(t)}" if t else "-" for t in tasks]
+        table.add_row(experiment.name, experiment.shows, experiment.title, *about)
     console = Console()
     console.print(table)
-    console.print(
-        "Minutes of one core; --jobs N needs an N-th of them. The last column is the number of "
-        "cells of --quick, which takes some minutes in all.",
-    )
+    console.print("Times are those of one core; --jobs N needs an N-th of them.")
 
 
 def _reproduce(
     names: list[str],
     path: Path,
+    profile: Any,
     *,
-    quick: bool,
-    seed: int,
     jobs: int,
     time_limit: float,
+    minutes: float | None,
     retry: bool,
     methods: list[str] | None,
     datasets: list[str] | None,
 ) -> None:
     from rich.console import Console
+
+    from htsvm.experiments.catalogue import select
+    from htsvm.experiments.estimate import Estimate
+    from htsvm.experiments.isolation import ELSEWHERE, SKIPPED
+    from htsvm.experiments.runner import Selection, compute, plan
+    from htsvm.experiments.store import Store
+
+    # Names such as stl10:airplane:bird are not emoji.
+    console = Console(emoji=False, markup=False, highlight=False)
+    chosen = select(names)
+    with Store(path) as store:
+        todo, there = plan(
+            chosen, profile, store,
+            selection=Selection(methods, datasets), time_limit=time_limit, retry=retry,
+        )  # fmt: skip
+        console.print(f"{len(todo)} cells to compute, {there} there already, in {path}.")
+        if todo:
+            needed = Estimate.of(store.cells()).in_words(todo, jobs)
+            console.print(f"That takes {needed}, {jobs} at a time, judged by stored times.")
+        skipped: dict[str, None] = {}
+        with _progress(console, len(todo), skipped) as show:
+            counts = compute(
+                todo, store, jobs=jobs, time_limit=time_limit, minutes=minutes, progress=show
+            )
+    for reason in skipped:
+        console.print(f"skipped: {reason}", soft_wrap=True)
+    ended = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    if todo and set(counts) == {SKIPPED}:
+        console.print(f"{ended}: nothing was computed. {_advice(list(skipped))}", soft_wrap=True)
+        raise typer.Exit(1)
+    if counts.get(ELSEWHERE):
+        console.print("Cells elsewhere are computed by another run on the same store.")
+    options = f" --store {path} --profile {profile.name}"
+    options += f" --seed {profile.seed}" if profile.seed else ""
+    console.print(f"{ended or 'Nothing to do'}. Next: htsvm report{options}", soft_wrap=True)
+
+
+@contextmanager
+def _progress(console: Any, total: int, skipped: dict[str, None]) -> Iterator[Any]:
+    """Yield what is called after each cell: a bar, or lines where the output is no terminal."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -152,48 +210,26 @@ def _reproduce(
         TimeRemainingColumn,
     )
 
-    from htsvm.experiments.catalogue import select
-    from htsvm.experiments.isolation import DONE, SKIPPED
-    from htsvm.experiments.runner import Selection, compute, plan
-    from htsvm.experiments.store import Store
-    from htsvm.experiments.tasks import Profile
+    from htsvm.experiments.isolation import DONE, ELSEWHERE, LEFT, SKIPPED
 
-    # Names such as stl10:airplane:bird are not emoji.
-    console = Console(emoji=False, markup=False, highlight=False)
-    chosen = select(names)
-    with Store(path) as store:
-        todo, there = plan(
-            chosen, Profile(quick, seed), store,
-            selection=Selection(methods, datasets), time_limit=time_limit, retry=retry,
-        )  # fmt: skip
-        console.print(f"{len(todo)} cells to compute, {there} there already, in {path}.")
-        columns = (
-            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-            TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-        )  # fmt: skip
-        log = _Log(len(todo), console.print)
-        skipped: dict[str, None] = {}
-        with Progress(*columns, console=console) as progress:
-            bar = progress.add_task("starting", total=len(todo))
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    log = _Log(total, console.print)
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("starting", total=total)
 
-            def show(task: Any, outcome: Any) -> None:
-                progress.update(bar, advance=1, description=f"{task.experiment} {task.dataset}")
-                if not console.is_terminal:
-                    log.advance(task)
-                if outcome.status == SKIPPED:
-                    skipped[outcome.reason] = None
-                elif outcome.status != DONE:
-                    progress.console.print(f"{task}: {outcome.status}, {outcome.reason}")
+        def show(task: Any, outcome: Any) -> None:
+            progress.update(bar, advance=1, description=f"{task.experiment} {task.dataset}")
+            if not console.is_terminal:
+                log.advance(task)
+            if outcome.status == SKIPPED:
+                skipped[outcome.reason] = None
+            elif outcome.status not in (DONE, ELSEWHERE, LEFT):
+                progress.console.print(f"{task}: {outcome.status}, {outcome.reason}")
 
-            counts = compute(todo, store, jobs=jobs, time_limit=time_limit, progress=show)
-    for reason in skipped:
-        console.print(f"skipped: {reason}", soft_wrap=True)
-    ended = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    if todo and set(counts) == {SKIPPED}:
-        console.print(f"{ended}: nothing was computed. {_advice(list(skipped))}", soft_wrap=True)
-        raise typer.Exit(1)
-    options = f" --store {path}" + " --quick" * quick + (f" --seed {seed}" if seed else "")
-    console.print(f"{ended or 'Nothing to do'}. Next: htsvm report{options}", soft_wrap=True)
+        yield show
 
 
 def _advice(reasons: list[str]) -> str:
@@ -224,25 +260,48 @@ class _Log:
             )
 
 
-def _report(names: list[str], path: Path, output: Path, *, quick: bool, seed: int) -> None:
-    from htsvm.demo.output import written_whole
+def _report(names: list[str], path: Path, output: Path, profile: Any) -> None:
     from htsvm.experiments.catalogue import select
-    from htsvm.experiments.report import as_html, as_markdown, collect
-    from htsvm.experiments.store import Store, write_csv
-    from htsvm.experiments.tasks import Profile
+    from htsvm.experiments.published import write_csv
+    from htsvm.experiments.report import as_html, as_markdown, collect, tables_as_csv
+    from htsvm.files import written_whole
 
     if not path.is_file():
         raise ValueError(f"There is no {path}; run htsvm reproduce first, or name it with --store.")
-    profile = Profile(quick, seed)
-    with Store(path) as store, written_whole(output) as page:
-        sections = collect(store, select(names), profile)
-        runs = store.runs()
-        if not any(section.cells for section in sections):
-            raise ValueError(f"{path} has no {'quick' if quick else 'full'} results to report.")
+    cells, runs = _stored(path)
+    sections = collect(cells, select(names), profile)
+    if not any(section.cells for section in sections):
+        raise ValueError(f"{path} has no results of the profile {profile.name} to report.")
+    with written_whole(output) as page:
         page.write(as_html(sections, runs, profile))
         with written_whole(output.with_suffix(".md")) as text:
             text.write(as_markdown(sections, runs, profile))
         with written_whole(output.with_suffix(".csv")) as lines:
-            write_csv((cell for section in sections for cell in section.cells), runs, lines)
-    typer.echo(f"Report: {output} (and {output.with_suffix('.md').name}, "
-               f"{output.with_suffix('.csv').name})")  # fmt: skip
+            # Experiments may share cells.
+            shown = {cell.task: cell for section in sections for cell in section.cells}
+            write_csv(shown.values(), runs, lines)
+        with written_whole(output.with_name(f"{output.stem}-tables.csv")) as lines:
+            tables_as_csv(sections, lines)
+    beside = ", ".join(
+        (output.with_suffix(".md").name, output.with_suffix(".csv").name,
+         f"{output.stem}-tables.csv")
+    )  # fmt: skip
+    typer.echo(f"Report: {output} (and {beside})")
+
+
+def _stored(path: Path) -> tuple[list[Any], dict[int, dict[str, str]]]:
+    """Return cells and environments of a store, or of a published table of results."""
+    from htsvm.experiments.published import read_csv
+    from htsvm.experiments.store import Store
+
+    if not path.name.endswith((".csv", ".csv.gz")):
+        with Store(path, read_only=True) as store:
+            return store.cells(), store.runs()
+    import gzip
+
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8", newline="") as file:
+        try:
+            return read_csv(file)
+        except (KeyError, TypeError, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path} is not a table of results: {error}.") from error

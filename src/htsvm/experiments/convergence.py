@@ -14,7 +14,7 @@ from htsvm.experiments.figures import convergence_panels
 from htsvm.experiments.isolation import DONE
 from htsvm.experiments.results import Results
 from htsvm.experiments.splits import make_split
-from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task
+from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, as_setting
 from htsvm.solvers import ADMM, Newton
 
 NAME, TRACE = "convergence", "trace"
@@ -26,6 +26,7 @@ SOLVERS: dict[str, Any] = {
     "Newton (default)": Newton(),
 }
 MAX_ITER = 1000
+SETTING = as_setting(C=1.0, max_iter=MAX_ITER)
 # More rows than this say nothing new in a drawing.
 SHOWN = 300
 
@@ -37,7 +38,7 @@ def _set(quick: bool) -> str:
 def tasks(profile: Profile) -> list[Task]:
     """Return a cell per solver."""
     return [
-        Task(NAME, TRACE, _set(profile.quick), CLEAN, solver, 0, profile.quick, profile.seed)
+        Task(NAME, TRACE, _set(profile.quick), CLEAN, solver, 0, profile.seed, SETTING)
         for solver in SOLVERS
     ]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,25 +14,21 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from htsvm._typing import Array
 from htsvm.experiments.choosing import choose
-from htsvm.experiments.methods import NESTED, Method, Params, get
+from htsvm.experiments.grids import points
+from htsvm.experiments.methods import NESTED, SWEEP, Method, Params, get
 from htsvm.experiments.predicting import predict
 from htsvm.experiments.splits import Split
+from htsvm.experiments.sweeping import sweep
 from htsvm.experiments.tasks import Metrics, Row, Task
 
-INNER_FOLDS = 5
 # A first fit quicker than this many seconds is timed again.
 WARM_UP = 1.0
+# A weight of a view below this is none.
+COLLAPSED = 1e-3
 
 
-def evaluate(
-    task: Task,
-    split: Split,
-    penalties: Sequence[float],
-    *,
-    tied: bool = False,
-    inner_folds: int = INNER_FOLDS,
-) -> Iterator[Row]:
-    """Yield the fits of a cell.
+def evaluate(task: Task, split: Split) -> Iterator[Row]:
+    """Yield the fits of a cell, whose setting says what is tried.
 
     In the protocol "paper" that is one for each point of the grid, in "nested" the one that
     cross-validation on the training part has chosen.
@@ -42,26 +39,25 @@ def evaluate(
         The cell.
     split : Split
         Its data.
-    penalties : sequence of float
-        The values of the grid.
-    tied : bool, default=False
-        Whether all penalties of a method take the same value.
-    inner_folds : int, default=5
-        Folds of the inner cross-validation.
     """
-    method = get(task.method)
-    points = method.points(penalties, tied=tied, quick=task.quick)
-    seed = task.seed_of("method")
-    found: Metrics = {}
+    settings = task.settings
+    method = replace(get(task.method), fixed=settings.get("fixed", {}))
+    if settings.get("rows"):
+        split = first_rows(split, settings["rows"])
+    seed, found = task.seed_of("method"), {}
+    tried = points(task)
     if task.protocol == NESTED:
         began = time.perf_counter()
         chosen, score = choose(
-            method, points, split,
-            folds=inner_folds, seed=seed, fold_seed=task.seed_of("inner folds"),
+            method, tried, split, folds=settings["inner_folds"], seed=seed,
+            fold_seed=task.seed_of("inner folds"),
         )  # fmt: skip
-        points = [chosen]
-        found = {"inner_accuracy": score, "search_seconds": time.perf_counter() - began}
-    for i, point in enumerate(points):
+        tried = [chosen]
+        found = {"inner_accuracy": score, "search_seconds": _rounded(time.perf_counter() - began)}
+    elif method.search == SWEEP and settings.get("sweep"):
+        yield from _swept(method, tried, split, seed)
+        return
+    for i, point in enumerate(tried):
         metrics = measure(method, point, split, seed)
         if i == 0 and metrics["seconds"] < WARM_UP:
             # The first fit of a process also pays for what is loaded and set up on the way.
@@ -69,9 +65,17 @@ def evaluate(
         yield Row(point, {**metrics, **found})
 
 
+def first_rows(split: Split, rows: int) -> Split:
+    """Return the first training and test rows of a split."""
+    return replace(
+        split, X=split.X[:rows], y=split.y[:rows], X_test=split.X_test[:rows],
+        y_test=split.y_test[:rows], clean_test=split.clean_test[:rows],
+    )  # fmt: skip
+
+
 def measure(method: Method, params: Params, split: Split, seed: int) -> Metrics:
     """Fit once, with a cold start, and return scores, support vectors and seconds."""
-    model = method.make(params, seed=seed, view_widths=split.view_widths)
+    model = method.make(params, seed=seed, view_widths=split.view_widths, n_samples=len(split.y))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         began = time.perf_counter()
@@ -79,12 +83,36 @@ def measure(method: Method, params: Params, split: Split, seed: int) -> Metrics:
         seconds = time.perf_counter() - began
     predicted = predict(model, split.X_test)
     metrics = {
-        **scores(split.y_test, predicted),
+        **_all_scores(split, predicted),
         "nsv": count_support(model),
         "n_train": float(len(split.y)),
-        "seconds": seconds,
+        "seconds": _rounded(seconds),
         "unconverged": float(any(issubclass(w.category, ConvergenceWarning) for w in caught)),
     }
+    if (weights := getattr(model, "view_weights_", None)) is not None:
+        metrics["collapsed"] = float(np.min(weights) < COLLAPSED)
+    return metrics
+
+
+def _swept(method: Method, tried: list[Params], split: Split, seed: int) -> Iterator[Row]:
+    """Yield all points of a grid that share one preparation of the data; no support vectors."""
+    n_train = float(len(split.y))
+    for point, predicted, seconds, weights in sweep(method, tried, split, seed):
+        yield Row(
+            point,
+            {
+                **_all_scores(split, predicted),
+                "nsv": float("nan"),
+                "n_train": n_train,
+                "seconds": _rounded(seconds),
+                "collapsed": float(np.min(weights) < COLLAPSED),
+            },
+        )
+
+
+def _all_scores(split: Split, predicted: Array) -> Metrics:
+    """Return the scores on the test labels, and on those without noise where they differ."""
+    metrics = scores(split.y_test, predicted)
     if split.clean_test is not split.y_test and not np.array_equal(split.clean_test, split.y_test):
         clean = scores(split.clean_test, predicted)
         metrics |= {f"clean_{name}": value for name, value in clean.items()}
@@ -111,3 +139,8 @@ def scores(truth: Array, predicted: Array) -> Metrics:
 def count_support(model: Any) -> float:
     """Return the number of support vectors, of all views together; NaN where it has none."""
     return float(np.sum(getattr(model, "n_support_", np.nan)))
+
+
+def _rounded(seconds: float) -> float:
+    """Return so many digits as are worth keeping, so that files hold exactly what is shown."""
+    return float(f"{seconds:.4g}")

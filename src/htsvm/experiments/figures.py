@@ -61,12 +61,16 @@ def bars(table: Table, name: str) -> list[Picture]:
 
 
 def heat_maps(
-    points: list[tuple[dict[str, Any], float]], symbols: Mapping[str, str]
+    points: list[tuple[dict[str, Any], float]],
+    symbols: Mapping[str, str],
+    *,
+    only: Sequence[str] = (),
+    caption: str = "",
 ) -> list[Picture]:
     """Return, for each parameter, maps over the two others with it held at three levels."""
     pictures = []
     low, high = (100 * f(value for _, value in points) for f in (min, max))
-    for fixed in symbols:
+    for fixed in only or symbols:
         x, y = (name for name in symbols if name != fixed)
         known = sorted({params[fixed] for params, _ in points})
         levels = [level for level in LEVELS if level in known] or known
@@ -80,9 +84,23 @@ def heat_maps(
                 ax.set(title=f"{symbols[fixed]} = {_power(level)}", xlabel=symbols[x])
             axes[0][0].set_ylabel(symbols[y])
             axes[0][0].figure.colorbar(image, ax=list(axes[0]), label="accuracy (%)", shrink=0.8)
-        caption = f"Parameter sensitivity on Heart, {symbols[fixed]} held fixed."
-        pictures.append(Picture(finish(caption), caption))
+        words = caption or f"Parameter sensitivity on Heart, {symbols[fixed]} held fixed."
+        pictures.append(Picture(finish(words), words))
     return pictures
+
+
+def penalty_maps(points: list[tuple[dict[str, Any], float]]) -> list[Picture]:
+    """Return maps over C and η for each level of ξ, with α in the middle (figure 8)."""
+    values = sorted({params["weight_smoothness"] for params, _ in points})
+    middle = values[len(values) // 2]
+    some = [
+        ({k: v for k, v in params.items() if k != "weight_smoothness"}, value)
+        for params, value in points
+        if params["weight_smoothness"] == middle
+    ]
+    symbols = {"xi": "ξ", "C": "C", "structure": "η (structure)"}
+    caption = f"Figure 8: accuracy of Algorithm 2 on Heart, ξ held fixed, α = {middle:g}."
+    return heat_maps(some, symbols, only=("xi",), caption=caption)
 
 
 def _grid(points: list[tuple[dict[str, Any], float]], x: str, y: str) -> tuple[Any, Any, Any]:
@@ -127,6 +145,10 @@ def convergence_panels(traces: Mapping[str, list[dict[str, float]]], name: str) 
             ax.grid()
         for ax in axes[-1]:
             ax.set_xlabel("iteration")
-        axes[0][0].legend(frameon=False, loc="lower left")
+        # Below all panels, where it covers no curve.
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        axes[0][0].figure.legend(
+            handles, labels, frameon=False, loc="outside lower center", ncols=2
+        )
     caption = f"Figure 3: algorithms on {name}, C = 1, by iteration (at most 300 are drawn)."
     return [Picture(finish(f"Convergence on {name}"), caption)]

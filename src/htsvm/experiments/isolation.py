@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DONE, FAILED, SLOW, SKIPPED = "done", "failed", "too slow", "skipped"
+# No outcomes: another run has the cell, or there was no time left to begin it.
+ELSEWHERE, LEFT = "elsewhere", "left"
 PRELOAD = "htsvm.experiments.worker"
 LOOK_EVERY = 0.2
 
@@ -30,7 +32,7 @@ class Outcome:
 
     Attributes
     ----------
-    status : {"done", "failed", "too slow", "skipped"}
+    status : {"done", "failed", "too slow", "skipped", "elsewhere", "left"}
         How.
     reason : str
         Why, if not "done".

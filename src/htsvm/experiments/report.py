@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
 from string import Template
+from typing import TextIO
 
 from htsvm.experiments.blocks import Block, Entry, Table, Words
+from htsvm.experiments.differences import differences
 from htsvm.experiments.isolation import DONE
 from htsvm.experiments.methods import METHODS
 from htsvm.experiments.overview import overview
-from htsvm.experiments.render import html, markdown
+from htsvm.experiments.paper_pages import verdicts
+from htsvm.experiments.prose import sentences
+from htsvm.experiments.published import CONTEXT
+from htsvm.experiments.render import TABLE_HEAD, html, markdown, table_lines
 from htsvm.experiments.results import Results
-from htsvm.experiments.store import Cell, Store
-from htsvm.experiments.tasks import Experiment, Profile
+from htsvm.experiments.store import Cell
+from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Task
 
 TITLE = "Is it true? The hybrid truncated loss, measured again"
 ABOUT = (
@@ -41,33 +48,40 @@ class Section:
         What it shows.
     cells : list of Cell
         What it is made of.
+    missing : list of Task
+        What belongs to it and was never run.
     """
 
     experiment: Experiment
     blocks: list[Block]
     cells: list[Cell]
+    missing: list[Task] = field(default_factory=list)
 
 
-def collect(store: Store, experiments: list[Experiment], profile: Profile) -> list[Section]:
-    """Return the sections of the experiments that have results, or need none.
+def collect(
+    cells: Iterable[Cell], experiments: list[Experiment], profile: Profile
+) -> list[Section]:
+    """Return the sections of the experiments; those without results say so.
 
     Parameters
     ----------
-    store : Store
+    cells : iterable of Cell
         The results.
     experiments : list of Experiment
         What to show.
     profile : Profile
-        Whether to show the quick or the full version.
+        How much belongs to them.
     """
+    stored = {cell.task: cell for cell in cells}
     sections = []
     for experiment in experiments:
         tasks = experiment.tasks(profile)
-        wanted = set(tasks)
-        cells = [c for c in store.cells(experiment.name, quick=profile.quick) if c.task in wanted]
-        if cells or not tasks:
-            blocks = experiment.sections(Results(cells, tasks), profile)
-            sections.append(Section(experiment, blocks, cells))
+        found = [stored[task] for task in tasks if task in stored]
+        blocks: list[Block] = [Words((NOT_BEGUN,))]
+        if found or not tasks:
+            blocks = experiment.sections(Results(found, tasks), profile)
+        missing = [task for task in tasks if task not in stored]
+        sections.append(Section(experiment, blocks, found, missing))
     return sections
 
 
@@ -85,11 +99,14 @@ def as_html(sections: list[Section], runs: dict[int, dict[str, str]], profile: P
     )
     return Template(_resource("htsvm.experiments", "report.html")).substitute(
         title=escape(TITLE),
-        style=_resource("htsvm.demo", "report.css") + _resource("htsvm.experiments", "report.css"),
+        style=_resource("htsvm.experiments.demo", "report.css")
+        + _resource("htsvm.experiments", "report.css"),
         about=escape(ABOUT),
         quick=f"<p><strong>{escape(QUICK)}</strong></p>" if profile.quick else "",
         contents=entries,
-        overview="".join(map(html, _overview(sections))),
+        opening=_opening_as_html(sections),
+        verdicts="".join(map(html, verdicts())),
+        overview="".join(map(html, [*_overview(sections), *_differences(sections)])),
         sections=parts,
         gaps="".join(map(html, gaps(sections))),
         costs="".join(map(html, costs(sections))),
@@ -102,7 +119,11 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     parts = [f"# {TITLE}", ABOUT]
     if profile.quick:
         parts.append(f"**{QUICK}**")
-    parts += ["## In short", *map(markdown, _overview(sections))]
+    if lines := _prose(sections):
+        parts += ["## In short", markdown(Words(tuple(lines)))]
+    parts += ["## The paper's claims", *map(markdown, verdicts())]
+    short = [*_overview(sections), *_differences(sections)]
+    parts += ["## Paper against ours", *map(markdown, short)]
     for section in sections:
         parts.append(f"## {_heading(section.experiment)} ({section.experiment.shows})")
         parts += map(markdown, section.blocks)
@@ -112,6 +133,10 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     return "\n\n".join(parts) + "\n"
 
 
+NOT_BEGUN = (
+    "Nothing of it has been computed in this run; its cells are named under “What could not be "
+    "reproduced”."
+)
 QUICK = "A quick run: few sets, small grids. Its numbers say that it works, not how well."
 
 KNOWN_GAPS = (
@@ -123,6 +148,15 @@ KNOWN_GAPS = (
     "NSV of the paper mixes sample sizes (690 for LS-SVM on australian is all samples, not a "
     "training fold), and Pin-SVM has fewer support vectors there than its model allows.",
 )
+
+
+def tables_as_csv(sections: list[Section], file: TextIO) -> None:
+    """Write every place of every table: what was found, its deviation, the paper's, or a mark."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(("experiment", *TABLE_HEAD))
+    for section in sections:
+        for table in (block for block in section.blocks if isinstance(block, Table)):
+            writer.writerows([section.experiment.name, *line] for line in table_lines(table))
 
 
 def gaps(sections: list[Section]) -> list[Block]:
@@ -139,6 +173,11 @@ def gaps(sections: list[Section]) -> list[Block]:
         for (label, reason), counts in sorted(marked.items())
     ]
     blocks: list[Block] = [Words(KNOWN_GAPS)]
+    if absent := [line for section in sections for line in never_run(section)]:
+        count = sum(len(section.missing) for section in sections)
+        every = count + sum(len(section.cells) for section in sections)
+        title = f"{count:,} of {every:,} cells of this profile were never run, by name"
+        blocks.append(Words(tuple(absent), title))
     if lines:
         blocks += [
             Words(("Cells without a result, and how many in which experiment:",)),
@@ -147,16 +186,34 @@ def gaps(sections: list[Section]) -> list[Block]:
     return blocks
 
 
+def never_run(section: Section) -> list[str]:
+    """Return the cells of a section that are not there, by name: method, protocol, data."""
+    folds: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for task in section.missing:
+        method = METHODS.get(task.method)
+        noise = "" if task.noise == CLEAN else f" with {task.noise}"
+        name = f"{task.dataset.replace(':', ' ')}{noise}"
+        place = folds[method.label if method else task.method, task.protocol]
+        place[name] = place.get(name, 0) + 1
+    return [
+        f"{_heading(section.experiment)}: {method}, protocol {protocol}: "
+        + ", ".join(f"{name} ({n} folds)" if n > 1 else name for name, n in names.items())
+        for (method, protocol), names in folds.items()
+    ]
+
+
 def costs(sections: list[Section]) -> list[Block]:
     """Return the time and memory of each experiment."""
     rows = []
     for section in sections:
-        if not section.cells:
+        # Cells that it shares with another experiment are counted there.
+        cells = [c for c in section.cells if c.task.experiment == section.experiment.name]
+        if not cells:
             continue
-        seconds = sum(cell.seconds for cell in section.cells)
-        longest = max(cell.seconds for cell in section.cells)
-        peak = max((c.peak_mb for c in section.cells if c.peak_mb == c.peak_mb), default=0.0)
-        values = (float(len(section.cells)), seconds / 60.0, longest / 60.0, peak)
+        seconds = sum(cell.seconds for cell in cells)
+        longest = max(cell.seconds for cell in cells)
+        peak = max((c.peak_mb for c in cells if c.peak_mb == c.peak_mb), default=0.0)
+        values = (float(len(cells)), seconds / 60.0, longest / 60.0, peak)
         rows.append((section.experiment.name, [Entry(value) for value in values]))
     columns = ["cells", "process minutes", "longest cell (min)", "peak memory of a process (MB)"]
     note = "A cell runs in a process of its own, on one thread; several run at a time."
@@ -164,7 +221,21 @@ def costs(sections: list[Section]) -> list[Block]:
 
 
 def _overview(sections: list[Section]) -> list[Block]:
-    return overview((section.experiment.name, section.blocks) for section in sections)
+    return overview((_heading(section.experiment), section.blocks) for section in sections)
+
+
+def _differences(sections: list[Section]) -> list[Block]:
+    return differences((section.experiment, section.blocks) for section in sections)
+
+
+def _prose(sections: list[Section]) -> list[str]:
+    return sentences({section.experiment.name: section.blocks for section in sections})
+
+
+def _opening_as_html(sections: list[Section]) -> str:
+    lines = _prose(sections)
+    listed = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<ol class='opening'>{listed}</ol>" if lines else ""
 
 
 def _heading(experiment: Experiment) -> str:
@@ -176,12 +247,14 @@ def _environment(runs: dict[int, dict[str, str]], sections: list[Section]) -> st
     used = sorted({cell.run for section in sections for cell in section.cells})
     if not used:
         return "nothing was computed"
-    last = dict(runs[used[-1]])
-    commits = sorted({runs[number]["commit"] for number in used})
+    # What is published with the results, so that the report can be made again from them.
+    last = {name: runs[used[-1]].get(name, "") for name in CONTEXT}
+    commits = sorted({runs[number].get("commit", "") for number in used})
     last["commit"] = ", ".join(commits)
     last["runs"] = str(len(used))
     width = max(map(len, last))
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in last.items())
+    text = "\n".join(f"{name:<{width}}  {value}" for name, value in last.items())
+    return text.replace("`", "'")
 
 
 def _resource(package: str, name: str) -> str:

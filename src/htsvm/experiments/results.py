@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from htsvm.experiments.choosing import first_best
 from htsvm.experiments.isolation import DONE
 from htsvm.experiments.methods import PAPER
 from htsvm.experiments.store import Cell
@@ -112,7 +113,9 @@ class Results:
 
 
 def _place(task: Task) -> tuple[str, ...]:
-    return (task.protocol, task.dataset, task.noise, task.method)
+    """Return the number that a cell belongs to: realisations of one noise are like folds."""
+    noise = ":".join(task.noise.split(":")[:2])
+    return (task.protocol, task.dataset, noise, task.method)
 
 
 def _mark(stored: list[Cell | None]) -> str:
@@ -138,14 +141,14 @@ def _by_point(folds: list[tuple[Row, ...]]) -> list[list[Row]]:
 
 
 def _best_point(folds: list[tuple[Row, ...]], by: str) -> list[Row]:
-    """Return the rows of the best point; of equal ones, the first."""
+    """Return the rows of the best point by the rule of `first_best`."""
     points = _by_point(folds)
-    means = [np.mean([_metric(row.metrics, by) for row in rows]) for rows in points]
-    return points[int(np.argmax(means))]
+    means = [float(np.mean([_metric(row.metrics, by) for row in rows])) for rows in points]
+    return points[first_best(means)]
 
 
 def _metric(metrics: Metrics, name: str) -> float:
     # Without noise the clean labels are the labels, and are not stored twice.
     if name not in metrics and name.startswith("clean_"):
         name = name.removeprefix("clean_")
-    return metrics[name]
+    return metrics.get(name, math.nan)

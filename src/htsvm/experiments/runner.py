@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from htsvm.datasets import DataFileError, describe, names
 from htsvm.experiments import environment
 from htsvm.experiments.isolation import (
     DONE,
+    ELSEWHERE,
     FAILED,
+    LEFT,
     SKIPPED,
     SLOW,
     Outcome,
@@ -96,9 +99,10 @@ def plan(
     retry : bool, default=False
         Whether to compute marked cells again.
     """
-    every = [task for experiment in experiments for task in experiment.tasks(profile)]
+    # Experiments may share cells.
+    every = list(dict.fromkeys(t for e in experiments for t in e.tasks(profile)))
     tasks = (selection or Selection()).of(every)
-    stored = {cell.task: cell for cell in store.cells(quick=profile.quick)}
+    stored = {cell.task: cell for cell in store.cells()}
     todo = []
     for task in tasks:
         cell = stored.get(task)
@@ -116,6 +120,7 @@ def compute(
     *,
     jobs: int = 1,
     time_limit: float | None = None,
+    minutes: float | None = None,
     progress: Progress = lambda task, outcome: None,
 ) -> Counter[str]:
     """Compute cells and write each to the store as soon as it is there.
@@ -130,20 +135,43 @@ def compute(
         How many at a time.
     time_limit : float, optional
         Seconds per cell; a cell that needs longer is marked "too slow".
+    minutes : float, optional
+        After so long no further cell is begun.
     progress : callable, optional
         Called after each cell.
 
     Returns
     -------
     Counter
-        How many ended how.
+        How many ended how; "elsewhere" are those that another run has taken in the meantime,
+        "left" those that were not begun.
     """
     run = store.new_run(environment.describe())
+    try:
+        return _compute(todo, store, run, jobs, time_limit, minutes, progress)
+    finally:
+        store.end_run(run)
+
+
+def _compute(
+    todo: Sequence[Task],
+    store: Store,
+    run: int,
+    jobs: int,
+    time_limit: float | None,
+    minutes: float | None,
+    progress: Progress,
+) -> Counter[str]:  # fmt: skip
     stop = threading.Event()
+    began = time.monotonic()
     missing = _missing_methods(todo)
     absent = _absent_data(todo)
 
     def one(task: Task) -> tuple[Task, Outcome]:
+        if minutes is not None and time.monotonic() - began > 60.0 * minutes:
+            return task, Outcome(LEFT)
+        if stop.is_set() or not store.claim(task, run):
+            return task, Outcome(ELSEWHERE)
         reason = missing.get(task.method) or absent.get(task.dataset)
         if reason:
             return task, Outcome(SKIPPED, reason)
@@ -161,7 +189,8 @@ def compute(
     )
     try:
         for task, outcome in done:
-            store.add(task, outcome, run=run, time_limit=time_limit)
+            if outcome.status not in (ELSEWHERE, LEFT):
+                store.add(task, outcome, run=run, time_limit=time_limit)
             counts[outcome.status] += 1
             progress(task, outcome)
     finally:

@@ -9,9 +9,9 @@ from htsvm.experiments.evaluate import evaluate
 from htsvm.experiments.figures import heat_maps
 from htsvm.experiments.methods import PAPER, get
 from htsvm.experiments.results import ACCURACY, Results
-from htsvm.experiments.splits import make_split, n_folds
+from htsvm.experiments.splits import folds, make_split
 from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
-from htsvm.experiments.two_view import penalties
+from htsvm.experiments.two_view import grid
 
 NAME = "sensitivity"
 SET, METHOD = "heart", "mvht"
@@ -20,12 +20,15 @@ SYMBOLS = {"C": "C", "structure": "η (structure)", "weight_smoothness": "α (we
 
 def tasks(profile: Profile) -> list[Task]:
     """Return the cells: every point of the grid in every fold."""
-    return cells(NAME, profile, datasets=[SET], methods=[METHOD], folds=n_folds, protocols=[PAPER])
+    return cells(
+        NAME, profile, datasets=[SET], methods=[METHOD], setting=grid(profile).setting,
+        folds=folds(profile), protocols=[PAPER],
+    )  # fmt: skip
 
 
 def run(task: Task) -> Iterator[Row]:
     """Compute a cell."""
-    return evaluate(task, make_split(task, pca_view=True), penalties(task.protocol, task.quick))
+    return evaluate(task, make_split(task, pca_view=True))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from htsvm._typing import Array
 from htsvm.datasets import Dataset, Preparation, describe, flip_labels, load, make_two_gaussians
-from htsvm.experiments.tasks import CLEAN, Task
+from htsvm.experiments.tasks import CLEAN, Profile, Task
 
 FOLDS, QUICK_FOLDS = 5, 2
 GAUSSIANS = "gaussians"
@@ -42,12 +43,10 @@ class Split:
     view_widths: tuple[int, ...] = ()
 
 
-def n_folds(dataset: str, quick: bool = False) -> int:
-    """Return 1 for sets with a predefined test part, else 5, of which a quick run computes 2."""
-    name = dataset.split(":")[0]
-    if describe(name).test_rows:
-        return 1
-    return QUICK_FOLDS if quick else FOLDS
+def folds(profile: Profile) -> Callable[[str], int]:
+    """Return the number of folds by data set: 1 with a predefined test part, else 5; quick 2."""
+    wanted = profile.pick(QUICK_FOLDS, FOLDS, FOLDS)
+    return lambda dataset: 1 if describe(dataset.split(":")[0]).test_rows else wanted
 
 
 def make_split(task: Task, *, pca_view: bool = False) -> Split:
@@ -66,8 +65,8 @@ def make_split(task: Task, *, pca_view: bool = False) -> Split:
         parts = (data.X, noisy, data.X_test, data.y_test, data.y_test)
     else:
         # Stratified on clean labels, so that all rates of noise share the folds.
-        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=task.seed_of("folds"))
-        train, test = list(folds.split(data.X, data.y))[task.fold]
+        splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=task.seed_of("folds"))
+        train, test = list(splitter.split(data.X, data.y))[task.fold]
         parts = (data.X[train], noisy[train], data.X[test], noisy[test], data.y[test])
     X, y, X_test, y_test, clean_test = parts
     preparation = Preparation(pca_view=pca_view)
@@ -98,7 +97,7 @@ def _with_noise(task: Task, data: Dataset) -> Array:
     """Return the labels with the noise of the cell."""
     if task.noise == CLEAN:
         return data.y
-    kind, _, amount = task.noise.partition(":")
+    kind, amount = task.noise.split(":")[:2]
     if kind == HUMAN:
         return data.other_labels[amount]
     scores = None

@@ -2,44 +2,52 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from htsvm._version import __version__
-from htsvm.experiments.isolation import Outcome
+from htsvm.experiments.claims import RunLock, is_alive
+from htsvm.experiments.isolation import DONE, Outcome
 from htsvm.experiments.tasks import Row, Task
 
 # Changes whenever old rows can no longer be read or compared.
-SCHEMA = 1
+SCHEMA = 2
 
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE runs (id INTEGER PRIMARY KEY, environment TEXT NOT NULL);
+CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, environment TEXT NOT NULL);
 CREATE TABLE cells (
     id INTEGER PRIMARY KEY,
     experiment TEXT NOT NULL, protocol TEXT NOT NULL, dataset TEXT NOT NULL,
     noise TEXT NOT NULL, method TEXT NOT NULL, fold INTEGER NOT NULL,
-    quick INTEGER NOT NULL, seed INTEGER NOT NULL,
+    seed INTEGER NOT NULL, setting TEXT NOT NULL,
     status TEXT NOT NULL, reason TEXT NOT NULL, seconds REAL NOT NULL,
     peak_mb REAL, base_mb REAL, time_limit REAL, run INTEGER NOT NULL REFERENCES runs,
-    UNIQUE (experiment, protocol, dataset, noise, method, fold, quick, seed)
+    UNIQUE (experiment, protocol, dataset, noise, method, fold, seed, setting)
 );
 CREATE TABLE fits (
     cell INTEGER NOT NULL REFERENCES cells ON DELETE CASCADE, point INTEGER NOT NULL,
     params TEXT NOT NULL, metrics TEXT NOT NULL, PRIMARY KEY (cell, point)
 );
+CREATE TABLE claims (
+    experiment TEXT NOT NULL, protocol TEXT NOT NULL, dataset TEXT NOT NULL,
+    noise TEXT NOT NULL, method TEXT NOT NULL, fold INTEGER NOT NULL,
+    seed INTEGER NOT NULL, setting TEXT NOT NULL, run INTEGER NOT NULL REFERENCES runs,
+    PRIMARY KEY (experiment, protocol, dataset, noise, method, fold, seed, setting)
+);
 """
-KEY = ("experiment", "protocol", "dataset", "noise", "method", "fold", "quick", "seed")
+KEY = ("experiment", "protocol", "dataset", "noise", "method", "fold", "seed", "setting")
+WHERE = " AND ".join(f"{name} = ?" for name in KEY)
 
 
 class StoreError(Exception):
-    """A file is not a store, or not one of this version."""
+    """A file is not a store, or not one of this version, or cannot be read or written."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Cell:
 
 
 class Store:
-    """Cells by task. One process writes; a cell is there as a whole or not at all.
+    """Cells by task. A cell is there as a whole or not at all; several runs may share a store.
 
     Parameters
     ----------
@@ -82,31 +90,45 @@ class Store:
         The file; made if it does not exist.
     version : str, optional
         The version whose results it holds; those of another are refused.
+    read_only : bool, default=False
+        Whether it is only read: then it may lie where nothing can be written.
     """
 
-    def __init__(self, path: Path, version: str = __version__) -> None:
+    def __init__(self, path: Path, version: str = __version__, *, read_only: bool = False) -> None:
         self.path = Path(path)
         self.version = version
+        self._turn = threading.RLock()
+        self._locks: dict[int, RunLock] = {}
         if not self.path.parent.is_dir():
             raise StoreError(f"{self.path}: the folder {self.path.parent} does not exist.")
-        # Written from whichever thread has a result; `_writing` makes them take turns.
+        with self._refusing():
+            self._connection = self._connect(read_only)
         try:
-            self._connection = sqlite3.connect(self.path, timeout=30.0, isolation_level=None)
-        except sqlite3.OperationalError as error:
-            raise StoreError(_unusable(self.path, error)) from error
-        try:
-            self._open()
-        except sqlite3.OperationalError as error:
-            self._connection.close()
-            raise StoreError(_unusable(self.path, error)) from error
-        except sqlite3.DatabaseError as error:
-            self._connection.close()
-            raise StoreError(f"{self.path} is not a store of results: {error}.") from error
+            with self._refusing():
+                if not read_only:
+                    self._make()
+                self._check()
         except StoreError:
             self._connection.close()
             raise
 
-    def _open(self) -> None:
+    def _connect(self, read_only: bool) -> sqlite3.Connection:
+        # Written from whichever thread has something; `_writing` makes them take turns.
+        if not read_only:
+            return sqlite3.connect(
+                self.path, timeout=30.0, isolation_level=None, check_same_thread=False
+            )
+        address = self.path.resolve().as_uri()
+        connection = sqlite3.connect(f"{address}?mode=ro", uri=True, isolation_level=None)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            # Where nothing may be written, not even the index of its log: take it as it is.
+            connection.close()
+            connection = sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None)
+        return connection
+
+    def _make(self) -> None:
         if (tables := self._tables()) and "meta" not in tables:
             raise StoreError(f"{self.path} is a database of something else.")
         self._connection.execute("PRAGMA journal_mode = WAL")
@@ -120,6 +142,10 @@ class Store:
                     self._connection.execute(statement)
                 meta = {"schema": str(SCHEMA), "version": self.version}
                 self._connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+
+    def _check(self) -> None:
+        if "meta" not in self._tables():
+            raise StoreError(f"{self.path} is a database of something else.")
         found = dict(self._connection.execute("SELECT name, value FROM meta"))
         if found.get("version") != self.version or found.get("schema") != str(SCHEMA):
             raise StoreError(
@@ -133,17 +159,35 @@ class Store:
         return {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
+    def _refusing(self) -> Iterator[None]:
+        """Turn what the database says into one sentence that names the file and a remedy."""
         try:
             yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise StoreError(_unusable(self.path, error)) from error
+        except (sqlite3.DatabaseError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise StoreError(
+                f"{self.path} is not a store of results, or parts of it are damaged: {error}. "
+                "Take a copy of it, or choose another file with --store."
+            ) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._turn, self._refusing():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                # After some errors, as a full disk, the database has rolled back by itself.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and let go of the cells that are claimed here."""
+        for run in list(self._locks):
+            self.end_run(run)
         self._connection.close()
 
     def __enter__(self) -> Store:
@@ -152,31 +196,72 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # ------------------------------------------------------------------------- runs and claims
+
     def new_run(self, environment: dict[str, str]) -> int:
         """Note the version, commit, machine and libraries of a run; return its number."""
         with self._writing():
             cursor = self._connection.execute(
                 "INSERT INTO runs (environment) VALUES (?)", (json.dumps(environment),)
             )
-        return int(cursor.lastrowid or 0)
+            run = int(cursor.lastrowid or 0)
+            lock = RunLock(self.path, run)
+            lock.acquire()
+        self._locks[run] = lock
+        return run
+
+    def end_run(self, run: int) -> None:
+        """Let go of the claims of a run."""
+        try:
+            with self._writing():
+                self._connection.execute("DELETE FROM claims WHERE run = ?", (run,))
+        except StoreError:
+            pass  # Claims of a run that is over count for nothing.
+        self._locks.pop(run).release()
 
     def runs(self) -> dict[int, dict[str, str]]:
         """Return the environments of all runs by number."""
-        rows = self._connection.execute("SELECT id, environment FROM runs ORDER BY id")
-        return {number: json.loads(text) for number, text in rows}
+        with self._refusing():
+            rows = self._connection.execute("SELECT id, environment FROM runs ORDER BY id")
+            return {number: json.loads(text) for number, text in rows}
+
+    def claim(self, task: Task, run: int) -> bool:
+        """Take a cell for a run; return whether it is free.
+
+        It is not if it is finished, or if another run that is alive has it or had it.
+        """
+        key = _key(task)
+        with self._writing():
+            holders = [number for table in ("claims", "cells") for (number,) in
+                       self._connection.execute(f"SELECT run FROM {table} WHERE {WHERE}", key)
+                       ]  # fmt: skip
+            done = self._connection.execute(
+                f"SELECT count(*) FROM cells WHERE {WHERE} AND status = ?", [*key, DONE]
+            ).fetchone()[0]
+            if done or any(other != run and self._alive(other) for other in holders):
+                return False
+            self._connection.execute(
+                f"INSERT OR REPLACE INTO claims ({', '.join(KEY)}, run) "
+                f"VALUES ({', '.join('?' * (len(KEY) + 1))})",
+                [*key, run],
+            )
+        return True
+
+    def _alive(self, run: int) -> bool:
+        return run in self._locks or is_alive(self.path, run)
 
     def add(self, task: Task, outcome: Outcome, *, run: int, time_limit: float | None) -> None:
         """Write a cell, in the place of an earlier one of the same task."""
-        key = [getattr(task, name) for name in KEY]
-        where = " AND ".join(f"{name} = ?" for name in KEY)
+        key = _key(task)
         with self._writing():
-            self._connection.execute(f"DELETE FROM cells WHERE {where}", key)
+            self._connection.execute(f"DELETE FROM claims WHERE {WHERE}", key)
+            self._connection.execute(f"DELETE FROM cells WHERE {WHERE}", key)
             cursor = self._connection.execute(
                 f"INSERT INTO cells ({', '.join(KEY)}, status, reason, seconds, peak_mb, base_mb, "
                 f"time_limit, run) VALUES ({', '.join('?' * (len(KEY) + 7))})",
                 [
-                    *key, outcome.status, outcome.reason, outcome.seconds,
-                    outcome.peak_mb, outcome.base_mb, time_limit, run,
+                    *key, outcome.status, outcome.reason, _short(outcome.seconds),
+                    _short(outcome.peak_mb), _short(outcome.base_mb), time_limit, run,
                 ],
             )  # fmt: skip
             self._connection.executemany(
@@ -187,70 +272,46 @@ class Store:
                 ],
             )
 
-    def cells(self, experiment: str | None = None, *, quick: bool | None = None) -> list[Cell]:
-        """Return the stored cells, all or those of one experiment or profile."""
-        wanted = {"experiment": experiment, "quick": quick}
-        wanted = {name: value for name, value in wanted.items() if value is not None}
-        where = " AND ".join(f"{name} = ?" for name in wanted) or "1"
-        values: list[Any] = list(wanted.values())
+    def cells(self, experiment: str | None = None) -> list[Cell]:
+        """Return the stored cells, all or those of one experiment."""
+        where, values = ("experiment = ?", [experiment]) if experiment else ("1", [])
         fits: dict[int, list[Row]] = {}
-        for cell, params, metrics in self._connection.execute(
-            "SELECT cell, params, metrics FROM fits JOIN cells ON cells.id = fits.cell "
-            f"WHERE {where} ORDER BY cell, point",
-            values,
-        ):
-            fits.setdefault(cell, []).append(Row(json.loads(params), json.loads(metrics)))
-        found = self._connection.execute(
-            f"SELECT id, {', '.join(KEY)}, status, reason, seconds, peak_mb, base_mb, time_limit, "
-            f"run FROM cells WHERE {where} ORDER BY id",
-            values,
-        )
-        return [_cell(row, tuple(fits.get(row[0], ()))) for row in found]
+        with self._refusing():
+            for cell, params, metrics in self._connection.execute(
+                "SELECT cell, params, metrics FROM fits JOIN cells ON cells.id = fits.cell "
+                f"WHERE {where} ORDER BY cell, point",
+                values,
+            ):
+                fits.setdefault(cell, []).append(Row(json.loads(params), json.loads(metrics)))
+            found = self._connection.execute(
+                f"SELECT id, {', '.join(KEY)}, status, reason, seconds, peak_mb, base_mb, "
+                f"time_limit, run FROM cells WHERE {where} ORDER BY id",
+                values,
+            )
+            return [_cell(row, tuple(fits.get(row[0], ()))) for row in found]
+
+
+def _short(value: float) -> float:
+    """Return the digits that are published, so that a report says the same from either."""
+    return float(f"{value:.4g}")
+
+
+def _key(task: Task) -> list[Any]:
+    return [getattr(task, name) for name in KEY]
 
 
 def _unusable(path: Path, error: Exception) -> str:
-    return f"{path} cannot be read and written: {error}. Choose another file with --store."
+    return (
+        f"{path} cannot be read and written: {error}. What is stored stays as it was. "
+        "Make room, or choose another file with --store."
+    )
 
 
 def _cell(row: tuple[Any, ...], fits: tuple[Row, ...]) -> Cell:
     key = dict(zip(KEY, row[1 : 1 + len(KEY)], strict=True))
-    key["quick"] = bool(key["quick"])
     status, reason, seconds, peak, base, limit, run = row[1 + len(KEY) :]
     nan = float("nan")
     return Cell(
         Task(**key), status, reason, fits, seconds,
         nan if peak is None else peak, nan if base is None else base, limit, run,
     )  # fmt: skip
-
-
-def write_csv(cells: Iterable[Cell], runs: dict[int, dict[str, str]], file: TextIO) -> None:
-    """Write one line per fit, with its cell, cost and environment.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-        What to write.
-    runs : dict
-        The environments, as `Store.runs` returns them.
-    file : text file
-        Open for writing.
-    """
-    writer = csv.writer(file, lineterminator="\n")
-    context = ("htsvm", "commit", "CPU", "python", "numpy", "scipy", "scikit-learn")
-    head = [*KEY, "status", "reason", "cell_seconds", "peak_mb", "base_mb", "params", "metrics"]
-    writer.writerow([*head, *context])
-    for cell in cells:
-        key = [getattr(cell.task, name) for name in KEY]
-        costs = [f"{value:.4g}" for value in (cell.seconds, cell.peak_mb, cell.base_mb)]
-        where = [runs.get(cell.run, {}).get(name, "") for name in context]
-        for row in cell.rows or (None,):
-            fit = [] if row is None else [_compact(row.params), _compact(row.metrics)]
-            writer.writerow([*key, cell.status, cell.reason, *costs, *(fit or ["", ""]), *where])
-
-
-def _compact(values: dict[str, Any]) -> str:
-    rounded = {
-        name: float(f"{value:.6g}") if isinstance(value, float) else value
-        for name, value in values.items()
-    }
-    return json.dumps(rounded, separators=(",", ":"))

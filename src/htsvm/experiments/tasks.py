@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, TypeVar
 
 import numpy as np
 
 CLEAN = "none"
 # One seed per axis: all methods see the same folds and the same noise.
 AXES = ("folds", "noise", "inner folds", "method", "draw")
+QUICK, HOURS, FULL = "quick", "hours", "full"
+PROFILES = (QUICK, HOURS, FULL)
 
 Metrics = dict[str, float]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,15 @@ class Task:
     ----------
     experiment, protocol, dataset, noise, method : str
         The place of the cell. `dataset` may have parts, as ``"stl10:bird:cat"``; `noise` is
-        ``"none"`` or kind and rate, as ``"per-class:0.1"``.
+        ``"none"``, or kind and rate, as ``"per-class:0.1"``, and for a further realisation its
+        number, as ``"per-class:0.1:2"``.
     fold : int
         The fold, or the number of the draw.
-    quick : bool
-        Whether it belongs to the quick version of the experiment.
     seed : int
         The seed of the whole run; see `seed_of`.
+    setting : str
+        The grid, and all else that a change of would make this another cell, as JSON; see
+        `Grid.setting`.
     """
 
     experiment: str
@@ -54,13 +61,21 @@ class Task:
     noise: str
     method: str
     fold: int = 0
-    quick: bool = False
     seed: int = 0
+    setting: str = "{}"
 
     def seed_of(self, axis: str) -> int:
         """Return the seed of one axis; only draws of data depend on the fold."""
         parts = [self.seed, AXES.index(axis), self.fold if axis == "draw" else 0]
+        if axis == "noise" and self.noise.count(":") == 2:
+            parts.append(int(self.noise.rpartition(":")[2]))
         return int(np.random.SeedSequence(parts).generate_state(1)[0] >> 1)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `setting` says."""
+        found: dict[str, Any] = json.loads(self.setting)
+        return found
 
     def __str__(self) -> str:
         parts = [self.experiment, self.dataset, self.method, self.protocol]
@@ -68,20 +83,42 @@ class Task:
         return " · ".join([*parts, f"fold {self.fold}"])
 
 
+def as_setting(**content: Any) -> str:
+    """Return a setting as the text that is part of the key of a cell."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
 @dataclass(frozen=True)
 class Profile:
     """How much to compute.
 
+    Cells that two profiles share are computed once: a larger profile adds to a smaller one.
+
     Attributes
     ----------
-    quick : bool
-        A small version of everything, in minutes.
+    name : {"quick", "hours", "full"}
+        A small version of everything, in minutes; the tables with fewer repetitions; all of it.
     seed : int
         The seed of everything.
     """
 
-    quick: bool = False
+    name: str = FULL
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.name not in PROFILES:
+            near = get_close_matches(self.name, PROFILES, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PROFILES)}."
+            raise ValueError(f"Unknown profile {self.name!r}; {hint}")
+
+    @property
+    def quick(self) -> bool:
+        """Whether this is the small version."""
+        return self.name == QUICK
+
+    def pick(self, quick: T, hours: T, full: T) -> T:
+        """Return what belongs to this profile."""
+        return {QUICK: quick, HOURS: hours, FULL: full}[self.name]
 
 
 @dataclass(frozen=True)
@@ -118,20 +155,25 @@ def cells(
     *,
     datasets: Iterable[str],
     methods: Iterable[str],
+    setting: Callable[[str, str], str],
     noises: Iterable[str] = (CLEAN,),
-    folds: Callable[[str, bool], int],
+    folds: Callable[[str], int],
     protocols: Iterable[str] | None = None,
 ) -> list[Task]:
-    """Return the product of the axes, without protocols that a method takes no part in."""
+    """Return the product of the axes, without protocols that a method takes no part in.
+
+    `setting` gets the name of a method and a protocol.
+    """
     from htsvm.experiments.methods import get
 
     noises, methods = list(noises), list(methods)
     return [
-        Task(experiment, protocol, dataset, noise, method, fold, profile.quick, profile.seed)
+        Task(experiment, protocol, dataset, noise, method, fold, profile.seed,
+             setting(method, protocol))
         for dataset in datasets
         for noise in noises
         for method in methods
         for protocol in get(method).protocols
         if protocols is None or protocol in protocols
-        for fold in range(folds(dataset, profile.quick))
-    ]
+        for fold in range(folds(dataset))
+    ]  # fmt: skip

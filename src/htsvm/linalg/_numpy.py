@@ -71,17 +71,12 @@ def dense_signed_tdot(X: Array, y: Array, v: Array, out: Array) -> float:
 
 def clip_step(
     q: Array, alpha: Array, c: Array, penalty: Array, xi: float, out: Array, active: Array
-) -> tuple[int, int, float]:
+) -> tuple[int, int]:
     """Set ``out = clip(alpha + xi * penalty * q, 0, c)`` and mark its interior entries."""
     value = alpha + xi * penalty * q
     np.clip(value, 0.0, c, out=out)
     active[:] = (value > 0.0) & (value < c)
-    nonzero = out > 0.0
-    return (
-        int(np.count_nonzero(active)),
-        int(np.count_nonzero(nonzero)),
-        float(penalty[nonzero].sum()),
-    )
+    return int(np.count_nonzero(active)), int(np.count_nonzero(out > 0.0))
 
 
 def line_terms(
@@ -113,13 +108,6 @@ def natural_residual(
     gap = nu * (np.clip(alpha + penalty * q / nu, 0.0, c) - alpha)
     slack = np.abs(np.where(q > 0.0, c, 0.0) - alpha) @ np.abs(q)
     return float((gap / penalty) @ gap), float(penalty @ (1.0 + q * q)), float(slack)
-
-
-def scaled_distance(a: Array, b: Array, penalty: Array) -> float:
-    """Return ``sum((a - b) ** 2 / penalty)`` over the samples with a penalty."""
-    kept = penalty > 0.0
-    change = a[kept] - b[kept]
-    return float((change / penalty[kept]) @ change)
 
 
 def capped_slope(

@@ -25,7 +25,7 @@ cdef void _clip_step_block(const double* q, const double* alpha, const double* c
                            const double* penalty, double xi, double* out, unsigned char* active,
                            double* counts, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
     cdef Py_ssize_t i, interior = 0, nonzero = 0
-    cdef double value, weight = 0.0, total = 0.0
+    cdef double value, total = 0.0
     cdef int inside, above
     for i in range(low, high):
         value = alpha[i] + xi * penalty[i] * q[i]
@@ -35,30 +35,28 @@ cdef void _clip_step_block(const double* q, const double* alpha, const double* c
         active[i] = inside
         interior += inside
         nonzero += above
-        weight += above * penalty[i]
         total += out[i]
     counts[0] += interior
     counts[1] += nonzero
-    counts[2] += weight
-    counts[3] += total
+    counts[2] += total
 
 
 def clip_step(const double[::1] q, const double[::1] alpha, const double[::1] c,
               const double[::1] penalty, double xi, double[::1] out, unsigned char[::1] active):
     """Set ``out = clip(alpha + xi * penalty * q, 0, c)`` and mark its strictly interior entries.
 
-    Returns the numbers of interior and of non-zero entries, and the penalty of the latter.
+    Returns the numbers of interior and of non-zero entries.
     """
     cdef Py_ssize_t m = q.shape[0]
     cdef int blocks = _blocks(4.0 * m), t
     cdef double[:, ::1] counts = np.zeros((blocks, 8))
     if m == 0:
-        return 0, 0, 0.0
+        return 0, 0
     for t in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
         _clip_step_block(&q[0], &alpha[0], &c[0], &penalty[0], xi, &out[0], &active[0],
                          &counts[t, 0], m * t // blocks, m * (t + 1) // blocks)
     total = np.asarray(counts).sum(axis=0)
-    return int(total[0]), int(total[1]), float(total[2])
+    return int(total[0]), int(total[1])
 
 
 cdef void _line_terms_block(const double* q, const double* alpha, const double* c,
@@ -182,31 +180,6 @@ def natural_residual(const double[::1] q, const double[::1] alpha, const double[
                                 m * k // blocks, m * (k + 1) // blocks)
     total = np.asarray(sums).sum(axis=0)
     return float(total[0]), float(total[1]), float(total[2])
-
-
-cdef void _distance_block(const double* a, const double* b, const double* penalty, double* total,
-                          Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef double change, divisor, result = 0.0
-    for i in range(low, high):
-        divisor = penalty[i] if penalty[i] > 0.0 else 1.0
-        change = a[i] - b[i]
-        change = change if penalty[i] > 0.0 else 0.0
-        result += change * change / divisor
-    total[0] = result
-
-
-def scaled_distance(const double[::1] a, const double[::1] b, const double[::1] penalty):
-    """Return ``sum((a - b) ** 2 / penalty)`` over the samples with a penalty."""
-    cdef Py_ssize_t m = a.shape[0]
-    cdef int blocks = _blocks(3.0 * m), k
-    cdef double[:, ::1] sums = np.zeros((blocks, 8))
-    if m == 0:
-        return 0.0
-    for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
-        _distance_block(&a[0], &b[0], &penalty[0], &sums[k, 0],
-                        m * k // blocks, m * (k + 1) // blocks)
-    return float(np.asarray(sums)[:, 0].sum())
 
 
 # ------------------------------------------------------------------------ losses with a cap

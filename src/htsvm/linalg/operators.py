@@ -61,7 +61,7 @@ class Extent(ABC):
         return self.work.passes
 
     def count(self, products: float) -> None:
-        """Add the work of so many products with all rows of this operator."""
+        """Add the work of this many products with all rows of this operator."""
         self.work.passes += products * self.share
 
     def adopted(self, part: Operator) -> Operator:

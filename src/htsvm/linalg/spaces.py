@@ -10,7 +10,6 @@ space that a kernel maps the rows to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,10 +18,10 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from htsvm._typing import Array
+from htsvm.linalg.kernel_functions import Kernel
 
 # The largest side of a matrix with a row and column per coordinate or sample: 800 MB.
 LARGEST_SIDE = 10_000
-KERNELS = ("linear", "rbf")
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +153,7 @@ class KernelSpace:
     coordinates: Array
     rows: Any
     factor: Array
-    kernel: Callable[[Any, Any], Array]
+    kernel: Kernel
 
     linear: ClassVar[bool] = False
 
@@ -165,60 +164,13 @@ class KernelSpace:
 
     def features(self, X: Any) -> Array:
         """Return what lifted coefficients belong to, of other samples: their kernel."""
-        return _evaluated(self.kernel, X, self.rows)
-
-
-@dataclass(frozen=True)
-class RBF:
-    """The kernel exp(-gamma ||x - z||²)."""
-
-    gamma: float
-
-    def __call__(self, X: Any, Z: Any) -> Array:
-        """Return the matrix of the kernel."""
-        # It pulls in much of scikit-learn, for which `import htsvm` should not wait.
-        from sklearn.metrics.pairwise import rbf_kernel
-
-        K: Array = rbf_kernel(X, Z, gamma=self.gamma)
-        return K
+        return self.kernel(X, self.rows)
 
 
 Space = RowSpace | KernelSpace
 
 
-def kernel_function(
-    kernel: Any, gamma: Any, X: Any, weights: Array | None, where: str = ""
-) -> Callable[[Any, Any], Array]:
-    """Return a kernel, given by name or as a callable, as a function of two matrices.
-
-    The "scale" of gamma is that of the rows X with the given sample weights; `where` says in
-    errors whose kernel it is.
-    """
-    if callable(kernel):
-        function: Callable[[Any, Any], Array] = kernel
-        return function
-    if kernel != "rbf":
-        raise ValueError(f"kernel{where} must be one of {KERNELS} or a callable, got {kernel!r}.")
-    if isinstance(gamma, str):
-        if gamma != "scale":
-            raise ValueError(f"gamma must be 'scale' or a positive number, got {gamma!r}.")
-        variance = _variance(X, weights)
-        gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
-    if not (np.isfinite(gamma) and gamma > 0.0):
-        raise ValueError(f"gamma must be 'scale' or a positive number, got {gamma!r}.")
-    return RBF(float(gamma))
-
-
-def _variance(X: Any, weights: Array | None) -> float:
-    """Return the variance over all entries, where a sample of weight k counts k times."""
-    share = np.full(X.shape[0], 1.0) if weights is None else weights
-    share = share / (share.sum() * X.shape[1])
-    square = X.multiply(X) if sp.issparse(X) else X * X
-    mean = float((X.T @ share).sum())
-    return max(float((square.T @ share).sum()) - mean**2, 0.0)
-
-
-def kernel_space(X: Any, kernel: Callable[[Any, Any], Array]) -> KernelSpace:
+def kernel_space(X: Any, kernel: Kernel) -> KernelSpace:
     """Return rows in coordinates of the space of a kernel, a function of two matrices."""
     first, place = distinct_rows(X)
     if len(first) > LARGEST_SIDE:
@@ -228,7 +180,7 @@ def kernel_space(X: Any, kernel: Callable[[Any, Any], Array]) -> KernelSpace:
             "example from sklearn.kernel_approximation.Nystroem."
         )
     rows = X[first]
-    K = _evaluated(kernel, rows, rows)
+    K = kernel(rows, rows)
     values, vectors = scipy.linalg.eigh(0.5 * (K + K.T))
     largest = float(np.abs(values).max())
     if values[0] < -1e-8 * largest:
@@ -239,14 +191,3 @@ def kernel_space(X: Any, kernel: Callable[[Any, Any], Array]) -> KernelSpace:
     kept = values > len(values) * np.finfo(np.float64).eps * largest
     root = np.sqrt(values[kept])
     return KernelSpace((vectors[:, kept] * root)[place], rows, vectors[:, kept] / root, kernel)
-
-
-def _evaluated(kernel: Callable[[Any, Any], Array], X: Any, Z: Any) -> Array:
-    values: Any = kernel(X, Z)
-    K: Array = np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
-    if K.shape != (X.shape[0], Z.shape[0]):
-        raise ValueError(
-            f"kernel must return a matrix of shape {(X.shape[0], Z.shape[0])} for that many rows, "
-            f"got shape {K.shape}."
-        )
-    return K

@@ -1,7 +1,8 @@
 """Several views of the same samples."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from htsvm._lazy import lazy
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.column_views import ColumnViews
 from htsvm.multiview.htsvc import MultiViewHTSVC
@@ -11,6 +12,9 @@ from htsvm.multiview.views import (
     stack_views,
     views_from_column_transformer,
 )
+
+if TYPE_CHECKING:
+    from htsvm.multiview.cv import MultiViewHTSVCCV
 
 __all__ = [
     "BaseMultiViewSVC",
@@ -24,11 +28,5 @@ __all__ = [
     "views_from_column_transformer",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # Cross-validation pulls in much of scikit-learn; `import htsvm.multiview` need not wait for it.
-    if name == "MultiViewHTSVCCV":
-        from htsvm.multiview.cv import MultiViewHTSVCCV
-
-        return MultiViewHTSVCCV
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Cross-validation pulls in much of scikit-learn; `import htsvm.multiview` need not wait for it.
+__getattr__ = lazy(__name__, {"MultiViewHTSVCCV": "htsvm.multiview.cv"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -27,10 +27,14 @@ from htsvm.svm.path import check_grid
 from htsvm.svm.solving import AnyProblem
 from htsvm.svm.validation import seed_of
 
+# A view with a smaller weight has none.
+LOST = 1e-3
+
 # The place of a point in the grid: structure, cap, smoothness, C.
 Place = tuple[int, int, int, int]
 
 
+@dataclass(eq=False, repr=False)
 class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     r"""MultiViewHTSVC that chooses C, structure, cap and smoothness by cross-validation.
 
@@ -93,7 +97,8 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     starts : "auto" or list of str, default="auto"
         From where the "newton" solver goes down in the first round of each view: "convex" (the
         solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
-        squares with equal classes) and "pushed". They are compared by quick searches, and the one
+        squares with equal classes), "pushed" and "one_column" (for a view of one column). They
+        are compared by quick searches, and the one
         that leads lowest is taken; "auto" tries all of them.
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round of the final fit.
@@ -134,6 +139,32 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     (3, 2, 1, 1, 3)
     """
 
+    _: KW_ONLY
+    Cs: Any = 5
+    structures: Any = 0.0
+    smoothnesses: Any = "auto"
+    caps: Any = 1.0
+    cv: Any = None
+    scoring: Any = None
+    knee: float = 2.0 / 3.0
+    view_weights: Any = "learned"
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    views: Any = None
+    solver: Any = "newton"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    max_rounds: int = 50
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    memory: Any = None
+    starts: Any = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TruncatedMultiViewSVC._parameter_constraints,
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
@@ -149,59 +180,6 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     for _name in ("C", "cap", "structure", "weight_smoothness"):
         del _parameter_constraints[_name]
     del _name
-
-    def __init__(
-        self,
-        *,
-        Cs: Any = 5,
-        structures: Any = 0.0,
-        smoothnesses: Any = "auto",
-        caps: Any = 1.0,
-        cv: Any = None,
-        scoring: Any = None,
-        knee: float = 2.0 / 3.0,
-        view_weights: Any = "learned",
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        views: Any = None,
-        solver: Any = "newton",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        max_rounds: int = 50,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "auto",
-        memory: Any = None,
-        starts: Any = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.Cs = Cs
-        self.structures = structures
-        self.smoothnesses = smoothnesses
-        self.caps = caps
-        self.cv = cv
-        self.scoring = scoring
-        self.knee = knee
-        self.view_weights = view_weights
-        self.kernel = kernel
-        self.gamma = gamma
-        self.views = views
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_rounds = max_rounds
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.memory = memory
-        self.starts = starts
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiViewHTSVCCV:
@@ -345,7 +323,7 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
             classifiers.certify = False
             if starts is not None:
                 classifiers.start = starts[k].point
-            first = None if starts is None else starts[k].weights
+            first = None if starts is None else _even_or(starts[k].weights)
             outcomes.append(self._alternation(classifiers, first).run())
         return outcomes
 
@@ -381,6 +359,15 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
 def _neighbour(place: Place, before: Place) -> Place:
     """Return the point to start from: the last one, or where C begins again the last that did."""
     return before if before[:3] == place[:3] else (*before[:3], place[3])
+
+
+def _even_or(weights: Array) -> Array | None:
+    """Return the weights to start from; None, for even ones, where a view has lost its weight.
+
+    A view without weight is not held back, so that it never gets any again: what one point of the
+    grid has lost would be lost for all that come after it.
+    """
+    return None if np.min(weights) < LOST else weights
 
 
 def _falling(name: str, values: Any, least: float | None = None, infinite: bool = False) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -58,6 +58,7 @@ class TruncatedMultiViewSVC(StructuredMultiViewSVC):
         return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
 
 
+@dataclass(eq=False, repr=False)
 class MultiViewHTSVC(TruncatedMultiViewSVC):
     r"""Classifier of samples with several views, which learns how much to trust each view.
 
@@ -151,7 +152,8 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
     starts : "auto" or list of str, default="auto"
         From where the "newton" solver goes down in the first round of each view: "convex" (the
         solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
-        squares with equal classes) and "pushed". They are compared by quick searches, and the one
+        squares with equal classes), "pushed" and "one_column" (for a view of one column). They
+        are compared by quick searches, and the one
         that leads lowest is taken; "auto" tries all of them.
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round.
@@ -270,54 +272,29 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
     True
     """
 
-    def __init__(
-        self,
-        C: Any = 1.0,
-        *,
-        cap: Any = 1.0,
-        knee: float = 2.0 / 3.0,
-        structure: Any = 0.0,
-        weight_smoothness: Any = "auto",
-        view_weights: Any = "learned",
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        views: Any = None,
-        solver: Any = "newton",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        max_rounds: int = 50,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "auto",
-        memory: Any = None,
-        starts: Any = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.cap = cap
-        self.knee = knee
-        self.structure = structure
-        self.weight_smoothness = weight_smoothness
-        self.view_weights = view_weights
-        self.kernel = kernel
-        self.gamma = gamma
-        self.views = views
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_rounds = max_rounds
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.memory = memory
-        self.starts = starts
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    C: Any = 1.0
+    _: KW_ONLY
+    cap: Any = 1.0
+    knee: float = 2.0 / 3.0
+    structure: Any = 0.0
+    weight_smoothness: Any = "auto"
+    view_weights: Any = "learned"
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    views: Any = None
+    solver: Any = "newton"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    max_rounds: int = 50
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    memory: Any = None
+    starts: Any = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def _caps(self) -> Array:
         return per_view("cap", self.cap, self.view_names_, infinite=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg.spaces import Space, kernel_function, kernel_space, row_space
+from htsvm.linalg.kernel_functions import Kernel, kernel_function, resolved_gamma
+from htsvm.linalg.spaces import Space, kernel_space, row_space
 from htsvm.multiview.parameters import each_view
 from htsvm.multiview.structure import Structure, find_structure
 
@@ -81,8 +83,7 @@ def prepare_views(
             spaces.append(in_coordinates(X, weights, bool(strength[v] > 0.0)))
         else:
             X = X.astype(np.float64, copy=False)
-            where = f" of view {names[v]!r}"
-            function = kernel_function(kernels[v], gammas[v], X, weights, where)
+            function = _kernel_of(names[v], kernels[v], gammas[v], X, weights)
             spaces.append(kernel_space(X, function))
     targets = tuple(np.flatnonzero(strength > 0.0).tolist())
     if not targets:
@@ -91,3 +92,18 @@ def prepare_views(
         [space.coordinates for space in spaces], codes, weights, targets=targets, seed=seed
     )
     return Prepared(spaces, structure)
+
+
+def _kernel_of(name: Hashable, kernel: Any, gamma: Any, X: Any, weights: Array | None) -> Kernel:
+    """Return the kernel of a view as a function of two sets of rows."""
+    if callable(kernel):
+        return kernel_function(kernel, 1.0)
+    if kernel != "rbf":
+        raise ValueError(
+            f"kernel of view {name!r} must be one of ('linear', 'rbf') or a callable, got "
+            f"{kernel!r}."
+        )
+    scale = isinstance(gamma, str) and gamma == "scale"
+    if not scale and not (isinstance(gamma, Real) and 0.0 < float(gamma) < np.inf):
+        raise ValueError(f"gamma must be 'scale' or a positive number, got {gamma!r}.")
+    return kernel_function("rbf", resolved_gamma(gamma, X, weights))

@@ -68,7 +68,10 @@ def pull_of(objective: float, R: Quadratic) -> float:
 
     Where no sample pulls, w = 0 is the solution, and this says how near to zero is near enough.
     """
-    return math.sqrt(2.0 * objective * float(R.diagonal().mean())) if objective > 0.0 else 0.0
+    diagonal = R.diagonal()
+    if objective <= 0.0 or len(diagonal) == 0:
+        return 0.0
+    return math.sqrt(2.0 * objective * float(diagonal.mean()))
 
 
 def balance(total: float, gross: float) -> float:

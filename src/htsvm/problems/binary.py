@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic
-from htsvm.losses import Hinge, Loss
+from htsvm.losses import Loss
+from htsvm.problems.base import BaseProblem
 
 # A warm start (w, b, psi); where psi is None, a solver makes its own guess.
 Start = tuple[Array, float, Array | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(BaseProblem):
     """min over w, b of w'Rw/2 + sum_i penalty_i * loss(1 - y_i (x_i'w + b)).
 
     Attributes
@@ -52,29 +51,31 @@ class Problem:
     fit_intercept: bool = True
     linear: Array | None = None
 
-    # What makes the row state of the default solver, where rows are not in this process.
-    rows: ClassVar[Callable[..., Any] | None] = None
-
-    @property
-    def n_samples(self) -> int:
-        """The number of rows."""
-        return self.operator.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return self.operator.shape[1]
-
-    @cached_property
-    def trivial_objective(self) -> float:
-        """The objective of the best constant classifier."""
-        return float(self.trivial()[0])
-
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows."""
         return replace(
             self, operator=self.operator.take(rows), y=self.y[rows], penalty=self.penalty[rows]
         )
+
+    @property
+    def n_scores(self) -> int:
+        """The number of scores of a sample."""
+        return 1
+
+    def classifier(self, coef: Array, intercept: Array) -> tuple[Array, float]:
+        """Return (w, b) from arrays with one row and one entry."""
+        return coef[0], float(intercept[0])
+
+    def coefficients(self, multipliers: Array) -> Array:
+        """Return the coefficients of the samples in the classifier, as one row."""
+        table: Array = -multipliers[None] * self.y
+        return table
+
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Any:
+        """Return psi from the coefficients of some rows, zero for all others."""
+        psi = np.zeros(self.n_samples)
+        psi[rows] = -coefficients[0] * self.y[rows]
+        return psi
 
     def tilted(self) -> Problem:
         """Return the problem with `linear` filled in, which takes one pass if the loss has a tilt.
@@ -97,13 +98,6 @@ class Problem:
         linear = None if self.linear is None else C * self.linear
         return replace(self, penalty=C * self.penalty, C=C, linear=linear)
 
-    def release(self) -> None:
-        """Let go of what a fit keeps in other places; of a problem in this process, nothing."""
-
-    def traffic(self) -> dict[str, float]:
-        """Return what went over a network for this problem: nothing."""
-        return {}
-
     def objectives_along(
         self, w: Array, b: float, dw: Array, db: float, moves: Array
     ) -> tuple[Array, Array]:
@@ -117,30 +111,15 @@ class Problem:
         steps = moves / (float(np.abs(delta).max(initial=0.0)) or 1.0)
         return steps, np.array([self.objective(w + t * dw, q - t * delta) for t in steps])
 
-    def majorised(self, w: Array, b: float) -> tuple[Problem, float]:
-        """Return the weighted hinge problem that touches this one at (w, b), and the objective.
-
-        Its loss lies above that of this problem, up to a constant, and is the same to first order
-        at that point.
-        """
-        q = self.violations(w, b)
-        weights = np.empty(self.n_samples)
-        self.loss.slopes(q, self.penalty, weights)
-        return replace(self, loss=Hinge(), penalty=weights), self.objective(w, q)
-
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
         """Return q = 1 - y * (X w + b)."""
         out = np.empty(self.n_samples) if out is None else out
         self.operator.signed_dot(self.y, w, b, out)
         return np.subtract(1.0, out, out=out)
 
-    def objective(self, w: Array, q: Array) -> float:
-        """Return the objective at w, given its violations q."""
-        return self.regularizer.energy(w) + self.loss.total(q, self.penalty)
-
-    def objective_at(self, w: Array, b: float) -> float:
-        """Return the objective at (w, b), which takes a pass."""
-        return self.objective(w, self.violations(w, b))
+    def violations_at(self, w: Array, b: float) -> Array:
+        """Return the violations at (w, b), which takes a pass."""
+        return self.violations(w, b)
 
     def energy(self, w: Array) -> float:
         """Return the regulariser at w."""

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, multiclass_kernels
-from htsvm.losses import Hinge, Loss
+from htsvm.losses import Loss
+from htsvm.problems.base import BaseProblem
 
 # A warm start (W, b, B); where B is None, a solver makes its own guess.
 MulticlassStart = tuple[Array, Array, Array | None]
 
 
 @dataclass(frozen=True, eq=False)
-class MulticlassProblem:
+class MulticlassProblem(BaseProblem):
     r"""min over W, b of ``sum_j w_j'R w_j / 2 + sum_i penalty_i g(h_i)``.
 
     The scores of sample i are ``f = W x_i + b``, and its violation is that of Crammer and Singer,
@@ -58,24 +58,6 @@ class MulticlassProblem:
     C: float = 1.0
     fit_intercept: bool = True
 
-    # What makes the row state of the solver, where rows are not in this process.
-    rows: ClassVar[Callable[..., Any] | None] = None
-
-    @property
-    def n_samples(self) -> int:
-        """The number of rows."""
-        return self.operator.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return self.operator.shape[1]
-
-    @cached_property
-    def trivial_objective(self) -> float:
-        """The objective of the best constant classifier."""
-        return float(self.trivial()[0])
-
     @cached_property
     def class_penalty(self) -> Array:
         """The sum of the penalties of each class."""
@@ -90,30 +72,32 @@ class MulticlassProblem:
             penalty=self.penalty[rows],
         )
 
+    @property
+    def n_scores(self) -> int:
+        """The number of scores of a sample."""
+        return self.n_classes
+
+    def classifier(self, coef: Array, intercept: Array) -> tuple[Array, Array]:
+        """Return (W, b), which are these."""
+        return coef, intercept
+
+    def coefficients(self, multipliers: Array) -> Array:
+        """Return the pulls of the samples, a row per class."""
+        return multipliers.T
+
     def multipliers_of(self, part: MulticlassProblem, values: Array) -> Any:
         """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
         return values
 
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Any:
+        """Return the pulls from the coefficients of some rows, zero for all others."""
+        pulls = np.zeros((self.n_samples, self.n_classes))
+        pulls[rows] = coefficients.T
+        return pulls
+
     def scaled(self, C: float) -> MulticlassProblem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
         return replace(self, penalty=C * self.penalty, C=C)
-
-    def release(self) -> None:
-        """Let go of what a fit keeps in other places: nothing."""
-
-    def traffic(self) -> dict[str, float]:
-        """Return what went over a network for this problem: nothing."""
-        return {}
-
-    def majorised(self, W: Array, b: Array) -> tuple[MulticlassProblem, float]:
-        """Return the weighted hinge problem that touches this one at (W, b), and the objective.
-
-        See `Problem.majorised`.
-        """
-        q = self.violations(self.levels(W, b))
-        weights = np.empty(self.n_samples)
-        self.loss.slopes(q, self.penalty, weights)
-        return replace(self, loss=Hinge(), penalty=weights), self.objective(W, q)
 
     def smooth(self, W: Array) -> Array:
         """Return the gradient of the regulariser: R applied to each row of W."""
@@ -143,13 +127,9 @@ class MulticlassProblem:
         multiclass_kernels.active.top_rivals(U, self.labels, q)
         return q
 
-    def objective(self, W: Array, q: Array) -> float:
-        """Return the objective at W, given its violations q."""
-        return self.energy(W) + self.loss.total(q, self.penalty)
-
-    def objective_at(self, W: Array, b: Array) -> float:
-        """Return the objective at (W, b), which takes a pass."""
-        return self.objective(W, self.violations(self.levels(W, b)))
+    def violations_at(self, W: Array, b: Array) -> Array:
+        """Return the violations at (W, b), which takes a pass."""
+        return self.violations(self.levels(W, b))
 
     def pull(self, B: Array) -> Array:
         """Return ``sum_i B_i x_i'``, the sum of the pulls of all samples."""

@@ -15,6 +15,8 @@ from htsvm.solvers.result import SolverResult, continued
 
 # How often a stationary point that is no minimiser is left along a direction of descent.
 ESCAPES = 3
+# Shares of tol with which a solver goes on whose point is not certified.
+FINER = (0.3, 0.1)
 
 
 def solve_certified(
@@ -42,8 +44,7 @@ def solve_certified(
     certificate : BinaryCertificate
         The certificate of that point.
     """
-    result = solver.solve(problem, start=start)
-    certificate = certify_result(problem, result, solver.tol)
+    result, certificate = solve_to_certificate(problem, solver, start)
     for _ in range(ESCAPES):
         if certificate.escape_direction is None:
             break
@@ -58,6 +59,23 @@ def solve_certified(
         result.notes.append("left a saddle point")
         certificate = certify_result(problem, result, solver.tol)
     return result, replace(certificate, convex_objective=result.convex_objective)
+
+
+def solve_to_certificate(problem: Any, solver: Solver, start: Any) -> tuple[SolverResult, Any]:
+    """Solve a problem and certify the point; go on with a finer tolerance where that is refused.
+
+    Solvers look at the weights of their last round, a certificate at those of the point.
+    """
+    result = solver.solve(problem, start=start)
+    certificate = certify_result(problem, result, solver.tol)
+    for share in FINER:
+        if certificate.certified or not (result.converged and solver.goes_on):
+            break
+        finer = replace(solver, tol=share * solver.tol)
+        point = (result.coef, result.intercept, result.multipliers)
+        result = continued(result, finer.solve(problem, start=point))
+        certificate = certify_result(problem, result, solver.tol)
+    return result, certificate
 
 
 def certify_result(problem: Any, result: SolverResult, tol: float) -> Any:

@@ -23,13 +23,17 @@ ROUGH = 0.03
 OBJECTIVE_SHARE = 0.3
 # The penalty xi, in units of C, doubles while the multipliers lag, up to this.
 LARGEST_PENALTY = 1e3
+# Penalties may outweigh the regulariser by this factor before xi is made smaller.
+LARGEST_STRENGTH = 1e10
 # How far on the safe side of the margin samples are still looked at within a round; more when
 # samples further off turn out violated.
 REACH = 0.5
-# Give up after so many rounds that lowered neither the residual by this share, nor the objective by
-# this share of tol.
+# Give up after this many rounds that lowered neither the residual by this share, nor the objective
+# by this share of tol.
 MOST_STALLED, PROGRESS = 60, 0.1
-# The penalty also doubles after so many rounds without progress.
+# Objectives that differ by less than this share are the same.
+ROUNDED = 1e-9
+# The penalty also doubles after this many rounds without progress.
 CIRCLES = 8
 
 
@@ -52,6 +56,10 @@ class Descent(ABC):
     first_penalty: ClassVar[float]
     first_reach: ClassVar[float]
 
+    # The budget: Newton steps, and passes over the data. Ordinary fits need a tenth of it.
+    most_steps: int = 3_000
+    most_passes: ClassVar[float] = 100_000.0
+
     # What the last round, a call of `rows.run`, says of itself.
     last: Any
 
@@ -65,14 +73,20 @@ class Descent(ABC):
         self._watch()
         self.convex_objective = math.nan
         self.residual = math.inf
+        self.steps_taken = 0
         self.best: tuple[float, Array, Any] = (math.inf, np.zeros(0), 0.0)
         self.trivial = problem.trivial_objective
         # The multipliers live on the scale of the penalties, the violations on that of one, and
         # the Hessian is the sum of R and of the rows times penalty and xi. Where the penalties are
         # so small that R has it all, a larger xi brings the two together.
         strength = self.trivial * problem.operator.row_length**2
-        strength /= float(problem.regularizer.diagonal().mean()) or 1.0
+        own = problem.regularizer.diagonal()
+        strength /= (float(own.mean()) if len(own) else 0.0) or 1.0
         self.stretch = max(1.0, 1.0 / strength) if strength > 0.0 else 1.0
+        # Where they are so large that the sum of rows has it all, the margin is a hard one, the
+        # multipliers are far below the penalties, and rounding would hide them: a smaller xi.
+        if strength > LARGEST_STRENGTH:
+            self.stretch = LARGEST_STRENGTH / strength
         self.xi, self.reach = self.first_penalty * self.stretch, self.first_reach
 
     @abstractmethod
@@ -98,7 +112,7 @@ class Descent(ABC):
         return informative_part(objective, self.trivial, energy)
 
     def _out_of_rounds(self) -> bool:
-        return bool(self._rounds >= self.options.max_iter) or self._stalled
+        return bool(self._rounds >= self.options.max_iter) or self._stalled or self._spent
 
     def _stretched(self, factors: tuple[float, ...] = CAP_FACTORS) -> Iterator[Loss]:
         """Yield the loss with its cap stretched, as far as any sample would feel it."""
@@ -111,7 +125,8 @@ class Descent(ABC):
     def _lies_above_best(self, share: float) -> bool:
         """Whether the last round ended above the convex start, or this share above the lowest."""
         last = self.history["objective"][-1]
-        return bool(last > (1.0 + share) * self.best[0] or last > self.convex_objective)
+        above = last > (1.0 + ROUNDED) * self.convex_objective
+        return bool(last > (1.0 + share) * self.best[0] or above)
 
     def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
         """Double the penalty when the multipliers still move much; return the lag."""
@@ -137,6 +152,7 @@ class Descent(ABC):
     ) -> None:
         """Write a row of the history, keep the lowest point, tell the callback."""
         last = self.last
+        self.steps_taken += last.steps
         if objective < self.best[0]:
             self.best = (objective, *self._point())
         self._note_progress(objective)
@@ -173,6 +189,16 @@ class Descent(ABC):
     def _stalled(self) -> bool:
         return self._rounds - self.progress[2] > MOST_STALLED
 
+    @property
+    def _spent(self) -> bool:
+        return self.steps_taken > self.most_steps or self._passes > self.most_passes
+
+    def _final_objective(self, coef: Array, intercept: Any) -> float:
+        """Return the objective at the end, not from violations that steps have carried along."""
+        if self.problem.rows is not None:
+            return self._objective()
+        return float(self.problem.objective_at(coef, intercept))
+
     def _result(self, converged: bool, **parts: float) -> SolverResult:
         """Return where the run ended; `parts` are seconds."""
         coef, intercept = self._point()
@@ -183,13 +209,18 @@ class Descent(ABC):
                 f"the last {MOST_STALLED} rounds brought no progress: scale the features, bring "
                 "the weights closer to each other, or lower C"
             )
+        elif self._spent and not converged:
+            advice.append(
+                f"the budget of {self.most_steps} Newton steps and {self.most_passes:g} passes was "
+                "spent: scale the features, bring the weights closer to each other, or lower C"
+            )
         if parts:
             parts["other"] = total - sum(parts.values())
         return SolverResult(
             coef=coef,
             intercept=intercept,
             multipliers=self.rows.multipliers(),
-            objective=self._objective(),
+            objective=self._final_objective(coef, intercept),
             convex_objective=self.convex_objective,
             converged=converged,
             residual=self.residual,

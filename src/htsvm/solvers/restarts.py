@@ -13,6 +13,8 @@ from htsvm.solvers.result import SolverResult
 
 # The note on a result that is a constant classifier.
 CONSTANT = "constant"
+# A result that is above the constant classifier by no more than this share is left as it is.
+CLOSE = 1e-6
 
 
 def lowest(first: SolverResult, again: Callable[[], SolverResult], n_restarts: int) -> SolverResult:
@@ -64,7 +66,12 @@ def never_worse_than_constant(
         below = descend(np.zeros_like(result.coef), b)
         below.convex_objective = result.convex_objective
         below.start, below.starts = CONSTANT, result.starts
-        return below if below.objective < result.objective else result
+        best = min(below, result, key=lambda one: one.objective)
+        if best.objective <= objective * (1.0 + CLOSE):
+            return best
+        # Neither came down to it: rounding or a lack of rounds. What pulls stays as it was found,
+        # for the certificate to look at.
+        return replace(constant(best, b, objective), multipliers=best.multipliers)
     return constant(result, b, objective)
 
 

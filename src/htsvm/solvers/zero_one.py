@@ -19,7 +19,6 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.losses import Hinge, Ramp, ZeroOne
 from htsvm.problems.binary import Problem, Start
-from htsvm.solvers.admm.solver import ADMM
 from htsvm.solvers.api import Solver
 from htsvm.solvers.newton.solver import Newton
 from htsvm.solvers.restarts import constant, lowest
@@ -37,7 +36,7 @@ ROUGH = 1e-3
 FINER = 1e-3
 # The hard margin is a hinge loss with a penalty so much larger than the largest multiplier.
 HARD, HARDER = 4.0, 10.0
-# The margin is first sought among so many samples of each class, and so many per feature.
+# The margin is first sought among this many samples of each class, and this many per feature.
 NEAREST, NEAREST_PER_FEATURE = 500, 5
 # How often samples may be added or the penalty raised.
 MOST_CORRECTIONS = 20
@@ -59,7 +58,7 @@ class ZeroOneSolver(Solver):
         Further runs from hinge solutions with random sample weights; the best objective wins.
     random_state : int or numpy.random.Generator, default=0
         Drives the choice of sampled rows and the restarts.
-    admm : ADMM, optional
+    admm : Solver, optional
         Find the samples by this ADMM on the prox of the 0/1 loss instead.
     callback : callable, optional
         Called after each round or iteration with its row of the history.
@@ -81,7 +80,7 @@ class ZeroOneSolver(Solver):
     max_iter: int = 1000
     n_restarts: int = 0
     random_state: int | np.random.Generator = 0
-    admm: ADMM | None = None
+    admm: Solver | None = None
     callback: Callable[[dict[str, Any]], None] | None = None
     starts: str | tuple[str, ...] = "auto"
 
@@ -99,8 +98,8 @@ class ZeroOneSolver(Solver):
             raise TypeError(f"ZeroOneSolver solves problems with ZeroOne, not {problem.loss!r}.")
         rng = np.random.default_rng(self.random_state)
         best = lowest(
-            _Run(self, problem, rng).go(start),
-            lambda: _Run(self, problem, rng).go(None, restart=True),
+            _Run(self, problem, rng).run(start),
+            lambda: _Run(self, problem, rng).run(None, restart=True),
             self.n_restarts,
         )
         trivial, b = problem.trivial()
@@ -145,7 +144,7 @@ class _Run:
         self.began = time.perf_counter()
         self.passes_before = problem.operator.passes
 
-    def go(self, start: Start | None, restart: bool = False) -> SolverResult:
+    def run(self, start: Start | None, restart: bool = False) -> SolverResult:
         candidates: list[_Candidate] = []
         path: SolverResult | None = None
         for result in self._points(start, restart):
@@ -251,7 +250,9 @@ class _Run:
         """
         problem, satisfied = self.problem, candidate.satisfied
         labels = problem.y[satisfied]
-        if len(labels) == 0 or np.all(labels == labels[0]):
+        # An intercept alone satisfies samples of one class; without one, weights have to.
+        one_class = problem.fit_intercept and len(labels) > 0 and np.all(labels == labels[0])
+        if len(labels) == 0 or one_class:
             return self._as_constant(candidate.result)
         result = candidate.result
         rows = self._nearest(result, satisfied)

@@ -1,24 +1,18 @@
-"""Kernels by name, the checks of kernel matrices, and the choice of landmarks."""
+"""Kernel matrices and their checks, and the choice of landmarks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy import linalg
 from sklearn.cluster import kmeans_plusplus
-from sklearn.metrics import pairwise
 
 from htsvm._typing import Array
+from htsvm.linalg.kernel_functions import Kernel
 from htsvm.linalg.landmarks import blocks
 from htsvm.linalg.spaces import distinct_rows
 
-Kernel = Callable[[Any, Any], Array]
-
-NAMES = ("rbf", "poly", "sigmoid", "laplacian", "cosine", "linear", "precomputed")
 SELECTIONS = ("kmeans++", "uniform")
 # Of larger matrices only a part of this side is checked for negative eigenvalues.
 CHECKED_SIDE = 500
@@ -26,55 +20,6 @@ CHECKED_SIDE = 500
 ROUNDING = 1e-8
 # k-means++ looks at no more rows than this, or twice the landmarks.
 SEEN_BY_KMEANS = 10_000
-
-
-def kernel_function(kernel: Any, gamma: float, degree: float, coef0: float) -> Kernel:
-    """Return a kernel as a function of two sets of rows."""
-    if callable(kernel):
-        return partial(_called, kernel)
-    known: dict[str, Kernel] = {
-        "rbf": partial(pairwise.rbf_kernel, gamma=gamma),
-        "laplacian": partial(pairwise.laplacian_kernel, gamma=gamma),
-        "poly": partial(pairwise.polynomial_kernel, degree=degree, gamma=gamma, coef0=coef0),
-        "sigmoid": partial(pairwise.sigmoid_kernel, gamma=gamma, coef0=coef0),
-        "cosine": pairwise.cosine_similarity,
-        "linear": partial(pairwise.linear_kernel, dense_output=True),
-    }
-    return known[kernel]
-
-
-def _called(kernel: Callable[[Any, Any], Any], X: Any, Z: Any) -> Array:
-    """Evaluate a user's kernel, and say what is wrong with what it returns."""
-    values = kernel(X, Z)
-    K = np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
-    if K.shape != (X.shape[0], Z.shape[0]):
-        raise ValueError(
-            f"kernel must return a matrix of shape {(X.shape[0], Z.shape[0])} for that many rows, "
-            f"got shape {K.shape}."
-        )
-    if not np.all(np.isfinite(K)):
-        raise ValueError(
-            f"kernel returned NaN or infinity for {int(np.sum(~np.isfinite(K)))} of {K.size} pairs "
-            "of rows; check the kernel function and the scale of the columns."
-        )
-    return K
-
-
-def resolved_gamma(gamma: Any, X: Any, weights: Array | None) -> float:
-    """Return gamma as a number: "scale" is 1 / (n_features * variance of X), "auto" 1 / n_features.
-
-    In the variance a sample of weight k counts k times.
-    """
-    if gamma == "auto":
-        return 1.0 / float(X.shape[1])
-    if gamma != "scale":
-        return float(gamma)
-    share = np.ones(X.shape[0]) if weights is None else weights
-    share = share / (float(share.sum()) * X.shape[1])
-    mean = float((X.T @ share).sum())
-    square = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
-    variance = float((square.T @ share).sum()) - mean**2
-    return 1.0 / (float(X.shape[1]) * variance) if variance > 0.0 else 1.0
 
 
 def kernel_matrix(function: Kernel, X: Any) -> Array:

@@ -19,13 +19,15 @@ from htsvm.solvers import Solver
 from htsvm.solvers.api import configured
 from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
+from htsvm.svm.doc_links import DocLinks
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
+from htsvm.svm.memory import check_memory
 from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
 from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, seed_of
 from htsvm.svm.warn import warn_ignored, warn_slow, warn_unconverged, warn_unrecognised
 
 
-class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
+class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[misc]
     """A classifier that is fitted by one problem, or by one per class against the rest.
 
     Subclasses say what a fit does with data that has been checked: `_fit_checked`. Those with a
@@ -81,6 +83,7 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
         backend = backend_of(X)
         if backend is not None:
             self._fitter_on(backend)
+        check_memory(type(self).__name__, X)
         check_no_none(y)
         X, y = self._validated_data(X, y)
         return X, y, *checked_labels(type(self).__name__, y, sample_weight)

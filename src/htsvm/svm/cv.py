@@ -32,6 +32,8 @@ SMALLEST_C, LARGEST_C = 2.0**-10, 2.0**6
 # Folds are solved to this tolerance, in so many rounds, if the fit is to be more exact: their
 # scores do not need more.
 FOLD_TOL, FOLD_ROUNDS = 1e-2, 30
+# A threshold is moved if that gains so many standard errors (choosing-c-and-cap.md).
+CLEARLY = 4.0
 
 
 class HTSVCCV(BaseLinearSVC):
@@ -59,9 +61,10 @@ class HTSVCCV(BaseLinearSVC):
         None is the rule described below. Otherwise a score to maximise, as everywhere in
         scikit-learn ("accuracy", "f1", a scorer); of equal means the larger cap, then the smaller
         C is taken.
-    tune_threshold : bool, default=False
-        Whether to move the threshold of a binary decision to where the held-out decisions have the
-        best accuracy, instead of zero.
+    tune_threshold : bool or "auto", default="auto"
+        Whether to move the threshold of a binary decision from zero to where the held-out decisions
+        have the best accuracy. "auto" does so at points of the grid where that is clearly better:
+        by more than four standard errors of the difference, and only if `scoring` is None.
     knee : float, default=2/3
         Where the straight part of the loss ends, as a share of the cap; in (0, 1).
     solver : {"newton", "admm"} or solver object, default="newton"
@@ -126,8 +129,10 @@ class HTSVCCV(BaseLinearSVC):
     correlation of the labels with ``tanh(f / s)``, where f are the decision values of all held-out
     samples and s is their root mean square (`htsvm.svm.choosing.agreement`). A point at which all
     held-out samples get the same class is taken only where every other one is clearly worse, and
-    then with a warning. On large data the accuracy decides, on small data the agreement. How the
-    rule was found, and judged on other data, is told in docs/developers/choosing-c-and-cap.md.
+    then with a warning. Before all that the threshold is moved at points where that clearly
+    helps (`tune_threshold`). On large data the accuracy decides, on small data the agreement. How
+    the rule was found, and judged on other data, is told in
+    docs/developers/choosing-c-and-cap.md.
 
     A truncated loss has many minima. Fits with a cap below 4 start from least squares,
     shrunk the more the fewer samples there are per feature, and stay near that; the final fit does
@@ -150,7 +155,7 @@ class HTSVCCV(BaseLinearSVC):
         "caps": [Interval(Real, 0.0, None, closed="right"), "array-like"],
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
-        "tune_threshold": ["boolean"],
+        "tune_threshold": ["boolean", StrOptions({"auto"})],
     }
     for _name in ("C", "cap", "warm_start", "starts"):
         del _parameter_constraints[_name]
@@ -163,7 +168,7 @@ class HTSVCCV(BaseLinearSVC):
         caps: Any = (np.inf, 4.0, 2.0, 1.0),
         cv: Any = None,
         scoring: Any = None,
-        tune_threshold: bool = False,
+        tune_threshold: bool | str = "auto",
         knee: float = 2.0 / 3.0,
         solver: Any = "newton",
         tol: float = 1e-3,
@@ -274,8 +279,10 @@ class HTSVCCV(BaseLinearSVC):
         """Choose a point of the grid, and say what a user should know about it."""
         caps, Cs = self.caps_, self.Cs_
         thresholds = np.zeros((len(caps), len(Cs)))
-        if self.tune_threshold:
+        if self.tune_threshold is True:
             held, thresholds = held.moved()
+        elif self.tune_threshold == "auto" and not held.asked and held.decisions.shape[-1] == 1:
+            held, thresholds = held.moved(CLEARLY)
         more: dict[str, Array] = {}
         if held.asked:
             self.__dict__.pop("agreement_", None)
@@ -309,7 +316,7 @@ class HTSVCCV(BaseLinearSVC):
         return starts
 
     def _check_threshold(self, classes: Array) -> None:
-        if self.tune_threshold and len(classes) > 2:
+        if self.tune_threshold is True and len(classes) > 2:
             raise ValueError(
                 f"tune_threshold=True needs two classes, but y has {len(classes)}; leave it off."
             )
@@ -325,8 +332,7 @@ class HTSVCCV(BaseLinearSVC):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Class labels. With `tune_threshold`, ``classes_[1]`` where the decision value is
-            above `threshold_`.
+            Class labels: ``classes_[1]`` where the decision value is above `threshold_`.
         """
         scores = self.decision_function(X)
         return labels_of(scores - self.threshold_, self.classes_)

@@ -9,8 +9,8 @@ from joblib import Parallel, delayed
 from sklearn.utils.validation import _check_feature_names
 
 from htsvm._typing import Array
-from htsvm.solvers import Newton, Solver
-from htsvm.svm.fitted import continues, store_results
+from htsvm.solvers import Solver
+from htsvm.svm.fitted import store_results, warm_starts
 from htsvm.svm.solving import is_multiclass, solve_any
 from htsvm.svm.validation import check_classes
 from htsvm.svm.warn import warn_shares, warn_unconverged
@@ -19,7 +19,7 @@ from htsvm.svm.warn import warn_shares, warn_unconverged
 def newton_of(estimator: Any, backend: Any) -> Solver:
     """Return the solver of an estimator; complain if it goes through the rows one by one."""
     solver: Solver = estimator._solver()
-    if not isinstance(solver, Newton):
+    if not solver.on_dask:
         raise ValueError(
             f"solver={estimator.solver!r} does not work on {backend.NAME}; use solver='newton'."
         )
@@ -44,7 +44,7 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
             estimator.class_weight, C=estimator._penalty(), loss=estimator._loss(),
             fit_intercept=bool(estimator.fit_intercept), multiclass=multiclass,
         )  # fmt: skip
-        starts = _warm_starts(estimator, dataset, problems)
+        starts = warm_starts(estimator, dataset.classes, problems)
         fitted = Parallel(n_jobs=estimator.n_jobs, prefer="threads")(
             delayed(_solve)(problem, solver, start)
             for problem, start in zip(problems, starts, strict=True)
@@ -73,21 +73,6 @@ def _ignored_shares(problems: list[Any]) -> Array:
     """Return the share of each class that is ignored, in the problem of that class."""
     shares = [lost / np.maximum(size, 1) for size, lost in (p.ignored_counts for p in problems)]
     return shares[0] if len(shares) == 1 else np.array([share[1] for share in shares])
-
-
-def _warm_starts(estimator: Any, dataset: Any, problems: list[Any]) -> list[Any]:
-    """Return the starts of the problems: the last solution, or None for cold ones."""
-    if not continues(estimator, dataset.classes, problems):
-        return [None] * len(problems)
-    same_size = len(estimator.sample_status_) == dataset.n_samples
-    coef, intercept, dual = estimator.coef_, estimator.intercept_, estimator.dual_coef_
-    if len(problems) < len(coef):
-        found = problems[0].multipliers_from(estimator.support_, dual) if same_size else None
-        return [(coef, intercept, found)]
-    return [
-        (w, float(b), problem.multipliers_from(estimator.support_, row) if same_size else None)
-        for problem, w, b, row in zip(problems, coef, intercept, dual, strict=True)
-    ]
 
 
 def _store_support(estimator: Any, found: list[Any], dataset: Any) -> None:

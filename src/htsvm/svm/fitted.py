@@ -10,7 +10,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.optimality import PointCertificate, SampleStatus
-from htsvm.problems import MulticlassProblem, MulticlassStart, Problem
+from htsvm.problems import MulticlassProblem, Problem
 from htsvm.solvers import SolverResult
 
 AnyFitted = tuple[SolverResult, PointCertificate]
@@ -38,13 +38,12 @@ def store_support(
     codes: Array,
 ) -> None:
     """Store the support vectors, with their coefficients in each classifier."""
-    pulls = [
-        result.multipliers.T
-        if isinstance(problem, MulticlassProblem)
-        else [-result.multipliers * problem.y]
-        for (result, _), problem in zip(fitted, problems, strict=True)
-    ]
-    table = np.vstack(pulls)
+    table = np.vstack(
+        [
+            p.coefficients(result.multipliers)
+            for (result, _), p in zip(fitted, problems, strict=True)
+        ]
+    )
     model.support_ = np.flatnonzero(np.any(table != 0.0, axis=0))
     model.dual_coef_ = table[:, model.support_]
     model.n_support_ = np.bincount(codes[model.support_], minlength=len(model.classes_))
@@ -95,23 +94,13 @@ def warm_starts(model: Any, classes: Array, problems: Sequence[Any]) -> list[Any
     """
     if not continues(model, classes, problems):
         return [None] * len(problems)
-    m = problems[0].operator.shape[0]
-    same_size = len(model.sample_status_) == m
-    if isinstance(problems[0], MulticlassProblem):
-        return [_multiclass_start(model, m if same_size else None)]
-    starts = []
-    for k, problem in enumerate(problems):
-        psi = None
+    same_size = len(model.sample_status_) == problems[0].n_samples
+    starts, first = [], 0
+    for problem in problems:
+        own = slice(first, first + problem.n_scores)
+        found = None
         if same_size:
-            psi = np.zeros(m)
-            psi[model.support_] = -model.dual_coef_[k] * problem.y[model.support_]
-        starts.append((model.coef_[k], float(model.intercept_[k]), psi))
+            found = problem.multipliers_from(model.support_, model.dual_coef_[own])
+        starts.append((*problem.classifier(model.coef_[own], model.intercept_[own]), found))
+        first = own.stop
     return starts
-
-
-def _multiclass_start(model: Any, n_samples: int | None) -> MulticlassStart:
-    pulls = None
-    if n_samples is not None:
-        pulls = np.zeros((n_samples, len(model.classes_)))
-        pulls[model.support_] = model.dual_coef_.T
-    return model.coef_, model.intercept_, pulls

@@ -274,14 +274,31 @@ class Held:
         """The number of samples that would say as much if all had the same weight."""
         return float(self.weights.sum() ** 2 / np.square(self.weights).sum())
 
-    def moved(self) -> tuple[Held, Array]:
-        """Return the decisions less the thresholds of the best accuracy, and the thresholds."""
+    def moved(self, errors: float = 0.0) -> tuple[Held, Array]:
+        """Return the decisions less the thresholds of the best accuracy, and the thresholds.
+
+        Parameters
+        ----------
+        errors : float, default=0.0
+            By how many standard errors a threshold other than zero must gain; the error is that of
+            the difference, to which only the samples count whose class changes.
+        """
         shape = self.decisions.shape[:2]
         thresholds = np.array([self._threshold(place) for place in np.ndindex(*shape)])
         thresholds = thresholds.reshape(shape)
-        decisions = self.decisions - thresholds[:, :, None, None].astype(np.float32)
-        held = replace(self, decisions=decisions)
+        held = self._less(thresholds)
+        changed = _mean(predicted(held.decisions) != predicted(self.decisions), self.weights)
+        clear = held.accuracy() - self.accuracy() > errors * np.sqrt(changed / self.size)
+        if not np.all(clear | (thresholds == 0.0)):
+            thresholds = np.where(clear, thresholds, 0.0)
+            held = self._less(thresholds)
         return (held if self.asked else replace(held, scores=held._accuracies())), thresholds
+
+    def _less(self, thresholds: Array) -> Held:
+        """Return the decisions less a threshold per point."""
+        return replace(
+            self, decisions=self.decisions - thresholds[:, :, None, None].astype(np.float32)
+        )
 
     def _accuracies(self) -> Array:
         """Return the accuracy of each point in each fold."""

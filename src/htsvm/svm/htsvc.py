@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from htsvm.svm import elsewhere
 from htsvm.svm.base import BaseLinearSVC
 
 
+@dataclass(eq=False, repr=False)
 class HTSVC(BaseLinearSVC):
     r"""Linear support vector classifier that resists wrong labels.
 
@@ -67,9 +69,9 @@ class HTSVC(BaseLinearSVC):
     starts : "auto" or list of str, default="auto"
         From where the "newton" solver goes down, where the loss is truncated and there is no warm
         start: "convex" (the solution without truncation), "least_squares", "annealed", "ladder",
-        "balanced" (least squares with equal classes) and "pushed". They are compared by quick
-        searches, and the one that leads lowest is taken; "auto" tries all of them. ``["convex"]``
-        is the quickest.
+        "balanced" (least squares with equal classes), "pushed" and "one_column" (the lowest point
+        of all, for up to 150 samples of one column). They are compared by quick searches, and the
+        one that leads lowest is taken; "auto" tries all of them. ``["convex"]`` is the quickest.
     n_restarts : int, default=0
         Further, expensive starts for the "newton" solver, from convex solutions with random sample
         weights; the lowest objective wins.
@@ -154,47 +156,29 @@ class HTSVC(BaseLinearSVC):
     True
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    cap: float = 1.0
+    knee: float = 2.0 / 3.0
+    solver: Any = "newton"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    warm_start: bool = False
+    starts: Any = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseLinearSVC._parameter_constraints,
         "cap": [Interval(Real, 0.0, None, closed="right")],
         "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
         "solver": [str, Solver],
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        cap: float = 1.0,
-        knee: float = 2.0 / 3.0,
-        solver: Any = "newton",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "auto",
-        warm_start: bool = False,
-        starts: Any = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.cap = cap
-        self.knee = knee
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.warm_start = warm_start
-        self.starts = starts
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _loss(self) -> Loss:
         return HybridTruncated(knee=self.knee, cap=self.cap)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from htsvm._typing import Array
+from htsvm.linalg.kernel_functions import NAMES, kernel_function, resolved_gamma
 from htsvm.linalg.kernel_operator import KernelNorm, KernelOperator
 from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
@@ -18,16 +19,14 @@ from htsvm.problems.binary import Problem
 from htsvm.solvers import Solver
 from htsvm.svm._kernel_space import KernelSpace, is_one_problem, kernel_space
 from htsvm.svm._kernels import (
-    NAMES,
     SELECTIONS,
     check_precomputed,
-    kernel_function,
-    resolved_gamma,
 )
 from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.validation import seed_of
 
 
+@dataclass(eq=False, repr=False)
 class KernelHTSVC(BaseLinearSVC):
     r"""Support vector classifier with a kernel that resists wrong labels.
 
@@ -62,7 +61,7 @@ class KernelHTSVC(BaseLinearSVC):
         Where the straight part of the loss ends, as a share of the cap.
     n_landmarks : int, "auto" or None, default="auto"
         None solves the problem of the whole kernel matrix. A number restricts w to combinations of
-        so many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
+        this many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
         samples (1,500 for more than two classes in one problem) and as far as `memory_limit`
         allows, else ``5 * sqrt(n_samples)`` landmarks, between 200 and 1,000.
     landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
@@ -157,6 +156,27 @@ class KernelHTSVC(BaseLinearSVC):
     ('exact', True)
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    cap: float = 1.0
+    knee: float = 2.0 / 3.0
+    n_landmarks: Any = "auto"
+    landmark_selection: str = "kmeans++"
+    memory_limit: float = 2048
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _has_weights: ClassVar[bool] = False
     # The only solver that several classes in one problem and a kernel matrix have.
     solver: ClassVar[str] = "newton"
@@ -169,7 +189,7 @@ class KernelHTSVC(BaseLinearSVC):
         },
         "cap": [Interval(Real, 0.0, None, closed="right")],
         "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "kernel": [StrOptions(set(NAMES)), callable],
+        "kernel": [StrOptions({*NAMES, "precomputed"}), callable],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
         "degree": [Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
@@ -177,49 +197,6 @@ class KernelHTSVC(BaseLinearSVC):
         "landmark_selection": [StrOptions(set(SELECTIONS))],
         "memory_limit": [Interval(Real, 0.0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        cap: float = 1.0,
-        knee: float = 2.0 / 3.0,
-        n_landmarks: Any = "auto",
-        landmark_selection: str = "kmeans++",
-        memory_limit: float = 2048,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.cap = cap
-        self.knee = knee
-        self.n_landmarks = n_landmarks
-        self.landmark_selection = landmark_selection
-        self.memory_limit = memory_limit
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelHTSVC:
         """Fit the model.

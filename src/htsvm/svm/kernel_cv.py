@@ -12,11 +12,11 @@ from sklearn.utils.metadata_routing import MetadataRouter
 
 from htsvm._typing import Array
 from htsvm.exceptions import warn_user
+from htsvm.linalg.kernel_functions import resolved_gamma
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
 from htsvm.svm import choosing, folds
 from htsvm.svm._kernel_space import is_one_problem, kernel_space
-from htsvm.svm._kernels import resolved_gamma
 from htsvm.svm.cv import HTSVCCV, check_caps
 from htsvm.svm.folds import Held, Routed
 from htsvm.svm.kernel import KernelHTSVC

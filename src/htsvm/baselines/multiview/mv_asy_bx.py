@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ from htsvm.baselines.multiview._smooth_pair import POSITIVE, SmoothPair
 from htsvm.losses import BoundedLinex, SmoothLoss
 
 
+@dataclass(eq=False, repr=False)
 class MvASYBX(SmoothPair):
     r"""Two support vector machines with the bounded LINEX loss that should agree (MVASY-BX).
 
@@ -117,6 +119,24 @@ class MvASYBX(SmoothPair):
     True
     """
 
+    C: Any = 1.0
+    _: KW_ONLY
+    D: float = 0.1
+    a: float = 1.0
+    b: float = 1.0
+    lam: float = 0.5
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    views: Any = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    n_restarts: int = 3
+    fit_intercept: bool = True
+    class_weight: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SmoothPair._parameter_constraints,
         "a": [
@@ -125,43 +145,6 @@ class MvASYBX(SmoothPair):
         ],
         "b": [POSITIVE],
     }
-
-    def __init__(
-        self,
-        C: Any = 1.0,
-        *,
-        D: float = 0.1,
-        a: float = 1.0,
-        b: float = 1.0,
-        lam: float = 0.5,
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        views: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_restarts: int = 3,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.D = D
-        self.a = a
-        self.b = b
-        self.lam = lam
-        self.kernel = kernel
-        self.gamma = gamma
-        self.views = views
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_restarts = n_restarts
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _smooth_loss(self) -> SmoothLoss:
         return BoundedLinex(float(self.a), float(self.b), float(self.lam))

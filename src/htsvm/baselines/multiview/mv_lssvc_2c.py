@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from htsvm.optimality.residuals import gradient_residuals
 from htsvm.svm.validation import seed_of
 
 
+@dataclass(eq=False, repr=False)
 class MvLSSVC2C(MultiViewBaseline):
     r"""Least squares classifiers in any number of views, with structure (MvLSSVC-2C).
 
@@ -129,6 +130,22 @@ class MvLSSVC2C(MultiViewBaseline):
     True
     """
 
+    C: Any = 1.0
+    _: KW_ONLY
+    structure: Any = 1.0
+    D: float = 0.0
+    weight_smoothness: Any = "auto"
+    view_weights: Any = "learned"
+    views: Any = None
+    tol: float = 1e-6
+    max_rounds: int = 200
+    fit_intercept: bool = True
+    class_weight: Any = None
+    memory: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiViewBaseline._parameter_constraints,
         "C": [Real, "array-like", dict],
@@ -141,39 +158,6 @@ class MvLSSVC2C(MultiViewBaseline):
         "random_state": ["random_state"],
     }
     _balanced_rest: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        C: Any = 1.0,
-        *,
-        structure: Any = 1.0,
-        D: float = 0.0,
-        weight_smoothness: Any = "auto",
-        view_weights: Any = "learned",
-        views: Any = None,
-        tol: float = 1e-6,
-        max_rounds: int = 200,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        memory: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.structure = structure
-        self.D = D
-        self.weight_smoothness = weight_smoothness
-        self.view_weights = view_weights
-        self.views = views
-        self.tol = tol
-        self.max_rounds = max_rounds
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _prepared(self, views: list[Any], codes: Array, weights: Array | None) -> Prepared:
         """Return the views in coordinates, and their structure if it counts."""

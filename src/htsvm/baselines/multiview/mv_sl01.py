@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from htsvm._typing import Array
@@ -33,6 +34,7 @@ class ZeroOneClassifiers(ViewClassifiers):
         return after if self._is_lower(v, weights, after, before, slack) else before
 
 
+@dataclass(eq=False, repr=False)
 class MvSL01SVM(StructuredMultiViewSVC):
     r"""Classifiers with the 0/1 loss in any number of views, with structure (MvSL0/1-SVM).
 
@@ -160,46 +162,26 @@ class MvSL01SVM(StructuredMultiViewSVC):
     True
     """
 
-    _cap_name: ClassVar[str | None] = None
+    C: Any = 1.0
+    _: KW_ONLY
+    structure: Any = 1.0
+    weight_smoothness: Any = "auto"
+    view_weights: Any = "learned"
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    views: Any = None
+    tol: float = 1e-3
+    max_iter: int = 200
+    max_rounds: int = 50
+    fit_intercept: bool = True
+    class_weight: Any = None
+    memory: Any = None
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        C: Any = 1.0,
-        *,
-        structure: Any = 1.0,
-        weight_smoothness: Any = "auto",
-        view_weights: Any = "learned",
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        views: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 200,
-        max_rounds: int = 50,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        memory: Any = None,
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.structure = structure
-        self.weight_smoothness = weight_smoothness
-        self.view_weights = view_weights
-        self.kernel = kernel
-        self.gamma = gamma
-        self.views = views
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_rounds = max_rounds
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.memory = memory
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _cap_name: ClassVar[str | None] = None
 
     def _losses(self) -> list[Loss]:
         return [ZeroOne() for _ in self.view_names_]

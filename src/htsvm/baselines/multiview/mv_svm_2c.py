@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -26,6 +26,7 @@ FINER = 1e-3
 LEAST_WEIGHT = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class MvSVM2C(MultiViewBaseline):
     r"""Support vector machines in any number of views, by consensus and complementarity (MvSVM-2C).
 
@@ -138,6 +139,23 @@ class MvSVM2C(MultiViewBaseline):
     True
     """
 
+    C: Any = 1.0
+    _: KW_ONLY
+    D: float = 0.25
+    epsilon: float = 0.1
+    weight_smoothness: Any = "auto"
+    view_weights: Any = "learned"
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    views: Any = None
+    tol: float = 1e-4
+    max_iter: int = 1000
+    max_rounds: int = 100
+    fit_intercept: bool = True
+    class_weight: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiViewBaseline._parameter_constraints,
         **KERNEL_RULES,
@@ -149,41 +167,6 @@ class MvSVM2C(MultiViewBaseline):
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
     }
     _balanced_rest: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        C: Any = 1.0,
-        *,
-        D: float = 0.25,
-        epsilon: float = 0.1,
-        weight_smoothness: Any = "auto",
-        view_weights: Any = "learned",
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        views: Any = None,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        max_rounds: int = 100,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.D = D
-        self.epsilon = epsilon
-        self.weight_smoothness = weight_smoothness
-        self.view_weights = view_weights
-        self.kernel = kernel
-        self.gamma = gamma
-        self.views = views
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_rounds = max_rounds
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
         C = per_view("C", self.C, self.view_names_)

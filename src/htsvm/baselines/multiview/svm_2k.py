@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.hinge import CoupledNewton
 
 
+@dataclass(eq=False, repr=False)
 class SVM2K(MultiViewBaseline):
     r"""Two support vector machines with hinge loss whose decisions are drawn together (SVM-2K).
 
@@ -123,6 +125,20 @@ class SVM2K(MultiViewBaseline):
     True
     """
 
+    C: Any = 1.0
+    _: KW_ONLY
+    D: float = 0.25
+    epsilon: float = 0.1
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    views: Any = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiViewBaseline._parameter_constraints,
         **KERNEL_RULES,
@@ -132,35 +148,6 @@ class SVM2K(MultiViewBaseline):
     }
     _pair: ClassVar[bool] = True
     _balanced_rest: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        C: Any = 1.0,
-        *,
-        D: float = 0.25,
-        epsilon: float = 0.1,
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        views: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.D = D
-        self.epsilon = epsilon
-        self.kernel = kernel
-        self.gamma = gamma
-        self.views = views
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
         C = per_view("C", self.C, self.view_names_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from htsvm.solvers import Solver
@@ -14,40 +15,29 @@ def constraints_without(*names: str) -> dict[str, list[Any]]:
     return {name: rules for name, rules in known.items() if name not in names}
 
 
+@dataclass(eq=False, repr=False)
 class ConvexSVC(BaseLinearSVC):
     """A linear classifier with a convex loss, solved by Newton's method.
 
     There is one optimum: no restarts, and no need to balance one class against the rest.
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-4
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    warm_start: bool = False
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_without(
         "n_restarts", "starts"
     )
     _balanced_rest: ClassVar[bool] = False
     _cap_name: ClassVar[str | None] = None
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _solver(self) -> Solver:
         return self._named_solver("newton")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from htsvm.baselines.single._base import constraints_without
@@ -10,6 +11,7 @@ from htsvm.solvers import LinearSystem, Solver
 from htsvm.svm.base import BaseLinearSVC
 
 
+@dataclass(eq=False, repr=False)
 class LeastSquaresSVC(BaseLinearSVC):
     r"""Linear least squares support vector machine (LS-SVM).
 
@@ -88,30 +90,20 @@ class LeastSquaresSVC(BaseLinearSVC):
     (200, True)
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-4
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_without(
         "n_restarts", "starts", "warm_start", "random_state"
     )
     _balanced_rest: ClassVar[bool] = False
     _cap_name: ClassVar[str | None] = None
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _loss(self) -> Loss:
         return LeastSquares()

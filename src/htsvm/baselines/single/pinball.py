@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ from htsvm.baselines.single._base import ConvexSVC
 from htsvm.losses import Loss, Pinball
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PinballSVC(ConvexSVC):
     r"""Linear support vector machine with the pinball loss (Pin-SVM).
 
@@ -94,30 +96,12 @@ class PinballSVC(ConvexSVC):
     200
     """
 
+    tau: float = 0.5
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConvexSVC._parameter_constraints,
         "tau": [Interval(Real, 0.0, 1.0, closed="both")],
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tau: float = 0.5,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            C, tol=tol, max_iter=max_iter, fit_intercept=fit_intercept, class_weight=class_weight,
-            warm_start=warm_start, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
-        )  # fmt: skip
-        self.tau = tau
 
     def _loss(self) -> Loss:
         return Pinball(self.tau)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from htsvm.solvers import Solver
 from htsvm.svm.base import BaseLinearSVC
 
 
+@dataclass(eq=False, repr=False)
 class RampSVC(BaseLinearSVC):
     r"""Linear support vector machine with the ramp loss (Ramp-SVM).
 
@@ -110,40 +112,25 @@ class RampSVC(BaseLinearSVC):
     'yes'
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    ceiling: float = 2.0
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    warm_start: bool = False
+    starts: Any = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseLinearSVC._parameter_constraints,
         "ceiling": [Interval(Real, 0.0, None, closed="right")],
     }
     _cap_name: ClassVar[str | None] = "ceiling"
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        ceiling: float = 2.0,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        starts: Any = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.ceiling = ceiling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.starts = starts
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _loss(self) -> Loss:
         return Ramp(self.ceiling)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
@@ -13,6 +14,7 @@ from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.validation import seed_of
 
 
+@dataclass(eq=False, repr=False)
 class ZeroOneSVC(BaseLinearSVC):
     r"""Linear support vector machine with the 0/1 loss (:math:`L_{0/1}`-SVM).
 
@@ -123,40 +125,25 @@ class ZeroOneSVC(BaseLinearSVC):
     True
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    solver: Any = "newton"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    warm_start: bool = False
+    starts: Any = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseLinearSVC._parameter_constraints,
         "solver": [StrOptions({"newton", "admm"}), ADMM],
     }
     _cap_name: ClassVar[str | None] = None
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        solver: Any = "newton",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        starts: Any = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.starts = starts
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _loss(self) -> Loss:
         return ZeroOne()
@@ -169,6 +156,6 @@ class ZeroOneSVC(BaseLinearSVC):
             n_restarts=self.n_restarts,
             starts=checked_names(self.starts),
             random_state=seed_of(self.random_state),
-            admm=admm if isinstance(admm, ADMM) else None,
+            admm=admm,
             callback=self._progress(),
         )

@@ -111,10 +111,10 @@ class CoupledNewton:
         start : CoupledResult, optional
             The solution of a similar problem.
         """
-        result = _Run(self, problem, start).go()
+        result = _Run(self, problem, start).run()
         if start is not None and not result.converged:
             # The multipliers of a problem that is too different are worse than none.
-            cold = _Run(self, problem, None).go()
+            cold = _Run(self, problem, None).run()
             cold.n_iter += result.n_iter
             result = min(result, cold, key=lambda one: one.relative_gap)
         return result
@@ -149,7 +149,7 @@ class _Run:
         self.steps = 0
         self.history = History(options.callback)
 
-    def go(self) -> CoupledResult:
+    def run(self) -> CoupledResult:
         problem, tol = self.problem, self.options.tol
         xi, enough, best = self.first_step, False, None
         goal = rough = ROUGH if self.cold else INNER_TOLERANCE

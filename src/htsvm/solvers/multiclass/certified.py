@@ -7,7 +7,7 @@ from dataclasses import replace
 from htsvm.optimality.multiclass import MulticlassCertificate
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.api import Solver
-from htsvm.solvers.certified import certify_result
+from htsvm.solvers.certified import solve_to_certificate
 from htsvm.solvers.result import SolverResult
 
 
@@ -32,6 +32,5 @@ def solve_multiclass(
     certificate : MulticlassCertificate
         Its certificate.
     """
-    result = solver.solve(problem, start=start)
-    certificate = certify_result(problem, result, solver.tol)
+    result, certificate = solve_to_certificate(problem, solver, start)
     return result, replace(certificate, convex_objective=result.convex_objective)

@@ -11,8 +11,8 @@ from htsvm._typing import Array
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
 
-# A start whose convex objective is within this share of that of equal scores says nothing.
-SAYS_NOTHING = 0.01
+# A start whose convex objective is within this share of that of equal scores is uninformative.
+UNINFORMATIVE = 0.01
 # Do not go down from a point this many times above the objective of equal scores.
 PROMISING = 1.15
 # How well the normal equations are solved, relative to their right-hand side.
@@ -20,7 +20,7 @@ ACCURACY = 1e-3
 SCALES = 2.0 ** np.arange(-2.0, 6.5, 0.5)
 
 
-def says_nothing(rows: Any) -> bool:
+def is_uninformative(rows: Any) -> bool:
     """Return whether rows are at a point that is as good as equal scores for all classes.
 
     Where no class is more likely than all others together, those minimise the convex problem,
@@ -34,7 +34,7 @@ def says_nothing(rows: Any) -> bool:
     slope = float(problem.loss.profile_slope(0.0))
     equal = slope * rows.total
     convex = problem.energy(rows.W) + slope * rows.hinge_total()
-    return bool(abs(convex - equal) <= SAYS_NOTHING * equal)
+    return bool(abs(convex - equal) <= UNINFORMATIVE * equal)
 
 
 def least_squares_start(rows: Any) -> tuple[Array, Array] | None:

@@ -15,7 +15,11 @@ from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.api import Solver
 from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Descent
 from htsvm.solvers.history import Callback
-from htsvm.solvers.multiclass.least_squares import SAYS_NOTHING, least_squares_start, says_nothing
+from htsvm.solvers.multiclass.least_squares import (
+    UNINFORMATIVE,
+    is_uninformative,
+    least_squares_start,
+)
 from htsvm.solvers.multiclass.pace import Pace
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
@@ -27,7 +31,7 @@ INNER_SHARE = 0.3
 # While the residual is large, a round is solved only to this share of it.
 EARLY_SHARE = 0.1
 # Newton steps between two multiplier updates: without truncation, and with weights that change.
-MOST_STEPS, STEPS_PER_ROUND = 40, 12
+CONVEX_STEPS, STEPS_PER_ROUND = 40, 12
 # The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
 # undecided, but conjugate gradients need more steps.
 FIRST_PENALTY = 8.0
@@ -36,6 +40,10 @@ FIRST_PENALTY = 8.0
 STRONGEST, GROWTH = 40.0, 4.0
 # The penalty that goes with the multipliers at the end of a search.
 WARM_PENALTY = 16.0
+# The budget of a descent: passes over the data, and Newton steps, the number of which on little
+# data falls with that of the classes. Ordinary fits need a tenth of it.
+MOST_PASSES, MOST_STEPS, STEPS_TIMES_CLASSES = 100_000.0, 1000, 2000
+FEWEST_STEPS, LITTLE_DATA = 200, 100_000
 # Return to the lowest point seen if the end lies this share above it.
 WORTH_RETURNING = 0.002
 
@@ -102,12 +110,14 @@ class MulticlassNewton(Solver):
         rng = np.random.default_rng(self.random_state)
         with single_threaded_blas(problem.operator):
             best = lowest(
-                first_descent(problem, self, start, lambda *s: _Run(problem, self, rng).go(*s)),
-                lambda: _Run(problem, self, rng).go_from_random_weights(),
+                first_descent(
+                    problem, self, start, lambda s, **how: _Run(problem, self, rng).run(s, **how)
+                ),
+                lambda: _Run(problem, self, rng).run_from_random_weights(),
                 self.n_restarts,
             )
             return never_worse_than_constant(
-                problem, best, lambda W, b: _Run(problem, self, rng).go((W, b, best.multipliers))
+                problem, best, lambda W, b: _Run(problem, self, rng).run((W, b, best.multipliers))
             )
 
 
@@ -117,6 +127,7 @@ class _Run(Descent):
     problem: MulticlassProblem
     first_penalty: ClassVar[float] = FIRST_PENALTY
     first_reach: ClassVar[float] = math.inf
+    most_passes: ClassVar[float] = MOST_PASSES
 
     def __init__(
         self,
@@ -129,6 +140,10 @@ class _Run(Descent):
             problem, options, rng, rows or (problem.rows or MulticlassRows)(problem, rng)
         )
         self.pace: Pace | None = None
+        if problem.operator.stored <= LITTLE_DATA:
+            self.most_steps = max(STEPS_TIMES_CLASSES // problem.n_classes, FEWEST_STEPS)
+        else:
+            self.most_steps = MOST_STEPS
         self.first_xi = self._first_penalty()
         self.xi = self.first_xi
 
@@ -168,7 +183,7 @@ class _Run(Descent):
     def _with_loss(self, loss: float) -> float:
         return self.problem.energy(self.rows.W) + float(loss)
 
-    def go(
+    def run(
         self, start: MulticlassStart | None, truncated: bool = True, reference: float = 0.0
     ) -> SolverResult:
         """Go down from a start; first without truncation if that is said to play no part.
@@ -182,7 +197,7 @@ class _Run(Descent):
             return self._result(self._descend())
         W, b, B = start
         self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
-        if says_nothing(self.rows) and self._go_to_least_squares():
+        if is_uninformative(self.rows) and self._start_from_least_squares():
             return self._result(self._last_stage())
         if not truncated:
             self.rows.weigh_convex()
@@ -194,7 +209,7 @@ class _Run(Descent):
         self.rows.set_multipliers(B)
         return self._result(self._last_stage())
 
-    def go_from_random_weights(self) -> SolverResult:
+    def run_from_random_weights(self) -> SolverResult:
         """Start from the convex solution of a problem with exponential random weights."""
         varied = self.rows.with_random_penalties()
         options = replace(self.options, callback=None)
@@ -217,7 +232,7 @@ class _Run(Descent):
         self.rows.set_multipliers(None)
         self.reach, self.xi, self.residual = math.inf, self.first_xi, math.inf
 
-    def _go_to_least_squares(self) -> bool:
+    def _start_from_least_squares(self) -> bool:
         """Go to the least squares start; False if it promises nothing."""
         point = least_squares_start(self.rows)
         if point is not None:
@@ -234,7 +249,7 @@ class _Run(Descent):
         if not self._convex_stage(ROUGH):
             return False
         self.convex_objective = self._objective()
-        if says_nothing(self.rows) and self._go_to_least_squares():
+        if is_uninformative(self.rows) and self._start_from_least_squares():
             return self._last_stage() and self._back_to_best()
         return self._truncate(gently=True) and self._back_to_best()
 
@@ -251,7 +266,7 @@ class _Run(Descent):
             # scores are best, there is no need to come closer to them than this.
             if self.residual <= goal:
                 here, at_zero = self.rows.majoriser()
-                if here <= (1.0 + SAYS_NOTHING) * at_zero:
+                if here <= (1.0 + UNINFORMATIVE) * at_zero:
                     return True
             previous = self._adapt_penalty(lag, previous, max(goal, self.residual))
         return False
@@ -323,7 +338,7 @@ class _Run(Descent):
         from what new weights add: only that part gets smaller with a larger penalty.
         """
         asked = max(INNER_SHARE * goal, EARLY_SHARE * min(self.residual, 1.0))
-        most = MOST_STEPS if loss is None else STEPS_PER_ROUND
+        most = CONVEX_STEPS if loss is None else STEPS_PER_ROUND
         self.last = self.rows.run(self.xi, tol=asked, max_steps=most, reach=self.reach)
         self._adapt_reach(self.last.crossed)
         closing = self.rows.close(loss, 0.0 if loss is None else loss.weak_convexity)

@@ -162,8 +162,9 @@ class MulticlassSystem:
         """Form H and solve with its Cholesky factors."""
         k, n = gradient.shape[0], gradient.shape[1] - 1
         H = np.zeros((k, n + 1, k, n + 1))
-        for block, (j, other) in zip(self.rows.pairs(), _pairs(k), strict=True):
-            block = np.tril(block) + np.tril(block, -1).T
+        lower = self.rows.pairs()
+        blocks = np.tril(lower) + np.tril(lower, -1).transpose(0, 2, 1)
+        for block, (j, other) in zip(blocks, _pairs(k), strict=True):
             if not self.problem.fit_intercept:
                 block[n], block[:, n] = 0.0, 0.0
             H[j, :, other], H[other, :, j] = block, block
@@ -171,7 +172,8 @@ class MulticlassSystem:
             self.problem.regularizer.add_to(H[j, :, j])
             H[j, n, j, n] += self.ridge
         H = H.reshape(k * (n + 1), k * (n + 1))
-        H[np.diag_indices_from(H)] += 1e-14 * np.trace(H) / len(H)
+        # A share of each entry: columns may have scales that are far apart.
+        H[np.diag_indices_from(H)] *= 1.0 + 1e-14
         return solve_positive(H, -gradient.ravel()).reshape(k, n + 1)
 
     def _apply(self, V: Array) -> Array:
@@ -205,7 +207,7 @@ def _pairs(k: int) -> list[tuple[int, int]]:
 
 
 def moment_step(count: int, n_features: int) -> int:
-    """Return which of `count` rows go into the moments: each so-manieth."""
+    """Return the stride at which the moments take from `count` rows."""
     return count // max(ROWS_PER_FEATURE * (n_features + 1), LEAST_ROWS) + 1
 
 

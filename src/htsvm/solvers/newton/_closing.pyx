@@ -30,7 +30,7 @@ cdef void _close_block(Py_ssize_t low, Py_ssize_t high, bint refresh, double* q,
                        Line own, double nu, double* sums) noexcept nogil:
     cdef Py_ssize_t i, violated = 0
     cdef double h, past, slope, gap, divisor, value
-    cdef double squares = 0.0, size = 0.0, total = 0.0, slack = 0.0, lag = 0.0
+    cdef double squares = 0.0, size = 0.0, total = 0.0, lag = 0.0
     for i in range(low, high):
         if refresh:
             q[i] = 1.0 - q[i]
@@ -48,7 +48,6 @@ cdef void _close_block(Py_ssize_t low, Py_ssize_t high, bint refresh, double* q,
         gap = gap if penalty[i] > 0.0 else 0.0
         squares += gap * gap / divisor
         size += penalty[i] * (1.0 + q[i] * q[i])
-        slack += fabs(((weights[i] if q[i] > 0.0 else 0.0) - alpha[i]) * q[i])
         h = 0.0 if q[i] < 0.0 else q[i]
         h = own.cap if h > own.cap else h
         past = h - own.knee
@@ -57,9 +56,8 @@ cdef void _close_block(Py_ssize_t low, Py_ssize_t high, bint refresh, double* q,
     sums[0] += violated
     sums[1] += squares
     sums[2] += size
-    sums[3] += slack
-    sums[4] += total
-    sums[5] += lag
+    sums[3] += total
+    sums[4] += lag
 
 
 cdef void _close_range(Rows rows, const signed char* y, const double* w, double b, bint refresh,
@@ -91,9 +89,9 @@ def close_round(Rows rows, const signed char[::1] y, const double[::1] w, double
     cdef Line first = _line(stage), second = _line(own)
     cdef double[:, ::1] sums = np.zeros((blocks, 8))
     if m == 0:
-        return 0, 0.0, 0.0, 0.0, 0.0, 0.0
+        return 0, 0.0, 0.0, 0.0, 0.0
     for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
         _close_range(rows, &y[0], &w[0], b, refresh, &q[0], &alpha[0], &weights[0], &penalty[0],
                      first, second, nu, &sums[k, 0], m * k // blocks, m * (k + 1) // blocks)
     total = np.asarray(sums).sum(axis=0)
-    return (int(total[0]), *(float(value) for value in total[1:6]))
+    return (int(total[0]), *(float(value) for value in total[1:5]))

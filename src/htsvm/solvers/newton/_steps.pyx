@@ -76,7 +76,7 @@ cdef class NewtonSteps:
     cdef bint fit_intercept, full
     cdef Py_ssize_t m, n
     cdef int blocks
-    cdef readonly double b, stationarity, balance, support_penalty
+    cdef readonly double b, stationarity, balance
     cdef readonly Py_ssize_t interior, support
     cdef readonly int steps
     cdef readonly double passes, seconds_in_passes, seconds_in_systems, seconds_in_searches
@@ -170,7 +170,6 @@ cdef class NewtonSteps:
                     total[j] += self.partial[k, j]
         self.interior = <Py_ssize_t>total[n + 1]
         self.support = <Py_ssize_t>total[n + 2]
-        self.support_penalty = total[n + 3]
         self._regularize(&self.w[0], &self.own[0])
         for j in range(n):
             pull = total[j] - self.tilt[j]
@@ -181,7 +180,7 @@ cdef class NewtonSteps:
             pulled += pull * pull
         self.gradient[n] = self.tilt[n] - total[n] if self.fit_intercept else 0.0
         # The units of optimality/residuals.py.
-        gross = total[n + 4]
+        gross = total[n + 3]
         norm = fmax(sqrt(norm) - SUM_ROUNDING * gross * self.row_length, 0.0)
         unit = fmax(sqrt(own) + sqrt(pulled), GROSS_SHARE * gross * self.row_length)
         self.stationarity = norm / unit if unit > 0.0 else 0.0

@@ -10,7 +10,6 @@ augmented Lagrangian whose multiplier is the intercept.
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
@@ -31,7 +30,7 @@ SWEEPS = 4
 # intercept, soft enough not to tie it to the samples visited last. Rows that are far shorter than
 # this would hardly move, so the typical row is the median: a mean is that of the longest.
 STIFFNESS = 0.1
-# Sweeps crawl where the slack has not halved within so many rounds.
+# Sweeps crawl where the slack has not halved within this many rounds.
 PATIENCE = 15
 
 
@@ -49,10 +48,8 @@ def prefers_sweeps(problem: Problem) -> bool:
 class DualSweeps:
     """Rounds of coordinate descent."""
 
-    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
-        self.problem = problem
-        self.rng = rng
-        self.clock = Clock()
+    def __init__(self, problem: Problem, rng: np.random.Generator, clock: Clock) -> None:
+        self.problem, self.rng, self.clock = problem, rng, clock
         self.X = problem.operator.block(slice(None))
         self.scale = 1.0 / float(problem.regularizer.values)
         self.squares = self.scale * problem.operator.row_squares()
@@ -65,7 +62,6 @@ class DualSweeps:
         """Sweep over the rows within `reach` and update the multipliers."""
         problem = self.problem
         rows = kernels.active.relevant_rows(it.q, it.alpha, it.weights, reach)
-        before = it.alpha.copy()
         np.minimum(it.alpha, it.weights, out=it.alpha)
         report = RoundReport(sweeps=SWEEPS, finished=True, penalised=False, rows=len(rows))
         began = time.perf_counter()
@@ -77,13 +73,13 @@ class DualSweeps:
         problem.violations(it.w, it.b, out=it.q)
         self._centre(it)
         self.clock.passes += time.perf_counter() - began
-        self._fill(report, it, balance, before)
+        self._fill(report, it, balance)
         return report
 
     def crawl(self, lag: float) -> bool:
         """Note by how much the multipliers lag after a round; return whether sweeps crawl.
 
-        Where rows or columns differ by orders of magnitude in length, coordinates hang together
+        Where rows or columns differ by orders of magnitude in length, coordinates are coupled
         and a sweep changes next to nothing.
         """
         self.lags.append(lag)
@@ -126,15 +122,11 @@ class DualSweeps:
         it.b += shift
         it.q -= shift * y
 
-    def _fill(self, report: RoundReport, it: Iterate, balance: float, before: Array) -> None:
-        penalty = self.problem.penalty
+    def _fill(self, report: RoundReport, it: Iterate, balance: float) -> None:
         support = it.alpha > 0.0
         report.support = int(np.count_nonzero(support))
         report.active = int(np.count_nonzero(support & (it.alpha < it.weights)))
-        report.support_penalty = float(penalty[support].sum())
         report.stationarity = 0.0
         if not self.problem.fit_intercept:
             balance = 0.0
         report.balance = residuals.balance(balance, float(it.alpha.sum()))
-        change = kernels.active.scaled_distance(it.alpha, before, penalty)
-        report.multiplier_change = math.sqrt(change)

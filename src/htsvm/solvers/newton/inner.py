@@ -15,7 +15,6 @@ alpha <- s is the multiplier step.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 
@@ -30,14 +29,14 @@ from htsvm.problems.binary import Problem
 from htsvm.solvers.line_search import slope_root
 from htsvm.solvers.newton.state import Clock, RoundReport
 
-# Up to so many features, and for dense data wide enough for BLAS up to so many entries, all
+# Up to this many features, and for dense data wide enough for BLAS up to this many entries, all
 # Newton steps of a round are taken in one compiled call.
 COMPILED_FEATURES, COMPILED_DENSE = 512, 1_000_000
 # All of them; None where nothing was compiled.
 compiled = kernels.optional("solvers.newton._steps")
 # How such a call may end.
 FINISHED, SINGULAR = 0, 3
-# A line search ends when the slope has shrunk by this factor, or after so many trials.
+# A line search ends when the slope has shrunk by this factor, or after this many trials.
 SLOPE_REDUCTION, MOST_TRIALS = 0.1, 40
 
 
@@ -148,8 +147,6 @@ class Inner(Steps):
         elif not self._minimise_compiled(gram, xi, tol, max_steps, report):
             # A system could not be solved as it is; this way there is help.
             self._minimise(xi, tol, max_steps, report)
-        change = kernels.active.scaled_distance(self.s, self.alpha, self.problem.penalty)
-        report.multiplier_change = math.sqrt(change)
         return report
 
     def _suits_kernel(self) -> bool:
@@ -186,7 +183,6 @@ class Inner(Steps):
         report.steps = steps.steps
         report.stationarity, report.balance = steps.stationarity, steps.balance
         report.active, report.support = steps.interior, steps.support
-        report.support_penalty = steps.support_penalty
         report.finished = status == FINISHED
         problem.operator.count(steps.passes)
         self.clock.passes += steps.seconds_in_passes
@@ -204,7 +200,7 @@ class Inner(Steps):
 
     def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
         problem = self.problem
-        report.active, report.support, report.support_penalty = kernels.active.clip_step(
+        report.active, report.support = kernels.active.clip_step(
             self.q, self.alpha, self.c, problem.penalty, xi, self.s, self.active
         )
         began = time.perf_counter()

@@ -36,10 +36,9 @@ SUBSET_SHARE = 0.5
 class KernelRounds:
     """Runs rounds for a problem whose operator is a `KernelOperator`, as `Rounds` does."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, clock: Clock) -> None:
+        self.problem, self.clock = problem, clock
         self.operator: KernelOperator = problem.operator  # type: ignore[assignment]
-        self.clock = Clock()
 
     def run(
         self, it: Iterate, xi: float, *, tol: float, max_steps: int, reach: float
@@ -59,8 +58,6 @@ class KernelRounds:
             it.w[rows], it.b, it.q[rows], it.alpha[rows], it.weights[rows],
         )  # fmt: skip
         report = part.minimise(xi, tol, max_steps)
-        change = kernels.active.scaled_distance(part.s, part.alpha, part.penalty)
-        report.multiplier_change = math.sqrt(change)
         report.rows = len(rows)
         if some:
             report.violated = violated(part.q, part.c)
@@ -123,7 +120,7 @@ class Inner:
 
     def _gradient(self, xi: float, report: RoundReport) -> tuple[Array, Array, float]:
         """Return the gradient: its coefficients, its values K g, and its part in b."""
-        report.active, report.support, report.support_penalty = kernels.active.clip_step(
+        report.active, report.support = kernels.active.clip_step(
             self.q, self.alpha, self.c, self.penalty, xi, self.s, self.active
         )
         signed = self.y * self.s

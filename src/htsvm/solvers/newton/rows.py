@@ -19,7 +19,7 @@ from htsvm.solvers.newton.kernel_rounds import KernelRounds
 from htsvm.solvers.newton.round import Rounds
 from htsvm.solvers.newton.state import Clock, Closing, Iterate, RoundReport, close_round
 
-# Of so many rows the violations are looked at where a quantile of them is wanted.
+# Of this many rows the violations are looked at where a quantile of them is wanted.
 QUANTILE_ROWS = 10_000
 
 
@@ -29,13 +29,13 @@ class LocalRows:
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem = problem
         self.rng = rng
-        self.rounds: Rounds | DualSweeps | KernelRounds
-        if problem.operator.representers:
-            self.rounds = KernelRounds(problem)
-        elif prefers_sweeps(problem):
-            self.rounds = DualSweeps(problem, rng)
-        else:
-            self.rounds = Rounds(problem)
+        self.clock = Clock()
+        kind = KernelRounds if problem.operator.representers else Rounds
+        self.rounds = kind(problem, self.clock)
+        # Instead of rounds, for as long as they do not crawl.
+        self.sweeps: DualSweeps | None = None
+        if not problem.operator.representers and prefers_sweeps(problem):
+            self.sweeps = DualSweeps(problem, rng, self.clock)
 
     @property
     def w(self) -> Array:
@@ -46,11 +46,6 @@ class LocalRows:
     def b(self) -> float:
         """Its intercept."""
         return self.it.b
-
-    @property
-    def clock(self) -> Clock:
-        """Where the seconds went."""
-        return self.rounds.clock
 
     def traffic(self) -> dict[str, float]:
         """Return what went over a network, as further columns of the history: none here."""
@@ -80,6 +75,12 @@ class LocalRows:
         it, problem = self.it, self.problem
         some = it.q[:: max(len(it.q) // QUANTILE_ROWS, 1)]
         set_ramp(it.q, it.alpha, problem, ramp_width(some, share))
+        # Where margins are hard, multipliers are far below the penalties: no more than explains w.
+        pull, _ = problem.operator.signed_tdot(problem.y, it.alpha)
+        square = float(pull @ pull)
+        own = float(pull @ problem.regularizer.dot(it.w))
+        if 0.0 < own < square:
+            it.alpha *= own / square
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows, in this process."""
@@ -132,15 +133,15 @@ class LocalRows:
 
     def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> RoundReport:
         """Minimise the inner function approximately and take the multiplier step."""
-        if isinstance(self.rounds, DualSweeps):
-            return self.rounds.run(self.it, reach)
+        if self.sweeps is not None:
+            return self.sweeps.run(self.it, reach)
         return self.rounds.run(self.it, xi, tol=tol, max_steps=max_steps, reach=reach)
 
     def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:
         """Weigh the samples for the loss `stage` and look at the result; see `close_round`."""
         closing = close_round(self.problem, self.it, stage, nu, refresh)
-        if isinstance(self.rounds, DualSweeps) and self.rounds.crawl(closing.lag):
-            self.rounds = Rounds(self.problem, self.rounds.clock)
+        if self.sweeps is not None and self.sweeps.crawl(closing.lag):
+            self.sweeps = None
         return closing
 
     def reweigh(self, loss: Loss, band: float, closing: Closing) -> Closing:
@@ -154,10 +155,10 @@ class LocalRows:
         before = it.weights[kept].copy()
         loss.slopes(it.q, penalty, it.weights)
         it.weights[kept] = before
-        square_errors, square_size, slack = kernels.active.natural_residual(
+        square_errors, square_size, _ = kernels.active.natural_residual(
             it.q, it.alpha, it.weights, penalty, loss.unit_step
         )
-        return replace(closing, square_errors=square_errors, square_size=square_size, slack=slack)
+        return replace(closing, square_errors=square_errors, square_size=square_size)
 
 
 def ramp_width(q: Array, share: float) -> float:

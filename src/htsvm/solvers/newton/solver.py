@@ -39,6 +39,10 @@ SAMPLED_CAPS = 2
 # The penalty of a warm start, whose multipliers are nearly right.
 WARM_PENALTY = 8.0
 
+# A descent that is this share above the objective it is to beat, after so many rounds with the
+# loss itself, ends there.
+BEHIND, BEHIND_AFTER = 0.03, 4
+
 # Give up after so many rounds in a row that changed nothing.
 MOST_IDLE_ROUNDS = 5
 # Return to the lowest point seen if the end lies this share above it; what the rough rounds on the
@@ -111,12 +115,14 @@ class Newton(Solver):
         rng = np.random.default_rng(self.random_state)
         with single_threaded_blas(problem.operator):
             best = lowest(
-                first_descent(problem, self, start, lambda s: _Run(problem, self, rng).go(s)),
-                lambda: _Run(problem, self, rng).go(None, restart=True),
+                first_descent(
+                    problem, self, start, lambda s, **how: _Run(problem, self, rng, **how).run(s)
+                ),
+                lambda: _Run(problem, self, rng).run(None, restart=True),
                 self.n_restarts,
             )
             return never_worse_than_constant(
-                problem, best, lambda w, b: _Run(problem, self, rng).go((w, b, None))
+                problem, best, lambda w, b: _Run(problem, self, rng).run((w, b, None))
             )
 
 
@@ -134,12 +140,14 @@ class _Run(Descent):
         options: Newton,
         rng: np.random.Generator,
         rows: LocalRows | None = None,
+        beat: float = math.inf,
     ) -> None:
         super().__init__(problem, options, rng, rows or (problem.rows or LocalRows)(problem, rng))
         self.steps, self.unfinished = STEPS_PER_ROUND, 0
         self.idle_rounds = 0
         self.weighed = False
         self.band = 0.0
+        self.beat, self.last_rounds = beat, 0
 
     def _point(self) -> tuple[Array, float]:
         return self.rows.w.copy(), self.rows.b
@@ -147,7 +155,7 @@ class _Run(Descent):
     def _objective(self) -> float:
         return float(self.rows.objective())
 
-    def go(self, start: Start | None, restart: bool = False) -> SolverResult:
+    def run(self, start: Start | None, restart: bool = False) -> SolverResult:
         m, n = self.problem.operator.shape
         if start is None:
             self.rows.start_at_zero()
@@ -211,7 +219,7 @@ class _Run(Descent):
             return 0
         part = replace(part, penalty=part.penalty * (m / size), C=part.C * (m / size))
         run = _Run(part, replace(self.options, callback=None), self.rng)
-        run.go_convex()
+        run.solve_convex()
         caps = 0
         if not math.isinf(problem.loss.cap):
             self.rows.move(run.rows.w, run.rows.b)
@@ -225,7 +233,7 @@ class _Run(Descent):
         self.reach = math.inf
         return caps
 
-    def go_convex(self) -> None:
+    def solve_convex(self) -> None:
         """Solve only the convex start, roughly."""
         self.rows.start_at_zero()
         self._convex_stage()
@@ -234,7 +242,7 @@ class _Run(Descent):
         """Start from the convex solution of a problem with exponential random weights."""
         varied = self.rows.with_random_penalties()
         options = replace(self.options, callback=None)
-        _Run(varied.problem, options, self.rng, varied).go_convex()
+        _Run(varied.problem, options, self.rng, varied).solve_convex()
         self.rows.adopt(varied)
 
     # ------------------------------------------------------------------------------- stages
@@ -264,6 +272,8 @@ class _Run(Descent):
             settled = self.weighed and self.residual <= tol
             if settled and gain <= OBJECTIVE_SHARE * tol * abs(objective):
                 return True
+            if self._falls_behind(objective):
+                return False
             if self.weighed:
                 patience = max(0.5 * patience, tol)
                 self.band += tol
@@ -271,15 +281,28 @@ class _Run(Descent):
             previous = objective
         return False
 
+    def _falls_behind(self, objective: float) -> bool:
+        """Return whether this descent will hardly end below the objective that it is to beat."""
+        self.last_rounds += 1
+        return self.last_rounds >= BEHIND_AFTER and objective > (1.0 + BEHIND) * self.beat
+
     def _back_to_best(self) -> bool:
         """Go back to the lowest point seen if the run did not end there, and settle near it."""
         if not self._lies_above_best(WORTH_RETURNING):
             return True
+        reached, residual = self._objective(), self.residual
+        end = (*self._point(), self.rows.multipliers())
         self.rows.move(*self.best[1:])
         self.rows.guess_multipliers(2.0 * self.problem.n_features / self.problem.n_samples)
         self.reach, self.xi = math.inf, self.stretch
         self._watch()
-        return self._last_stage()
+        settled = self._last_stage()
+        if self._objective() > reached:
+            # It did not pay: the end of the first way is the better one.
+            self.rows.start_at(*end)
+            self.residual = residual
+            return True
+        return settled
 
     def _out_of_rounds(self) -> bool:
         return super()._out_of_rounds() or self.idle_rounds > MOST_IDLE_ROUNDS

@@ -52,8 +52,6 @@ class RoundReport:
         Newton steps, or sweeps of coordinate descent.
     stationarity, balance : float
         The first two residuals of the paper's stopping rule.
-    multiplier_change : float
-        How far the multipliers moved, in units of the violations times xi.
     finished : bool
         Whether the inner problem was solved to the tolerance.
     penalised : bool
@@ -64,15 +62,12 @@ class RoundReport:
         Whether the violations of all rows have to be computed anew.
     active, support : int
         Multipliers strictly inside their bounds, and above zero.
-    support_penalty : float
-        The sum of the penalties of the latter.
     """
 
     steps: int = 0
     sweeps: int = 0
     stationarity: float = math.inf
     balance: float = math.inf
-    multiplier_change: float = math.inf
     finished: bool = False
     penalised: bool = True
     rows: int = 0
@@ -80,7 +75,6 @@ class RoundReport:
     stale: bool = False
     active: int = 0
     support: int = 0
-    support_penalty: float = 0.0
 
 
 @dataclass
@@ -91,8 +85,8 @@ class Closing:
     ----------
     violated : int
         Violated samples among those that had weight in the round.
-    square_errors, square_size, slack : float
-        What `residuals.violation` and `residuals.complementarity` take, for the weights in force.
+    square_errors, square_size : float
+        What `residuals.violation` takes, for the weights in force.
     loss : float
         The total of the loss itself, whatever loss the samples were weighed for.
     lag : float
@@ -102,7 +96,6 @@ class Closing:
     violated: int
     square_errors: float
     square_size: float
-    slack: float
     loss: float
     lag: float
 
@@ -145,8 +138,8 @@ def close_round(
     _, _, lag = kernels.active.natural_residual(it.q, it.alpha, it.weights, penalty, nu)
     if stage is not None:
         stage.slopes(it.q, penalty, it.weights)
-    errors, size, slack = kernels.active.natural_residual(it.q, it.alpha, it.weights, penalty, nu)
-    return Closing(count, errors, size, slack, problem.loss.total(it.q, penalty), lag)
+    errors, size, _ = kernels.active.natural_residual(it.q, it.alpha, it.weights, penalty, nu)
+    return Closing(count, errors, size, problem.loss.total(it.q, penalty), lag)
 
 
 @dataclass

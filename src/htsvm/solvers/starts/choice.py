@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from htsvm.losses import LeastSquares
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers.least_squares import LinearSystem
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
@@ -22,7 +20,7 @@ from htsvm.solvers.starts.portfolio import (
     chosen,
     search,
 )
-from htsvm.solvers.starts.terrain import BinaryTerrain, Terrain
+from htsvm.solvers.starts.terrain import REFINING_STEPS, BinaryTerrain, Terrain
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
 SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
@@ -33,17 +31,18 @@ MULTICLASS_VALUES = 100_000_000
 UNEVEN = 2.0
 # All rows are taken if they are no more than this many samples.
 NO_SAMPLE = 1.5
-# A point of the search whose objective is above that of the solver's own way by no more than this
-# share may still lead lower.
-CLOSE = 0.05
+# So many of the points found on a sample go on with all rows.
+REFINED = 3
+# The solver's own way may still lead lower than the search if the search by the same way ended
+# above its lowest point by no more than this share.
+CLOSE = 0.03
 # The solver may end above where the search ended by this share, before the next point is tried.
 SLIPPED = 1e-3
-
-# Least squares on all rows is solved up to so many columns, and stretched by these factors.
-MOST_COLUMNS, MULTIPLES = 1000, np.exp(np.linspace(-4.0, 6.0, 40))
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
 STREAM = int.from_bytes(b"starts", "big")
 
+# Takes a start, or None for the solver's own way. With `beat` a descent that falls behind that
+# objective may end early; with `truncated=False` one for several classes begins without truncation.
 Descend = Callable[..., SolverResult]
 
 
@@ -89,7 +88,8 @@ def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> So
     start : tuple or None
         A warm start.
     descend : callable
-        The solver, from a start or, with None, by its own way from the convex solution.
+        The solver, from a start or, with None, by its own way from the convex solution; see
+        `Descend`.
     """
     compared = searches(problem, solver.starts)
     if start is None:
@@ -116,7 +116,8 @@ def best_start(
     seed : int or Generator
         Drives the sample of rows and what is random in starts.
     descend : callable
-        The solver, from a start or, with None, by its own way from the convex solution.
+        The solver, from a start or, with None, by its own way from the convex solution; see
+        `Descend`.
     """
     rng = own_generator(seed)
     before = problem.operator.passes
@@ -178,32 +179,34 @@ def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, fl
 
 
 def _descended(problem: Any, found: Search, share: float, descend: Descend) -> SolverResult:
-    """Go down by the solver's own way, and from the best point of the search if that may be lower.
+    """Go down from the best point of the search, and by the solver's own way.
 
     The search says where to begin, not where one ends: its objectives are those of a smoothed
     loss followed for a few steps, on large data on some of the rows. So "convex", if it is among
-    the starts, always takes part, with the solver's own way from the convex solution.
+    the starts, takes part with the solver's own way from the convex solution; it is left when it
+    falls behind, and left out where the search on all rows has put it far behind.
     """
     if isinstance(problem, MulticlassProblem) and found.point is not None:
         return _descended_multiclass(problem, found, share, descend, found.rng)
-    results = []
-    tried = "convex" in found.reached
-    if tried or found.point is None or not found.truncated:
-        results.append(_named(descend(None), "convex", found.reached))
-    if found.point is not None and found.truncated and not (tried and found.name == "convex"):
-        point = found.terrain.parts(found.point)
-        reached = found.lowest if share == 1.0 else problem.objective_at(*point)
-        if not results or reached <= (1.0 + CLOSE) * results[0].objective:
-            multipliers = found.terrain.multipliers(found.point) if share == 1.0 else None
-            if multipliers is not None:
-                multipliers = problem.multipliers_of(found.terrain.problem, multipliers)
-            results.append(_named(descend((*point, multipliers)), found.name, found.reached))
-    if share < 1.0 and "least_squares" in found.reached and found.truncated:
-        whole = _least_squares(problem)
-        if whole is not None:
-            results.append(_named(descend(whole), "least_squares", found.reached))
+    name, start, reached = "convex", None, math.inf
+    if found.point is not None and found.truncated:
+        name, start, reached = _best_point(problem, found, share)
+    takes_part = "convex" in found.reached
+    if start is not None and takes_part and share == 1.0:
+        takes_part = found.reached["convex"] <= (1.0 + CLOSE) * reached
+    # To the convex minimum the solver's own way is the better one, if it does not get stuck.
+    first = start is None or (takes_part and share == 1.0 and name == "convex")
+    results = [_named(descend(None), "convex", found.reached)] if first else []
+    if start is not None and (not first or results[0].objective > (1.0 + SLIPPED) * reached):
+        results.append(_named(_never_up(problem, start, reached, descend), name, found.reached))
+    if takes_part and not first:
+        beat = results[0].objective
+        results.insert(0, _named(descend(None, beat=beat), "convex", found.reached))
     best = min(results, key=lambda result: result.objective)
-    return replace(best, convex_objective=results[0].convex_objective)
+    convex = results[0].convex_objective
+    if not math.isfinite(convex) and found.convex is not None:
+        convex = problem.objective_at(*found.terrain.parts(found.convex))
+    return replace(best, convex_objective=convex)
 
 
 def _descended_multiclass(
@@ -235,37 +238,60 @@ def _descended_multiclass(
     if share == 1.0:
         pulls = terrain.multipliers(z, stretch)
         multipliers = problem.multipliers_of(terrain.problem, pulls)
-    result = _named(
-        descend((*point, multipliers), found.truncated, seconds),
-        found.name,
-        found.reached,
-    )
+    reached = problem.objective_at(*point)
+    how = {"truncated": found.truncated, "reference": seconds}
+    result = _never_up(problem, (*point, multipliers), reached, descend, **how)
+    result = _named(result, found.name, found.reached)
     if found.convex is None:
         return result
     convex = problem.objective_at(*found.terrain.parts(found.convex))
     return replace(result, convex_objective=convex)
 
 
-def _least_squares(problem: Any) -> Any:
-    """Return the least squares solution on all rows, times the number that suits the loss best.
+def _never_up(
+    problem: Any, start: Any, reached: float, descend: Descend, **how: Any
+) -> SolverResult:
+    """Go down from a start; if that leads upwards, try again without multipliers, or stay there."""
+    result = descend(start, **how)
+    *point, multipliers = start
+    if result.objective > (1.0 + SLIPPED) * reached and multipliers is not None:
+        again = descend((*point, None), **how)
+        result = min(result, again, key=lambda one: one.objective)
+    if result.objective > (1.0 + SLIPPED) * reached and problem.rows is None:
+        coef, intercept = point
+        result = replace(
+            result, coef=coef, intercept=intercept, objective=reached, converged=False, residual=1.0
+        )
+        if multipliers is not None:
+            result = replace(result, multipliers=multipliers)
+    return result
 
-    On some of the rows it is too rough a guide where many labels are wrong. None where rows are
-    elsewhere, or there are so many columns that the system is not quickly solved.
+
+def _best_point(problem: Any, found: Search, share: float) -> tuple[str, Any, float]:
+    """Return the start that led lowest, where to go down from, and the objective there.
+
+    What was found on some of the rows is judged on all of them, and the best few go on there, where
+    that can be done quickly.
     """
-    if problem.rows is not None or isinstance(problem, MulticlassProblem):
-        return None
-    if problem.n_features > MOST_COLUMNS:
-        return None
-    stated = replace(problem, loss=LeastSquares(), penalty=problem.penalty / problem.C, C=1.0)
-    result = LinearSystem().solve(stated)
-    w, b = result.coef, float(result.intercept)
-    margins = 1.0 - problem.violations(w, b)
-    energy = problem.energy(w)
-    values = [
-        t * t * energy + problem.loss.total(1.0 - t * margins, problem.penalty) for t in MULTIPLES
-    ]
-    t = float(MULTIPLES[int(np.argmin(values))])
-    return t * w, t * b, None
+    terrain = found.terrain
+    assert found.point is not None
+    if share == 1.0:
+        multipliers = terrain.multipliers(found.point)
+        if multipliers is not None:
+            multipliers = problem.multipliers_of(terrain.problem, multipliers)
+        return found.name, (*terrain.parts(found.point), multipliers), found.lowest
+    on_all = {name: problem.objective_at(*terrain.parts(z)) for name, z in found.points.items()}
+    ranked = sorted(on_all, key=lambda name: (on_all[name], name))
+    whole = None if problem.rows is not None else terrain.on(problem)
+    if whole is None:
+        name = ranked[0]
+        return name, (*terrain.parts(found.points[name]), None), on_all[name]
+    # The best of them may be in its valley already: a sigmoid could lead it out.
+    first = found.points[ranked[0]]
+    tried = [(ranked[0], whole.settle(first, REFINING_STEPS))]
+    tried += [(name, whole.refined(found.points[name])) for name in ranked[:REFINED]]
+    name, z = min(tried, key=lambda pair: whole.objective(pair[1]))
+    return name, (*whole.parts(z), whole.multipliers(z)), whole.objective(z)
 
 
 def _named(result: SolverResult, name: str, reached: dict[str, float]) -> SolverResult:

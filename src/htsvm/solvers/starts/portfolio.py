@@ -12,12 +12,15 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.solvers.descent import CAP_FACTORS
+from htsvm.solvers.starts import one_column
 from htsvm.solvers.starts.terrain import ROUGH, Terrain
 
 # Steps of a search: on a smooth stand-in for the loss, and on the loss itself at the end.
 STEPS, LAST_STEPS = 15, 25
 # Steps to the convex solution and to that of least squares, and with each stretched cap.
 CONVEX_STEPS, STRETCHED_STEPS = 40, 6
+# A convex solution below this share of the best constant's objective is a good fit.
+GOOD_FIT = 0.5
 # How wide the sigmoids are, in caps: of one search, and of a ladder from nearly convex on.
 WARM, LADDER = (0.5,), (4.0, 2.0, 1.0, 0.5, 0.25)
 # A push: so many steps at this width with random weights, then at that with those of the problem.
@@ -40,8 +43,10 @@ class Search:
     reached : dict
         The objective that each start led to, in the order in which they were tried; NaN for one
         that failed.
+    points : dict
+        The lowest point that each start led to.
     point, name : ndarray, str
-        The lowest point, and the start that led to it.
+        The lowest point of all, and the start that led to it.
     convex : ndarray or None
         The solution of the convex problem, if it was asked for.
     truncated : bool
@@ -53,6 +58,7 @@ class Search:
     terrain: Terrain
     rng: np.random.Generator
     reached: dict[str, float] = field(default_factory=dict)
+    points: dict[str, Array] = field(default_factory=dict)
     point: Array | None = None
     name: str = ""
     convex: Array | None = None
@@ -68,7 +74,10 @@ class Search:
     def least_squares(self) -> Array:
         """Return the rescaled least squares fit, found once."""
         if self._squares is None:
-            self._squares = self.terrain.rescaled(self.terrain.least_squares(CONVEX_STEPS))
+            rough = self.terrain.rescaled(self.terrain.least_squares(CONVEX_STEPS))
+            exact = self.terrain.exact_least_squares()
+            found = [rough] if exact is None else [rough, exact]
+            self._squares = min(found, key=self.terrain.objective)
         return self._squares
 
     def add(self, name: str, z: Array) -> None:
@@ -77,7 +86,8 @@ class Search:
         if not math.isfinite(objective):
             raise FloatingPointError("the objective is not finite")
         before = self.lowest
-        self.reached[name] = min(objective, self.reached.get(name, math.inf))
+        if not objective >= self.reached.get(name, math.inf):
+            self.reached[name], self.points[name] = objective, z
         if objective < before:
             self.point, self.name = z, name
 
@@ -104,7 +114,11 @@ class Convex(SearchStart):
         z = terrain.settle(terrain.zero(), CONVEX_STEPS, stretch=math.inf)
         search.convex = z
         bend = terrain.loss.curved_interval[0]
-        if terrain.largest_violation(z) <= bend or terrain.separates(z):
+        # Where no sample feels the truncation this is a minimum, but one that is hardly better
+        # than a constant may have lower ones beyond.
+        good = terrain.objective(z) <= GOOD_FIT * terrain.problem.trivial_objective
+        good = good and not one_column.suits(terrain.problem)
+        if (good and terrain.largest_violation(z) <= bend) or terrain.separates(z):
             search.truncated = False
             search.add(self.name, z)
             return
@@ -188,6 +202,18 @@ class Pushed(SearchStart):
         return int(np.clip(PUSH_WORK / (work * classes), LEAST_PUSHES, MOST_PUSHES))
 
 
+@dataclass(frozen=True)
+class OneColumn(SearchStart):
+    """The lowest point of all, where there is one column and few samples; else nothing."""
+
+    name = "one_column"
+
+    def run(self, search: Search) -> None:
+        """Find it by sorting."""
+        if one_column.suits(search.terrain.problem):
+            search.add(self.name, one_column.lowest_point(search.terrain.problem))
+
+
 ALL: tuple[SearchStart, ...] = (
     Convex(),
     LeastSquares(),
@@ -195,6 +221,7 @@ ALL: tuple[SearchStart, ...] = (
     Annealed("ladder", LADDER),
     Annealed("balanced", WARM, balanced=True),
     Pushed(),
+    OneColumn(),
 )
 NAMES = tuple(start.name for start in ALL)
 # For several classes these find what all of them would.

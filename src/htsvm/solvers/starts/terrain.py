@@ -10,6 +10,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import kernels
+from htsvm.linalg.operators import dense, double
 from htsvm.losses import HybridTruncated, Loss, Ramp
 from htsvm.problems.binary import Problem
 from htsvm.solvers.starts.quasi_newton import minimise
@@ -24,8 +25,15 @@ ROUNDING = 0.15
 MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
 # How often random weights rise and fall within a few standard deviations of the data.
 WAVES = 8.0
+# Up to so many values least squares is also solved exactly.
+LITTLE_DATA = 3000
+# With these ridges, in units of the largest singular value squared.
+RIDGES = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-2, 1.0])
 # A search ends when a step gains less than this share of the value.
 ROUGH, FINE = 1e-3, 1e-4
+# What was found on some rows goes on with all: steps with a sigmoid of this width, in caps, then
+# with the loss itself.
+REFINING_WIDTH, SIGMOID_STEPS, REFINING_STEPS = 0.5, 6, 10
 
 
 class Terrain(ABC):
@@ -67,6 +75,14 @@ class Terrain(ABC):
         loss = self.loss if stretch == 1.0 else self.loss.stretched(stretch)
         return Rounded(loss or self.loss, ROUNDING * self.loss.cap)
 
+    def on(self, problem: Any) -> Terrain | None:
+        """Return the same for another problem; None where a descent on it would take long."""
+        return None
+
+    def refined(self, z: Array) -> Array:
+        """Go on from a point that was found on some of the rows."""
+        return self.settle(self.anneal(z, REFINING_WIDTH, SIGMOID_STEPS), REFINING_STEPS)
+
     def least_squares(self, max_steps: int, balanced: bool = False) -> Array:
         """Return the least squares fit to the labels, with classes of equal weight if asked."""
         if balanced:
@@ -75,6 +91,13 @@ class Terrain(ABC):
             return self.descend(self.zero(), Squares(), max_steps, ROUGH)
         finally:
             self.weigh(None)
+
+    def exact_least_squares(self) -> Array | None:
+        """Return the best of some least squares fits by singular values, on little data; else None.
+
+        Where columns are far from centred or of uneven scale, a search would not come near it.
+        """
+        return None
 
     @abstractmethod
     def weigh(self, factors: Array | None) -> None:
@@ -163,6 +186,12 @@ class BinaryTerrain(Terrain):
         self.stage: Stage = Squares()
         self._kernel = _compiled(problem, self.scale)
 
+    def on(self, problem: Problem) -> BinaryTerrain | None:
+        """Return the same for another problem; None where nothing is compiled for it."""
+        if compiled is None or problem.operator.compiled_rows is None:
+            return None
+        return BinaryTerrain(problem)
+
     def zero(self) -> Array:
         """Return the point zero."""
         return np.zeros(self.problem.n_features + 1)
@@ -173,6 +202,34 @@ class BinaryTerrain(Terrain):
         self.penalty = own if factors is None else own * factors
         if self._kernel is not None:
             self._kernel.set_penalty(self.penalty)
+
+    def exact_least_squares(self) -> Array | None:
+        """Return the best of some least squares fits by singular values, on little data; else None.
+
+        They differ by their ridge, from none that counts to one that leaves the first direction.
+        """
+        p = self.problem
+        if p.n_samples * p.n_features > LITTLE_DATA or p.n_features == 0:
+            return None
+        X = dense(double(p.operator.block(slice(None))))
+        mass = p.penalty / p.penalty.sum()
+        mean = mass @ X if p.fit_intercept else np.zeros(X.shape[1])
+        middle = float(mass @ p.y) if p.fit_intercept else 0.0
+        root = np.sqrt(mass)
+        U, S, V = np.linalg.svd(root[:, None] * (X - mean), full_matrices=False)
+        if not S[0] > 0.0:
+            return None
+        parts = U.T @ (root * (p.y - middle))
+        best, lowest = None, math.inf
+        for ridge in RIDGES * S[0] ** 2:
+            w = V.T @ (S / (S**2 + ridge) * parts)
+            z = np.append(w, middle - float(mean @ w))
+            size = math.sqrt(float(mass @ np.square(1.0 - self.violations(z))))
+            z = self.rescaled(z / size) if size > 0.0 else z
+            objective = self.objective(z)
+            if objective < lowest:
+                best, lowest = z, objective
+        return best
 
     n_classes = 2
 
@@ -199,10 +256,17 @@ class BinaryTerrain(Terrain):
         return q
 
     def multipliers(self, z: Array, stretch: float = 1.0) -> Array:
-        """Return psi of the loss with a rounded kink, its cap stretched."""
+        """Return psi of the loss with a rounded kink, times what makes its pull most like Rw.
+
+        A search may end before the two agree, and where margins are hard, far from it.
+        """
+        p = self.problem
         _, slope = self.final_stage(stretch).value_and_slope(self.violations(z))
-        psi: Array = -self.problem.penalty * slope
-        return psi
+        psi: Array = -p.penalty * slope
+        pull, _ = p.operator.signed_tdot(p.y, psi)
+        square = float(pull @ pull)
+        share = -float(pull @ p.regularizer.dot(z[:-1])) / square if square > 0.0 else 1.0
+        return psi * min(max(share, 0.0), 1.0)
 
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""

@@ -8,17 +8,17 @@ from string import Template
 from typing import TextIO
 
 from htsvm._show_versions import versions
-from htsvm.demo import figures
-from htsvm.demo.data import DIGITS_TRAIN, INCOME_TRAIN, TEST_PER_CLASS, TRAIN_PER_CLASS
-from htsvm.demo.experiment import Results
-from htsvm.demo.summary import (
+from htsvm.experiments.demo import figures
+from htsvm.experiments.demo.data import DIGITS_TRAIN, INCOME_TRAIN, TEST_PER_CLASS, TRAIN_PER_CLASS
+from htsvm.experiments.demo.experiment import Results
+from htsvm.experiments.demo.summary import (
     complaints_in_words,
     gain_in_words,
     means_in_words,
     panels,
     wins_in_words,
 )
-from htsvm.demo.table import html_table
+from htsvm.experiments.demo.table import html_table
 
 
 def write_report(results: Results, file: TextIO) -> None:
@@ -45,6 +45,7 @@ def write_report(results: Results, file: TextIO) -> None:
         accuracy=_framed([figures.accuracy_figure(panel) for panel in shown]),
         tables="\n".join(html_table(panel) for panel in shown),
         boundaries=_framed([figures.boundary_figure(fit) for fit in boundaries]),
+        moons=_framed([figures.moons_figure(fit) for fit in figures.fits_to_moons(settings.seed)]),
         losses=figures.losses_figure(),
         convergence=figures.convergence_figure(single),
         certificate=escape(str(single.model.certificate_[0])),
@@ -71,4 +72,4 @@ def _fraction(C: float) -> str:
 
 
 def _resource(name: str) -> str:
-    return resources.files("htsvm.demo").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("htsvm.experiments.demo").joinpath(name).read_text(encoding="utf-8")

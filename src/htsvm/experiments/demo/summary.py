@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from htsvm.demo.data import BREAST_CANCER, DIGITS, INCOME, ONE_SIDED
-from htsvm.demo.experiment import Record, Results
-from htsvm.demo.methods import METHODS
+from htsvm.experiments.demo.data import BREAST_CANCER, DIGITS, INCOME, ONE_SIDED
+from htsvm.experiments.demo.experiment import Record, Results
+from htsvm.experiments.demo.methods import METHODS
 
 # Accuracies are printed in percent with one decimal; those that look alike count as equal.
 DECIMALS = 3

@@ -9,13 +9,19 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from htsvm.demo import data
-from htsvm.demo.experiment import FULL, QUICK, Record, Results, run, tasks
-from htsvm.demo.methods import METHODS
-from htsvm.demo.output import written_whole
-from htsvm.demo.report import write_report
-from htsvm.demo.summary import complaints_in_words, gain_in_words, means_in_words, panels, wins
-from htsvm.demo.table import html_table, percent, terminal_table
+from htsvm.experiments.demo import data
+from htsvm.experiments.demo.experiment import FULL, QUICK, Record, Results, run, tasks
+from htsvm.experiments.demo.methods import METHODS
+from htsvm.experiments.demo.report import write_report
+from htsvm.experiments.demo.summary import (
+    complaints_in_words,
+    gain_in_words,
+    means_in_words,
+    panels,
+    wins,
+)
+from htsvm.experiments.demo.table import html_table, percent, terminal_table
+from htsvm.files import written_whole
 
 PAIR = (data.BREAST_CANCER, data.GAUSSIANS)
 TINY = replace(
@@ -96,8 +102,9 @@ def test_every_method_gets_the_penalty(method):
 
 
 def test_tasks_share_the_clean_fits():
-    assert len(tasks(FULL)) == 4 * FULL.repetitions * (1 + 2 * (len(FULL.rates) - 1))
-    assert len(tasks(TINY)) == 2 * (1 + 2)
+    cells = 4 * FULL.repetitions * (1 + 2 * (len(FULL.rates) - 1))
+    assert len(tasks(FULL)) == cells * len(METHODS)
+    assert len(tasks(TINY)) == 2 * (1 + 2) * len(METHODS)
 
 
 def test_results_have_a_record_per_method_and_setting(tiny_results):

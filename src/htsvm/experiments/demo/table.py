@@ -10,7 +10,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
-from htsvm.demo.summary import Panel, Row
+from htsvm.experiments.demo.summary import Panel, Row
 
 
 def header(panel: Panel) -> list[str]:

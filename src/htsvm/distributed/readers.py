@@ -1,4 +1,4 @@
-"""LIBSVM text as Dask arrays of CSR blocks, however long the file."""
+"""Files as Dask arrays that hold none of them: LIBSVM text and .npy."""
 
 from __future__ import annotations
 
@@ -61,12 +61,7 @@ def read_libsvm(
     >>> X.shape, y.compute().tolist()
     ((2, 3), [1.0, -1.0])
     """
-    name = str(path)
-    if not Path(name).is_file():
-        raise FileNotFoundError(f"path must be a LIBSVM text file, got {name!r}.")
-    size = parse_bytes(blocksize) if isinstance(blocksize, str) else int(blocksize)
-    if size < 1:
-        raise ValueError(f"blocksize must be positive, got {blocksize!r}.")
+    name, size = _checked(path, "a LIBSVM text file", blocksize)
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features must be positive, got {n_features!r}.")
     cuts = _cuts(name, size)
@@ -140,3 +135,50 @@ def _read(
     except ValueError as error:
         raise ValueError(f"{name!r}, bytes {low} to {high}: {error}") from error
     return sp.csr_matrix(X), y
+
+
+def read_npy(path: Any, *, blocksize: int | str = "32MB") -> Any:
+    """Return a .npy file as a Dask array, cut into blocks of whole rows.
+
+    Each block is memory-mapped when it is needed. `dask.array.from_array` of a mapped array is no
+    substitute: recent versions of it copy the whole array into memory.
+
+    Parameters
+    ----------
+    path : str or path
+        A file written by `numpy.save`.
+    blocksize : int or str, default="32MB"
+        Bytes per block, as a number or like "64MB".
+
+    Returns
+    -------
+    dask.array.Array
+        Of the shape and type of the stored array.
+    """
+    name, size = _checked(path, "a .npy file", blocksize)
+    mapped = np.load(name, mmap_mode="r")
+    rows = max(size // max(mapped[:1].nbytes, 1), 1)
+    blocks = []
+    for low in range(0, len(mapped), rows):
+        high = min(low + rows, len(mapped))
+        block = delayed(_rows, pure=True)(name, low, high)
+        blocks.append(array.from_delayed(block, (high - low, *mapped.shape[1:]), mapped.dtype))
+    if not blocks:
+        raise ValueError(f"{name!r} holds no rows.")
+    return array.concatenate(blocks)
+
+
+def _rows(name: str, low: int, high: int) -> Array:
+    part: Array = np.load(name, mmap_mode="r")[low:high]
+    return part
+
+
+def _checked(path: Any, kind: str, blocksize: int | str) -> tuple[str, int]:
+    """Return the name of a file and the bytes per block, or complain."""
+    name = str(path)
+    if not Path(name).is_file():
+        raise FileNotFoundError(f"path must be {kind}, got {name!r}.")
+    size = parse_bytes(blocksize) if isinstance(blocksize, str) else int(blocksize)
+    if size < 1:
+        raise ValueError(f"blocksize must be positive, got {blocksize!r}.")
+    return name, size

@@ -1,0 +1,160 @@
+"""The paper's claims and errata: read from their one source, shown as tables and as pages.
+
+``python -m htsvm.experiments.paper_pages docs/paper`` writes the pages of the site again.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from htsvm.experiments.blocks import Block, Words
+
+# For one claim and for several.
+PLURALS = {"holds": "hold", "in part": "hold in part", "fails": "fail", "untested": "untested"}
+VERDICTS = {
+    "holds": "holds", "in part": "holds in part", "fails": "fails", "untested": "cannot be tested"
+}  # fmt: skip
+MADE = "<!-- Made by python -m htsvm.experiments.paper_pages docs/paper; edit the source there. -->"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper.
+
+    Attributes
+    ----------
+    claim, where : str
+        What it says, and in which place.
+    verdict : {"holds", "in part", "fails", "untested"}
+        What became of it.
+    note : str
+        A few words on the verdict.
+    evidence : tuple of str
+        Errata (``"E9"``), tests (``"tests/…"``) and sections of the report (``"#stl10"``).
+    """
+
+    claim: str
+    where: str
+    verdict: str
+    evidence: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """An error or a gap in the paper: what is printed, why it is wrong, what is done here."""
+
+    name: str
+    title: str
+    weight: str
+    printed: str
+    wrong: str
+    here: str
+
+
+def claims() -> list[Claim]:
+    """Return all claims, in the order of the paper."""
+    found = [Claim(**{**c, "evidence": tuple(c["evidence"])}) for c in _read("claims")["claim"]]
+    for claim in found:
+        if claim.verdict not in VERDICTS:
+            raise ValueError(f"Unknown verdict {claim.verdict!r} of {claim.claim!r}.")
+    return found
+
+
+def errata() -> dict[str, Erratum]:
+    """Return all errata by name."""
+    return {name: Erratum(name, **fields) for name, fields in _read("errata").items()}
+
+
+def _read(name: str) -> dict[str, Any]:
+    folder = resources.files("htsvm.experiments").joinpath("paper")
+    return tomllib.loads(folder.joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+def verdicts() -> list[Block]:
+    """Return the verdicts for the report: how many, then one line for each claim."""
+    every = claims()
+    counts = Counter(claim.verdict for claim in every)
+    told = ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
+    lines = [
+        f"{VERDICTS[c.verdict]}: {c.claim} ({c.where})" + (f"; {c.note}." if c.note else ".")
+        for c in every
+    ]
+    about = (
+        f"Of {len(every)} claims: {told}. Where cells were never run with this version, a verdict "
+        "rests on the results of version 0.1 (results/results-0.1.csv.gz)."
+    )
+    return [Words((about,)), Words(tuple(lines), "Every claim and its verdict")]
+
+
+# ---------------------------------------------------------------------------------------- pages
+
+
+def claims_page() -> str:
+    """Return the page of the claims."""
+    rows = [
+        f"| {c.claim} | {c.where} | **{VERDICTS[c.verdict]}**{f': {c.note}' if c.note else ''} | "
+        f"{', '.join(map(_link, c.evidence))} |"
+        for c in claims()
+    ]
+    counts = Counter(claim.verdict for claim in claims())
+    told = ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
+    table = "\n".join(["| claim | where | verdict | evidence |", "|---|---|---|---|", *rows])
+    return (
+        f"{MADE}\n\n# A verdict on every claim\n\nEvery claim of the paper, from the abstract to "
+        f"the conclusion: {told}. A link to E and a number leads to the [errata](errata.md), the "
+        "others to the [report](../report.md) or to the test that shows it. Theorem 2 has "
+        "[a page of its own](theorem-2.md) with counter-examples to check by hand. Where the "
+        "report says that a cell was never run with this version, the verdict rests on the results "
+        "of version 0.1 (`results/results-0.1.csv.gz`).\n\n"
+        f"{table}\n"
+    )
+
+
+def errata_page() -> str:
+    """Return the page of the errata."""
+    parts = [
+        f"({e.name.lower()})=\n## {e.name} {e.title}\n\n*{WEIGHTS[e.weight]}*\n\n"
+        f"- **Printed:** {e.printed}\n- **Why it is wrong:** {e.wrong}\n- **Here:** {e.here}"
+        for e in errata().values()
+    ]
+    return (
+        f"{MADE}\n\n# Errata\n\nWhat we found to be wrong, missing or unclear in the paper, and "
+        "what this project does about it. Comments in the code point here by number.\n\n"
+        + "\n\n".join(parts)
+        + "\n"
+    )
+
+
+WEIGHTS = {
+    "A": "Changes results or theory.", "B": "Matters for repeating the paper.", "C": "Wording.",
+}  # fmt: skip
+
+
+def _link(evidence: str) -> str:
+    if evidence.startswith("E"):
+        return f"[{evidence}](errata.md#{evidence.lower()})"
+    if evidence.startswith("#"):
+        from htsvm.experiments.catalogue import EXPERIMENTS
+
+        return f"[report: {EXPERIMENTS[evidence[1:]].title}](../report.md)"
+    return f"`{evidence}`"
+
+
+PAGES = {"claims.md": claims_page, "errata.md": errata_page}
+
+
+def main(folder: Path) -> None:
+    """Write all pages into a folder."""
+    for name, page in PAGES.items():
+        (folder / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,58 @@
+"""The report can be made again from the published results, to the last digit."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+
+from htsvm.experiments.catalogue import EXPERIMENTS
+from htsvm.experiments.published import read_csv
+from htsvm.experiments.report import as_markdown, collect, tables_as_csv
+from htsvm.experiments.tasks import Profile
+
+ROOT = Path(__file__).parents[2]
+# The profile of the report in the repository.
+PROFILE = Profile("hours")
+
+
+@pytest.fixture(scope="module")
+def published():
+    path = ROOT / "results" / "results.csv.gz"
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        return read_csv(file)
+
+
+def tables(cells, experiments):
+    file = io.StringIO(newline="")
+    tables_as_csv(collect(cells, experiments, PROFILE), file)
+    return list(csv.reader(file.getvalue().splitlines()))
+
+
+def test_tables_follow_from_the_published_results(published):
+    cells, _ = published
+    head, *lines = tables(cells, [EXPERIMENTS["data"], EXPERIMENTS["ablation"]])
+    with gzip.open(ROOT / "results" / "tables.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        expected_head, *expected = list(csv.reader(file))
+    assert head == expected_head
+    assert lines == [line for line in expected if line[0] in ("data", "ablation")]
+    assert len(lines) > 20
+
+
+@pytest.mark.slow
+def test_the_whole_report_follows_from_the_published_results(published):
+    cells, runs = published
+    sections = collect(cells, list(EXPERIMENTS.values()), PROFILE)
+    expected = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    assert as_markdown(sections, runs, PROFILE) == expected
+
+
+def test_every_published_cell_belongs_to_a_profile(published):
+    cells, _ = published
+    known = {task for e in EXPERIMENTS.values() for name in ("hours", "full")
+             for task in e.tasks(Profile(name))}  # fmt: skip
+    assert cells
+    assert all(cell.task in known for cell in cells)

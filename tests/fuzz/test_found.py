@@ -1,0 +1,125 @@
+"""Cases that the campaign found: each was wrong, silent or slow once."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from htsvm import HTSVC, KernelHTSVC
+from htsvm.baselines import HingeSVC, RampSVC, ZeroOneSVC
+from tests.fuzz.cases import Case
+from tests.fuzz.oracles import judge
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::htsvm.exceptions.IgnoredClassWarning"
+)
+
+
+def test_a_convex_solution_that_no_sample_feels_truncated_at_may_be_a_poor_minimum():
+    """The hinge solution is constant and below the ceiling: other starts were not tried."""
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [2.6], [0.4], [0.5]])
+    y = np.array([0, 0, 1, 1, 0, 1, 1])
+    case = Case(1e-1 * X, y, None, "RampSVC", {"C": 90.0, "ceiling": 2.1})
+    assert not judge(case).complaints
+    assert RampSVC(C=90.0, ceiling=2.1).fit(case.X, y).start_ != ["convex"]
+
+
+def test_violations_carried_along_do_not_hide_the_objective():
+    """The solver held 8.6e19 for less than 3e-11, and kept the point."""
+    a, b, c = 3.23206940e2, 3.23208344e2, 6.1288165e6
+    X = np.array([[a, a, b], [a, a, a], [a, a, a], [a, a, a], [a, c, 323.206848], [a, a, a]])
+    weights = np.array([1e15, 1e15, 1.0, 1e-15, 1.0, 1e15])
+    y = np.array([0, 0, 0, 1, 0, 0])
+    model = HingeSVC(C=14829.0).fit(X, y, sample_weight=weights)
+    certificate = model.certificate_[0]
+    assert model.objective_[0] <= certificate.trivial_objective * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "weights", "params"),
+    [
+        (
+            [[6e6, -1e2], [1e7, 4e1], [6e6, -8e1], [1e7, 0.0], [2e7, -4e1]],
+            [1, 1, 0, 0, 0],
+            None,
+            {"C": 13.94, "knee": 0.3},
+        ),
+        (
+            [[2.3e7, -2e3], [1.2e8, 2.8e3], [6.4e5, 5.4e2], [1e8, -1.3e3], [9.8e7, -1.4e3]],
+            [1, 1, 0, 0, 0],
+            [3.8, 0.37, 2.9, 3.4, 4.4],
+            {"C": 29.2},
+        ),
+        (
+            [[0.0, 1e6], [4e-2, 1e6], [0.5, 1e6], [0.5, 1e6], [1.0, 1e6]],
+            [1, 0, 1, 1, 0],
+            None,
+            {"C": 20.0, "fit_intercept": False},
+        ),
+    ],
+)
+def test_what_a_search_has_found_is_not_lost_on_the_way_down(X, y, weights, params):
+    weights = None if weights is None else np.array(weights)
+    case = Case(np.array(X), np.array(y), weights, "HTSVC", params)
+    outcome = judge(case)
+    assert not outcome.complaints
+    lowest = np.nanmin(list(outcome.model.starts_[0].values()))
+    assert outcome.model.objective_[0] <= 1.002 * lowest
+
+
+def test_zero_one_loss_without_an_intercept():
+    """Satisfied samples of one class were taken for a constant classifier, which there is not."""
+    X, y = np.array([[1.0, 0.2], [0.8, -0.1], [1.0, 0.1]]), np.array([1, 1, 0])
+    model = ZeroOneSVC(C=50.0, fit_intercept=False).fit(X, y)
+    assert model.score(X, y) == pytest.approx(2.0 / 3.0)
+    assert model.objective_[0] < 60.0
+
+
+def test_a_kernel_matrix_of_zeros():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = KernelHTSVC(kernel="linear").fit([[0.0], [0.0]], [0, 1])
+    assert np.all(np.isfinite(model.decision_function([[0.0]])))
+
+
+@pytest.mark.parametrize("C", [1e12, 1e20, 1e300])
+def test_hard_margins_need_a_small_penalty(C):
+    """Multipliers far below C were lost in rounding; the solver then crept for minutes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0.0).astype(int)
+    model = HTSVC(C=C).fit(X, y)
+    assert model.certificate_[0].certified
+    assert model.score(X, y) == 1.0
+    np.testing.assert_allclose(model.objective_, HTSVC(C=1e8).fit(X, y).objective_, rtol=1e-3)
+
+
+def test_columns_of_far_apart_scales_in_one_margin():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(21, 60)) * 10.0 ** rng.uniform(-8.0, 8.0, size=60)
+    y = (X[:, X.std(axis=0).argmax()] > 0.0).astype(int)
+    model = HTSVC(C=50.0, starts=["convex"]).fit(X, y)
+    assert model.history_["newton_steps"].sum() < 1500
+    assert model.score(X, y) == 1.0
+
+
+def test_the_budget_ends_in_advice():
+    """Classes with weights from 1e-3 to 1e3 on columns of many scales: once 51 seconds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 8)) * 10.0 ** rng.uniform(-2.0, 2.0, size=8)
+    y = rng.integers(0, 6, size=40)
+    weights = dict(enumerate(10.0 ** rng.uniform(-3.0, 3.0, size=6)))
+    model = HTSVC(C=1e4, tol=1e-12, class_weight=weights, starts=["convex"])
+    with pytest.warns(ConvergenceWarning, match="budget of|brought no progress"):
+        model.fit(X, y)
+    assert model.history_["newton_steps"].sum() < 500
+
+
+def test_weights_that_span_many_orders():
+    """The best constant was found by a subtraction that cancels."""
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    model = HTSVC(C=10).fit(X, y, sample_weight=[1e16, 1e16, 1.0, 1.0])
+    # Both heavy samples on the margin, w = 2, and one of the light ones given up.
+    assert model.objective_[0] == pytest.approx(12.0, rel=1e-6)
+    assert model.certificate_[0].certified
