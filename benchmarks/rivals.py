@@ -49,7 +49,7 @@ RIVALS = (OURS, DEFAULT, HINGE, SGD, LOGISTIC)
 
 HINGE_SVC = rival("hinge", "HingeSVC", "hinge-ours", random_state=None)
 LEAST_SQUARES = rival("least_squares", "LeastSquaresSVC", "ls")
-PINBALL = rival("pinball", "PinballSVC", "pin", random_state=None)
+PINBALL = rival("pinball", "PinballSVC", "pin", tau=0.5, random_state=None)
 RAMP = rival("ramp", "RampSVC", "ramp", random_state=None)
 ZERO_ONE = rival("zero_one", "ZeroOneSVC", "zero-one", random_state=None)
 RIDGE = rival("ridge", "RidgeClassifier", "ridge")

@@ -111,7 +111,7 @@ def test_offline_says_which_file_to_put_where(folders, server):
     with pytest.raises(DataFileError) as caught:
         fetch(DataFile("libsvm/x.bz2", SHA256, f"{address}/gone"))
     message = str(caught.value)
-    for part in ("gone is not to be had (404", "libsvm/x.bz2", str(data)):
+    for part in ("gone cannot be reached (404", "libsvm/x.bz2", str(data)):
         assert part in message
     assert "\n" not in message
 

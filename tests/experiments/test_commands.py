@@ -372,3 +372,30 @@ def test_report_opens_without_a_console_error(page):
         assert done.returncode == 0, done.stderr
         assert "Two Gaussians" in done.stdout
         assert not re.findall(r".*CONSOLE.*", done.stderr)
+
+
+def test_a_report_from_the_published_table_is_the_same(page, invoke, tmp_path):
+    table = tmp_path / "again.csv"
+    table.write_bytes(page.with_suffix(".csv").read_bytes())
+    done = invoke("report", "--quick", "--store", str(table), "-o", str(tmp_path / "b.html"))
+    assert done.exit_code == 0, done.output
+    for end in (".md", ".html"):
+        again = (tmp_path / "b.html").with_suffix(end).read_text(encoding="utf-8")
+        assert again == page.with_suffix(end).read_text(encoding="utf-8")
+    assert (tmp_path / "b-tables.csv").read_bytes() == (
+        page.with_name("report-tables.csv").read_bytes()
+    )
+
+
+def test_a_table_of_something_else_is_refused(invoke, tmp_path):
+    (tmp_path / "songs.csv").write_text("title,year\nx,1999\n")
+    result = invoke("report", "--store", "songs.csv")
+    assert result.exit_code == 1
+    assert "songs.csv is not a table of results" in result.output
+
+
+def test_the_report_names_what_was_never_run(page):
+    text = page.with_suffix(".md").read_text(encoding="utf-8")
+    assert re.search(r"[\d,]+ of [\d,]+ cells of this profile were never run, by name", text)
+    assert "Two Gaussians, 5,000 to 30,000 samples: Pin-SVM, protocol paper" in text
+    assert "Nothing of it has been computed in this run" in text

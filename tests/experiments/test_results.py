@@ -267,7 +267,10 @@ def test_differences_are_counted_and_explained():
     shown, words, large = differences([(EXPERIMENTS["two-view"], [table])])
     ((_, (first, second)),) = shown.rows
     assert (first.value, second.value) == (4.0, 0.5)
-    assert "2 scores differ by more than 2 points; for 1 of them" in words.lines[0]
+    assert (
+        "2 scores differ by more than 2 points; for 1 of them the reason was tested, for 0"
+        in words.lines[0]
+    )
     assert "ten (E23)" in large.lines[0]
     assert "no reason was found" in large.lines[1]
     nested = replace(table, protocol="nested")
@@ -282,7 +285,8 @@ def test_sentences_come_from_tables_alone():
     rows = [("a", [Entry(v) for v in (90.0, 92.0, 94.0)]),
             ("b", [Entry(0.0), Entry(), Entry(1.0)])]  # fmt: skip
     table = Table("t", "pair", labels, rows, protocol="nested", metric="accuracy")
-    (sentence,) = sentences({"stl10": [table]})
+    sentence, *printed = sentences({"stl10": [table]})
+    assert all(line.startswith("In print, ") for line in printed)
     assert "On 1 pairs" in sentence
     assert "90.00 %" in sentence
     assert "94.00 %" in sentence

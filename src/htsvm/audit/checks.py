@@ -11,11 +11,11 @@ import scipy.sparse as sp
 
 from htsvm._typing import Array
 
-# An outlier is further from the others than the upper quartile by so many quartile ranges.
+# An outlier is further from the others than the upper quartile by this many quartile ranges.
 FAR = 3.0
 # A class is rare if it has less than this share of an even split.
 RARE = 0.1
-# Columns counted as one kind of identifier have all values different, on at least so many rows.
+# Columns counted as one kind of identifier have all values different, on at least this many rows.
 LEAST_ROWS = 20
 
 

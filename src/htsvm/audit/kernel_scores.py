@@ -22,7 +22,7 @@ LEAST_LANDMARKS, MOST_LANDMARKS = 100, 400
 # as good as the best of them, without a choice.
 WIDTHS = (0.05, 0.25, 1.0)
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
-# Beyond so many rows features are kept in single precision.
+# Beyond this many rows features are kept in single precision.
 MANY_ROWS = 2_000
 # Landmarks of sparse data with more columns than this stay sparse.
 DENSE_COLUMNS = 20_000

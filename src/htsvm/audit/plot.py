@@ -11,7 +11,7 @@ from htsvm._typing import Array
 if TYPE_CHECKING:
     from htsvm.audit.result import LabelAudit
 
-# Beyond so many classes cells are too small for numbers.
+# Beyond this many classes cells are too small for numbers.
 NUMBERED = 12
 
 

@@ -16,8 +16,8 @@ from htsvm.audit.checks import Finding, numbers_rows
 
 # Categories of a column beyond these count as one: "other".
 MOST_CATEGORIES = 50
-# Text has more words than categories, and hardly ever the same twice.
-WORDS, DIFFERENT = 3.0, 0.5
+# The share of different values from which on a column of words names its rows.
+DIFFERENT = 0.5
 REVIEWED = "htsvm_reviewed"
 
 

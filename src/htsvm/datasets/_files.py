@@ -178,7 +178,7 @@ def _download(file: DataFile) -> Path:
     except OSError as error:  # every error of requests is one
         reason = f"{host} cannot be reached"
         if _answered(error):
-            reason = f"{file.url} is not to be had ({error})"
+            reason = f"{file.url} cannot be reached ({error})"
         else:
             _unreachable[host] = reason
         raise DataFileError(_not_here(file, reason)) from error

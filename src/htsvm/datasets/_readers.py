@@ -154,7 +154,7 @@ def mat_views(name: str, path: Path) -> Dataset:
 
 
 def _packed_views(path: Path) -> tuple[list[Array], Array]:
-    """Read views that are stored as whole numbers with so many digits after the point."""
+    """Read views that are stored as whole numbers with this many digits after the point."""
     with np.load(path) as content:
         views: list[Array] = []
         while f"view{len(views)}" in content.files:

@@ -14,7 +14,7 @@ import dask.threaded
 import numpy as np
 from dask.system import CPU_COUNT
 
-# The workers may be away for so many seconds; `htsvm.worker-timeout` in Dask's configuration.
+# The workers may be away for this many seconds; `htsvm.worker-timeout` in Dask's configuration.
 WORKER_TIMEOUT = 60.0
 # A fit without a cluster holds the data in memory up to this share of what is free.
 MEMORY_SHARE = 0.25

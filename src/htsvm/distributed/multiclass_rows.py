@@ -53,6 +53,10 @@ class MulticlassBlockRows(BlockRows):
         """The sum of all penalties."""
         return float(self.problem.class_penalty.sum())
 
+    def leap(self) -> float:
+        """Stay: the levels are elsewhere."""
+        return math.inf
+
     @property
     def square_length(self) -> float:
         """The mean square of the rows."""
@@ -147,7 +151,7 @@ class MulticlassBlockRows(BlockRows):
         problem.operator.count(0.0 if entry.whole else problem.n_classes)
         up = problem.energy(steps.W) + float(after) > problem.energy(self.W) + loss
         if up and not entry.whole and math.isfinite(reach):
-            # The rows that were left out say no: again, with all of them.
+            # With the rows that were left out it went up: again, with all of them.
             return self.run(xi, tol=tol, max_steps=max_steps, reach=math.inf)
         self.blocks.tell(MulticlassBlock.accept, *ended)
         report.crossed = bool(crossed > 0)

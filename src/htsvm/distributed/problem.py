@@ -23,7 +23,7 @@ from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order
 from htsvm.optimality.summary import merge
 from htsvm.solvers import Problem
 
-# The rows that decide the second order are gathered up to so many values: with the residuals,
+# The rows that decide the second order are gathered up to this many values: with the residuals,
 # and by a pass of their own.
 FIRST_CRITICAL, MOST_CRITICAL = 4_000_000, 50_000_000
 MAX_DIMENSION = 2000
@@ -150,7 +150,7 @@ class BlockProblem(OnBlocks, Problem):
         return BlockProblem.of(self.blocks.with_penalty(C))
 
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
-        """Not to be had: vectors over all rows stay on the workers."""
+        """Not available: vectors over all rows stay on the workers."""
         raise NotImplementedError("per-row results of a block problem stay on the workers")
 
     def trivial(self) -> tuple[float, float]:

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from htsvm.solvers import Problem
 
 
-# Where there is no matrix, the rows that make up the Hessian are gathered up to so many values.
+# Where there is no matrix, the rows that make up the Hessian are gathered up to this many values.
 MOST_GATHERED = 50_000_000
-# Up to so many values (32 MB) the rows of a round are gathered and the round is run here: that
+# Up to this many values (32 MB) the rows of a round are gathered and the round is run here: that
 # takes as long as the passes that it saves.
 ROUND_GATHERED = 4_000_000
 
@@ -190,7 +190,7 @@ class BinaryRows(BlockRows):
                     return self._run_there(steps, tol, max_steps)
 
     def _where(self, count: float) -> str:
-        """Return where a round on so many rows is run: "here", or there on "some" or "all" rows."""
+        """Return where `count` rows are worked on: "here", or there on "some" or "all" rows."""
         m = self.problem.n_samples
         if m < SUBSET_FROM or count > SUBSET_SHARE * m:
             return "all"

@@ -25,7 +25,7 @@ from htsvm.distributed.cluster import Cluster, groups
 from htsvm.distributed.data import Data
 from htsvm.distributed.protocol import Message, Reduction, block_of, nbytes
 
-# Dask remembers all messages that led to a state; after so many they are put into one task.
+# Dask remembers all messages that led to a state; after this many they are put into one task.
 LONGEST_LINEAGE = 50
 
 

@@ -96,9 +96,12 @@ class Words:
     ----------
     lines : tuple of str
         One line is a paragraph, more are a list.
+    title : str
+        Where there is one, a list of which a page shows the title only, until a reader asks.
     """
 
     lines: tuple[str, ...]
+    title: str = ""
 
 
 Block = Table | Picture | Words

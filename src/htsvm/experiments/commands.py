@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -159,18 +161,10 @@ def _reproduce(
     datasets: list[str] | None,
 ) -> None:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     from htsvm.experiments.catalogue import select
     from htsvm.experiments.estimate import Estimate
-    from htsvm.experiments.isolation import DONE, ELSEWHERE, LEFT, SKIPPED
+    from htsvm.experiments.isolation import ELSEWHERE, SKIPPED
     from htsvm.experiments.runner import Selection, compute, plan
     from htsvm.experiments.store import Store
 
@@ -186,24 +180,8 @@ def _reproduce(
         if todo:
             needed = Estimate.of(store.cells()).in_words(todo, jobs)
             console.print(f"That takes {needed}, {jobs} at a time, judged by stored times.")
-        columns = (
-            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-            TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-        )  # fmt: skip
-        log = _Log(len(todo), console.print)
         skipped: dict[str, None] = {}
-        with Progress(*columns, console=console) as progress:
-            bar = progress.add_task("starting", total=len(todo))
-
-            def show(task: Any, outcome: Any) -> None:
-                progress.update(bar, advance=1, description=f"{task.experiment} {task.dataset}")
-                if not console.is_terminal:
-                    log.advance(task)
-                if outcome.status == SKIPPED:
-                    skipped[outcome.reason] = None
-                elif outcome.status not in (DONE, ELSEWHERE, LEFT):
-                    progress.console.print(f"{task}: {outcome.status}, {outcome.reason}")
-
+        with _progress(console, len(todo), skipped) as show:
             counts = compute(
                 todo, store, jobs=jobs, time_limit=time_limit, minutes=minutes, progress=show
             )
@@ -218,6 +196,40 @@ def _reproduce(
     options = f" --store {path} --profile {profile.name}"
     options += f" --seed {profile.seed}" if profile.seed else ""
     console.print(f"{ended or 'Nothing to do'}. Next: htsvm report{options}", soft_wrap=True)
+
+
+@contextmanager
+def _progress(console: Any, total: int, skipped: dict[str, None]) -> Iterator[Any]:
+    """Yield what is called after each cell: a bar, or lines where the output is no terminal."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from htsvm.experiments.isolation import DONE, ELSEWHERE, LEFT, SKIPPED
+
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    log = _Log(total, console.print)
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("starting", total=total)
+
+        def show(task: Any, outcome: Any) -> None:
+            progress.update(bar, advance=1, description=f"{task.experiment} {task.dataset}")
+            if not console.is_terminal:
+                log.advance(task)
+            if outcome.status == SKIPPED:
+                skipped[outcome.reason] = None
+            elif outcome.status not in (DONE, ELSEWHERE, LEFT):
+                progress.console.print(f"{task}: {outcome.status}, {outcome.reason}")
+
+        yield show
 
 
 def _advice(reasons: list[str]) -> str:

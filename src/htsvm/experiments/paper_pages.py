@@ -15,11 +15,12 @@ from typing import Any
 
 from htsvm.experiments.blocks import Block, Words
 
+# For one claim and for several.
+PLURALS = {"holds": "hold", "in part": "hold in part", "fails": "fail", "untested": "untested"}
 VERDICTS = {
     "holds": "holds", "in part": "holds in part", "fails": "fails", "untested": "cannot be tested"
 }  # fmt: skip
 MADE = "<!-- Made by python -m htsvm.experiments.paper_pages docs/paper; edit the source there. -->"
-SOURCE = "src/htsvm/experiments/paper"
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,16 @@ def verdicts() -> list[Block]:
     """Return the verdicts for the report: how many, then one line for each claim."""
     every = claims()
     counts = Counter(claim.verdict for claim in every)
-    told = ", ".join(f"{counts[name]} {words}" for name, words in VERDICTS.items())
+    told = ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
     lines = [
         f"{VERDICTS[c.verdict]}: {c.claim} ({c.where})" + (f"; {c.note}." if c.note else ".")
         for c in every
     ]
-    return [Words((f"Of {len(every)} claims: {told}.",)), Words(tuple(lines))]
+    about = (
+        f"Of {len(every)} claims: {told}. Where cells were never run with this version, a verdict "
+        "rests on the results of version 0.1 (results/results-0.1.csv.gz)."
+    )
+    return [Words((about,)), Words(tuple(lines), "Every claim and its verdict")]
 
 
 # ---------------------------------------------------------------------------------------- pages
@@ -99,7 +104,7 @@ def claims_page() -> str:
         for c in claims()
     ]
     counts = Counter(claim.verdict for claim in claims())
-    told = ", ".join(f"{counts[name]} {words}" for name, words in VERDICTS.items())
+    told = ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
     table = "\n".join(["| claim | where | verdict | evidence |", "|---|---|---|---|", *rows])
     return (
         f"{MADE}\n\n# A verdict on every claim\n\nEvery claim of the paper, from the abstract to "

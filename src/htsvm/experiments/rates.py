@@ -84,17 +84,17 @@ def sections(results: Results, profile: Profile) -> list[Block]:
         return [words, Words(("Not computed.",))]
     rows = [
         (f"{name}, {solver}", [_first_below(trace, level) for level in LEVELS]
-         + [Entry(_factor(trace))])
+         + [Entry(100.0 * _factor(trace))])
         for (name, solver), trace in traces.items()
     ]  # fmt: skip
     table = Table(
-        "Iterations until the residual is below …, and by how much it falls in one of the last",
+        "Iterations until the residual is below …, and what one of the last leaves of it",
         "set, solver",
-        [f"{level:g}" for level in LEVELS] + ["factor"],
+        [f"{level:g}" for level in LEVELS] + ["kept (%)"],
         rows,
         better="",
-        decimals=2,
-        note=f"The factor is the mean over the last {LAST} iterations; 1 is no progress.",
+        decimals=0,
+        note=f"Kept: what an iteration leaves of the residual, the mean of the last {LAST}.",
     )
     return [words, Picture(_curves(traces, _sets(profile)), "Residual against iterations."), table]
 

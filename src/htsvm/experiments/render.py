@@ -40,9 +40,10 @@ def html(block: Block) -> str:
     if isinstance(block, Picture):
         return f"<figure>{block.svg}<figcaption>{escape(block.caption)}</figcaption></figure>"
     if isinstance(block, Words):
-        if len(block.lines) == 1:
-            return f"<p>{escape(block.lines[0])}</p>"
-        return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in block.lines) + "</ul>"
+        listed = "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in block.lines) + "</ul>"
+        if block.title:
+            return f"<details><summary>{escape(block.title)}</summary>{listed}</details>"
+        return f"<p>{escape(block.lines[0])}</p>" if len(block.lines) == 1 else listed
     return _html_table(block)
 
 
@@ -128,9 +129,10 @@ def markdown(block: Block) -> str:
     if isinstance(block, Picture):
         return f"*Figure (in the HTML report): {as_text(block.caption)}*"
     if isinstance(block, Words):
-        if len(block.lines) == 1:
+        if len(block.lines) == 1 and not block.title:
             return as_text(block.lines[0])
-        return "\n".join(f"- {as_text(line)}" for line in block.lines)
+        listed = "\n".join(f"- {as_text(line)}" for line in block.lines)
+        return f"{as_text(block.title)}:\n\n{listed}" if block.title else listed
     rows = [
         [f"**{as_text(label)}**" if bold else as_text(label), *places]
         for label, places, bold in _markdown_rows(block)

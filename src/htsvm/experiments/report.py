@@ -61,7 +61,7 @@ class Section:
 def collect(
     cells: Iterable[Cell], experiments: list[Experiment], profile: Profile
 ) -> list[Section]:
-    """Return the sections of the experiments that have results, or need none.
+    """Return the sections of the experiments; those without results say so.
 
     Parameters
     ----------
@@ -77,10 +77,11 @@ def collect(
     for experiment in experiments:
         tasks = experiment.tasks(profile)
         found = [stored[task] for task in tasks if task in stored]
+        blocks: list[Block] = [Words((NOT_BEGUN,))]
         if found or not tasks:
             blocks = experiment.sections(Results(found, tasks), profile)
-            missing = [task for task in tasks if task not in stored]
-            sections.append(Section(experiment, blocks, found, missing))
+        missing = [task for task in tasks if task not in stored]
+        sections.append(Section(experiment, blocks, found, missing))
     return sections
 
 
@@ -119,7 +120,7 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     if profile.quick:
         parts.append(f"**{QUICK}**")
     if lines := _prose(sections):
-        parts += ["## In ten sentences", markdown(Words(tuple(lines)))]
+        parts += ["## In short", markdown(Words(tuple(lines)))]
     parts += ["## The paper's claims", *map(markdown, verdicts())]
     short = [*_overview(sections), *_differences(sections)]
     parts += ["## Paper against ours", *map(markdown, short)]
@@ -132,6 +133,10 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     return "\n\n".join(parts) + "\n"
 
 
+NOT_BEGUN = (
+    "Nothing of it has been computed in this run; its cells are named under “What could not be "
+    "reproduced”."
+)
 QUICK = "A quick run: few sets, small grids. Its numbers say that it works, not how well."
 
 KNOWN_GAPS = (
@@ -169,7 +174,10 @@ def gaps(sections: list[Section]) -> list[Block]:
     ]
     blocks: list[Block] = [Words(KNOWN_GAPS)]
     if absent := [line for section in sections for line in never_run(section)]:
-        blocks += [Words(("Cells that were never run:",)), Words(tuple(absent))]
+        count = sum(len(section.missing) for section in sections)
+        every = count + sum(len(section.cells) for section in sections)
+        title = f"{count:,} of {every:,} cells of this profile were never run, by name"
+        blocks.append(Words(tuple(absent), title))
     if lines:
         blocks += [
             Words(("Cells without a result, and how many in which experiment:",)),

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from htsvm._typing import Array
 
-# A sparse matrix takes so many bytes for the place of a stored value, beside the value.
+# A sparse matrix takes this many bytes for the place of a stored value, beside the value.
 INDEX_BYTES = 4
 
 

@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from htsvm._typing import Array
 
-# Up to so many features a matrix R is factorised for its inverse.
+# Up to this many features a matrix R is factorised for its inverse.
 LARGEST_MATRIX = 2000
 
 

@@ -114,7 +114,7 @@ class RowSystem:
         return self.regularizer.positive and count <= LARGEST_MATRIX
 
     def cheapest_form(self, count: int) -> str:
-        """Return the form in which a system of so many samples is solved."""
+        """Return the form in which a system of this many samples is solved."""
         n, r = self.side, self.row_size
         flops = SPARSE_FLOPS if self.operator.sparse else DENSE_FLOPS
         costs = {"cg": self._cg_steps * (4.0 * count * r / SPARSE_FLOPS + 2e-9 * n + 2e-5)}

@@ -100,7 +100,8 @@ def _kernel_of(name: Hashable, kernel: Any, gamma: Any, X: Any, weights: Array |
         return kernel_function(kernel, 1.0)
     if kernel != "rbf":
         raise ValueError(
-            f"kernel of view {name!r} must be 'linear', 'rbf' or a callable, got {kernel!r}."
+            f"kernel of view {name!r} must be one of ('linear', 'rbf') or a callable, got "
+            f"{kernel!r}."
         )
     scale = isinstance(gamma, str) and gamma == "scale"
     if not scale and not (isinstance(gamma, Real) and 0.0 < float(gamma) < np.inf):

@@ -36,7 +36,7 @@ PER_VIEW = [Real, "array-like", dict]
 
 
 class StructuredMultiViewSVC(BaseMultiViewSVC):
-    """One classifier per view, whose regularisers hang together by the weights of the views.
+    """One classifier per view, whose regularisers are coupled by the weights of the views.
 
     Subclasses give the losses, `_losses`, and what solves the problem of a view, `_classifiers`.
     """

@@ -30,12 +30,12 @@ LARGEST_STRENGTH = 1e10
 # How far on the safe side of the margin samples are still looked at within a round; more when
 # samples further off turn out violated.
 REACH = 0.5
-# Give up after so many rounds that lowered neither the residual by this share, nor the objective by
-# this share of tol.
+# Give up after this many rounds that lowered neither the residual by this share, nor the objective
+# by this share of tol.
 MOST_STALLED, PROGRESS = 60, 0.1
 # Objectives that differ by less than this share are the same.
 ROUNDED = 1e-9
-# The penalty also doubles after so many rounds without progress.
+# The penalty also doubles after this many rounds without progress.
 CIRCLES = 8
 
 

@@ -36,7 +36,7 @@ ROUGH = 1e-3
 FINER = 1e-3
 # The hard margin is a hinge loss with a penalty so much larger than the largest multiplier.
 HARD, HARDER = 4.0, 10.0
-# The margin is first sought among so many samples of each class, and so many per feature.
+# The margin is first sought among this many samples of each class, and this many per feature.
 NEAREST, NEAREST_PER_FEATURE = 500, 5
 # How often samples may be added or the penalty raised.
 MOST_CORRECTIONS = 20

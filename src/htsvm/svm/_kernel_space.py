@@ -20,12 +20,12 @@ from htsvm.svm._kernels import (
     kernel_matrix,
 )
 
-# Up to so many samples a kernel matrix is used without being asked for: of two classes, where the
+# Up to this many samples a kernel matrix is used without being asked for: of two classes, where the
 # undecided samples alone make the work, and of several, where all of them do.
 EXACT_ROWS, EXACT_ROWS_MULTICLASS = 10_000, 1_500
-# Landmarks by default: so many times the root of the number of samples, between these limits.
+# Landmarks by default: this many times the root of the number of samples, between these limits.
 ROOT_FACTOR, FEWEST_LANDMARKS, MOST_LANDMARKS = 5.0, 200, 1000
-# An exact fit of two classes begins with a fit on so many landmarks.
+# An exact fit of two classes begins with a fit on this many landmarks.
 FIRST_LANDMARKS = 300
 # Bytes of a value, and of a megabyte.
 VALUE, MEGABYTE = 8, 2**20

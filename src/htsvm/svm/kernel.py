@@ -61,7 +61,7 @@ class KernelHTSVC(BaseLinearSVC):
         Where the straight part of the loss ends, as a share of the cap.
     n_landmarks : int, "auto" or None, default="auto"
         None solves the problem of the whole kernel matrix. A number restricts w to combinations of
-        so many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
+        this many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
         samples (1,500 for more than two classes in one problem) and as far as `memory_limit`
         allows, else ``5 * sqrt(n_samples)`` landmarks, between 200 and 1,000.
     landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.svm import LinearSVC
+from sklearn.datasets import make_moons
+from sklearn.svm import SVC, LinearSVC
 
-from htsvm import HTSVC
-from htsvm.datasets import BAYES_ACCURACY
+from htsvm import HTSVC, KernelHTSVC
+from htsvm.datasets import BAYES_ACCURACY, flip_labels
 from htsvm.experiments.demo.data import (
     BREAST_CANCER,
     GAUSSIANS,
@@ -33,6 +34,8 @@ LOOKS = (
 )
 # The noise of the fits that are shown singly.
 SHOWN_RATE = 0.3
+# The two moons: samples to train and to test on, and the width of the kernel.
+MOONS, MOONS_TEST, MOONS_GAMMA = 400, 4000, 3.0
 
 
 @dataclass(frozen=True)
@@ -117,3 +120,34 @@ def boundary_figure(fit: SingleFit) -> str:
         ax.set_title(f"{type(model).__name__}: {accuracy:.1%} of the test right")
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
     return finish(f"Decision boundary of {type(model).__name__} in the plane")
+
+
+def fits_to_moons(seed: int) -> list[SingleFit]:
+    """Fit KernelHTSVC and SVC to two moons with wrong labels on both sides."""
+    X, clean = make_moons(MOONS, noise=0.15, random_state=seed)
+    X_test, y_test = make_moons(MOONS_TEST, noise=0.15, random_state=seed + 1)
+    y, flipped = flip_labels(clean, SHOWN_RATE, random_state=seed + 1)
+    split = Split(X, y, X_test, y_test, flipped)
+    models = [KernelHTSVC(gamma=MOONS_GAMMA, random_state=seed), SVC(gamma=MOONS_GAMMA)]
+    return [SingleFit(model.fit(X, y), split) for model in models]
+
+
+def moons_figure(fit: SingleFit) -> str:
+    """Return what a model with a kernel says all over the plane, support vectors ringed."""
+    model, split = fit.model, fit.split
+    name, support = type(model).__name__, split.X[model.support_]
+    low, high = split.X.min(axis=0) - 0.3, split.X.max(axis=0) + 0.3
+    across, up = np.linspace(low[0], high[0], 120), np.linspace(low[1], high[1], 90)
+    places = np.stack(np.meshgrid(across, up), axis=-1)
+    level = model.decision_function(places.reshape(-1, 2)).reshape(places.shape[:2])
+    with drawing(4.6) as (ax, finish):
+        ax.contour(across, up, level, levels=[0.0], colors=INK, linewidths=1.6)
+        for label, look in zip(np.unique(split.y), LOOKS, strict=False):
+            own = split.X[split.y == label]
+            ax.scatter(*own.T, s=9, color=look["color"], marker=look["marker"])
+        rings = {"s": 40, "facecolors": "none", "edgecolors": INK, "lw": 0.6}
+        ax.scatter(*support.T, label=f"support vector ({len(support)})", **rings)
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(f"{name}: {model.score(split.X_test, split.y_test):.1%} of the test right")
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.04), frameon=False)
+    return finish(f"Decision boundary of {name} on two moons with wrong labels")

@@ -45,6 +45,7 @@ def write_report(results: Results, file: TextIO) -> None:
         accuracy=_framed([figures.accuracy_figure(panel) for panel in shown]),
         tables="\n".join(html_table(panel) for panel in shown),
         boundaries=_framed([figures.boundary_figure(fit) for fit in boundaries]),
+        moons=_framed([figures.moons_figure(fit) for fit in figures.fits_to_moons(settings.seed)]),
         losses=figures.losses_figure(),
         convergence=figures.convergence_figure(single),
         certificate=escape(str(single.model.certificate_[0])),

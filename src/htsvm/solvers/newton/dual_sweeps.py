@@ -30,7 +30,7 @@ SWEEPS = 4
 # intercept, soft enough not to tie it to the samples visited last. Rows that are far shorter than
 # this would hardly move, so the typical row is the median: a mean is that of the longest.
 STIFFNESS = 0.1
-# Sweeps crawl where the slack has not halved within so many rounds.
+# Sweeps crawl where the slack has not halved within this many rounds.
 PATIENCE = 15
 
 
@@ -79,7 +79,7 @@ class DualSweeps:
     def crawl(self, lag: float) -> bool:
         """Note by how much the multipliers lag after a round; return whether sweeps crawl.
 
-        Where rows or columns differ by orders of magnitude in length, coordinates hang together
+        Where rows or columns differ by orders of magnitude in length, coordinates are coupled
         and a sweep changes next to nothing.
         """
         self.lags.append(lag)

@@ -29,14 +29,14 @@ from htsvm.problems.binary import Problem
 from htsvm.solvers.line_search import slope_root
 from htsvm.solvers.newton.state import Clock, RoundReport
 
-# Up to so many features, and for dense data wide enough for BLAS up to so many entries, all
+# Up to this many features, and for dense data wide enough for BLAS up to this many entries, all
 # Newton steps of a round are taken in one compiled call.
 COMPILED_FEATURES, COMPILED_DENSE = 512, 1_000_000
 # All of them; None where nothing was compiled.
 compiled = kernels.optional("solvers.newton._steps")
 # How such a call may end.
 FINISHED, SINGULAR = 0, 3
-# A line search ends when the slope has shrunk by this factor, or after so many trials.
+# A line search ends when the slope has shrunk by this factor, or after this many trials.
 SLOPE_REDUCTION, MOST_TRIALS = 0.1, 40
 
 

@@ -19,7 +19,7 @@ from htsvm.solvers.newton.kernel_rounds import KernelRounds
 from htsvm.solvers.newton.round import Rounds
 from htsvm.solvers.newton.state import Clock, Closing, Iterate, RoundReport, close_round
 
-# Of so many rows the violations are looked at where a quantile of them is wanted.
+# Of this many rows the violations are looked at where a quantile of them is wanted.
 QUANTILE_ROWS = 10_000
 
 

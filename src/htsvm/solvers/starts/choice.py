@@ -13,7 +13,6 @@ from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
-    LAST_STEPS,
     SEVERAL_CLASSES,
     Convex,
     Search,
@@ -25,14 +24,18 @@ from htsvm.solvers.starts.terrain import REFINING_STEPS, BinaryTerrain, Terrain
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
 SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
-# With several classes there are this many rows per feature, if there are so many.
-ROWS_PER_FEATURE = 12
+# With several classes there are more unknowns, and small samples mislead: so many values times
+# classes.
+MULTICLASS_VALUES = 100_000_000
 # Classes whose total penalties differ by this factor are uneven.
 UNEVEN = 2.0
 # All rows are taken if they are no more than this many samples.
 NO_SAMPLE = 1.5
 # So many of the points found on a sample go on with all rows.
 REFINED = 3
+# The solver's own way may still lead lower than the search if the search by the same way ended
+# above its lowest point by no more than this share.
+CLOSE = 0.03
 # The solver may end above where the search ended by this share, before the next point is tried.
 SLIPPED = 1e-3
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
@@ -159,7 +162,7 @@ def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, fl
     per_row = max(problem.operator.stored / max(m, 1), 1.0)
     size = int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
     if kind is MulticlassTerrain:
-        size = max(size, ROWS_PER_FEATURE * problem.n_features)
+        size = max(size, int(MULTICLASS_VALUES / (per_row * problem.n_classes)))
     local = problem.rows is None
     if m <= NO_SAMPLE * size and local:
         return kind(problem), 1.0
@@ -180,15 +183,17 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
 
     The search says where to begin, not where one ends: its objectives are those of a smoothed
     loss followed for a few steps, on large data on some of the rows. So "convex", if it is among
-    the starts, always takes part, with the solver's own way from the convex solution; it is left
-    when it falls behind.
+    the starts, takes part with the solver's own way from the convex solution; it is left when it
+    falls behind, and left out where the search on all rows has put it far behind.
     """
     if isinstance(problem, MulticlassProblem) and found.point is not None:
-        return _descended_multiclass(problem, found, share, descend)
+        return _descended_multiclass(problem, found, share, descend, found.rng)
     name, start, reached = "convex", None, math.inf
     if found.point is not None and found.truncated:
         name, start, reached = _best_point(problem, found, share)
     takes_part = "convex" in found.reached
+    if start is not None and takes_part and share == 1.0:
+        takes_part = found.reached["convex"] <= (1.0 + CLOSE) * reached
     # To the convex minimum the solver's own way is the better one, if it does not get stuck.
     first = start is None or (takes_part and share == 1.0 and name == "convex")
     results = [_named(descend(None), "convex", found.reached)] if first else []
@@ -198,28 +203,44 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
         beat = results[0].objective
         results.insert(0, _named(descend(None, beat=beat), "convex", found.reached))
     best = min(results, key=lambda result: result.objective)
-    return replace(best, convex_objective=results[0].convex_objective)
+    convex = results[0].convex_objective
+    if not math.isfinite(convex) and found.convex is not None:
+        convex = problem.objective_at(*found.terrain.parts(found.convex))
+    return replace(best, convex_objective=convex)
 
 
 def _descended_multiclass(
-    problem: MulticlassProblem, found: Search, share: float, descend: Descend
+    problem: MulticlassProblem,
+    found: Search,
+    share: float,
+    descend: Descend,
+    rng: np.random.Generator,
 ) -> SolverResult:
-    """Go down from the best point of the search, which for several classes ends near a minimum."""
+    """Go down from the best point of the search, which for several classes ends near a minimum.
+
+    With more features than rows per class a sample of rows tells too little of where it lies, but
+    which start is the best.
+    """
     terrain, z, multipliers = found.terrain, found.point, None
     assert z is not None
     assert isinstance(terrain, MulticlassTerrain)
     stretch = 1.0 if found.truncated else math.inf
+    seconds = terrain.seconds_of_least_squares()
     if share < 1.0 and problem.rows is None:
-        # From the sample of rows to all of them.
-        terrain = MulticlassTerrain(problem, like=terrain)
-        z = terrain.settle(z, LAST_STEPS, stretch)
-        share = 1.0
+        # What was best for the sample of rows, again for all of them.
+        terrain = MulticlassTerrain(problem)
+        whole = search(terrain, chosen([found.name]), rng)
+        if whole.point is not None:
+            z, share = whole.point, 1.0
+    if found.truncated and problem.rows is None:
+        z = terrain.sharpen(z)
     point = terrain.parts(z)
     if share == 1.0:
         pulls = terrain.multipliers(z, stretch)
         multipliers = problem.multipliers_of(terrain.problem, pulls)
     reached = problem.objective_at(*point)
-    result = _never_up(problem, (*point, multipliers), reached, descend, truncated=found.truncated)
+    how = {"truncated": found.truncated, "reference": seconds}
+    result = _never_up(problem, (*point, multipliers), reached, descend, **how)
     result = _named(result, found.name, found.reached)
     if found.convex is None:
         return result
