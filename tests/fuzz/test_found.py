@@ -121,3 +121,15 @@ def test_weights_that_span_many_orders():
     # Both heavy samples on the margin, w = 2, and one of the light ones given up.
     assert model.objective_[0] == pytest.approx(12.0, rel=1e-6)
     assert model.certificate_[0].certified
+
+
+def test_landmarks_that_the_kernel_maps_to_zero():
+    """An error of a library about an empty array; a constant classifier is the answer."""
+    X, y = np.array([[0.0], [0.0], [3.0], [0.0]]), [0, 0, 1, 1]
+    found = [
+        KernelHTSVC(kernel="poly", n_landmarks=1, random_state=seed).fit(X, y) for seed in range(4)
+    ]
+    assert any(len(model.landmarks_) == 0 for model in found)
+    for model in found:
+        assert model.objective_[0] <= 2.0 + 1e-9
+        assert np.all(np.isfinite(model.decision_function(X)))
