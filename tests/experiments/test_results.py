@@ -267,7 +267,10 @@ def test_differences_are_counted_and_explained():
     shown, words, large = differences([(EXPERIMENTS["two-view"], [table])])
     ((_, (first, second)),) = shown.rows
     assert (first.value, second.value) == (4.0, 0.5)
-    assert "2 scores differ by more than 2 points; for 1 of them" in words.lines[0]
+    assert (
+        "2 scores differ by more than 2 points; for 1 of them the reason was tested, for 0"
+        in words.lines[0]
+    )
     assert "ten (E23)" in large.lines[0]
     assert "no reason was found" in large.lines[1]
     nested = replace(table, protocol="nested")
