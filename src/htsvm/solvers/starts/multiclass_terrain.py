@@ -23,6 +23,10 @@ LARGER = (1.0, 1.1, 1.2, 1.35, 1.5, 2.0)
 # At the end of a search: how much sharper the maximum and the kink become, and for how many steps,
 # each of which gains at least this share.
 SHARPER, FINER = ((2.0, 30), (4.0, 40)), 1e-5
+# From this many values times classes on all of that pays.
+LARGE = 20_000_000
+# Steps know the correlations of the features: this share of the number asked for will do.
+STEPS_SHARE = 0.6
 # Up to this many features searches know the correlations between them.
 MOST_CORRELATED = 1500
 
@@ -170,9 +174,13 @@ class MulticlassTerrain(Terrain):
         return replace(stage, width=stage.width / self.sharpness)
 
     def sharpen(self, z: Array) -> Array:
-        """Go down from z with all that is rounded rounded less and less, close to a minimum."""
-        for self.sharpness, steps in SHARPER:
-            z = self.settle(z, steps, tol=FINER)
+        """Go down from z with all that is rounded rounded less and less, close to a minimum.
+
+        On little data Newton steps are as good.
+        """
+        work = self.problem.operator.stored * self.problem.n_classes
+        for self.sharpness, steps in SHARPER if work >= LARGE else SHARPER[:1]:
+            z = self.descend(z, self.final_stage(), int(steps / STEPS_SHARE), FINER)
         return z
 
     def separates(self, z: Array) -> bool:
@@ -192,7 +200,7 @@ class MulticlassTerrain(Terrain):
     def descend(self, z: Array, stage: Stage, max_steps: int, tol: float) -> Array:
         """Return where a descent from z on a smooth loss ends."""
         self.stage = stage
-        return minimise(self, z, max_steps, tol)[0]
+        return minimise(self, z, int(np.ceil(STEPS_SHARE * max_steps)), tol)[0]
 
     # ------------------------------------------------------------ what `minimise` asks for
 
