@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 import time
 import warnings
@@ -37,7 +39,8 @@ BEHIND = 0.005
 FRAMES = 30.0
 OURS, FOLDED, INSIDE = "audit_labels", "audit_labels(model=HTSVC)", "one fit of HTSVC, in-sample"
 LOGISTIC, BOOSTED = "cleanlab, logistic regression", "cleanlab, gradient boosting"
-RIVALS = (LOGISTIC, BOOSTED)
+DATALAB = "Datalab, logistic regression"
+RIVALS = (LOGISTIC, DATALAB, BOOSTED)
 PAGE = "the page, 100,000 rows"
 Verdict = tuple[np.ndarray, float | None, Callable[[], tuple[Any, np.ndarray]], Row]
 
@@ -98,11 +101,26 @@ def _cleanlab(model: Any, data: Noisy) -> Verdict:
     return score, float(estimate), lambda: (data.X[kept], data.y[kept]), {}
 
 
+def _datalab(model: Any, data: Noisy) -> Verdict:
+    from cleanlab import Datalab
+
+    shares = cross_val_predict(model, data.X, data.y, cv=FOLDS, method="predict_proba")
+    lab = Datalab({"label": data.y}, label_name="label", verbosity=0)
+    with contextlib.redirect_stdout(io.StringIO()):
+        lab.find_issues(pred_probs=shares, issue_types={"label": {}})
+    found = lab.get_issues("label")
+    issues = found["is_label_issue"].to_numpy()
+    kept = np.flatnonzero(~issues)
+    score = -found["label_score"].to_numpy()
+    return score, float(issues.mean()), lambda: (data.X[kept], data.y[kept]), {}
+
+
 METHODS: dict[str, Callable[[Noisy], Verdict]] = {
     OURS: partial(_ours, None),
     FOLDED: partial(_ours, HTSVC(C=0.1, cap=2.0, tol=1e-2)),
     INSIDE: _inside,
     LOGISTIC: partial(_cleanlab, LogisticRegression(max_iter=300)),
+    DATALAB: partial(_datalab, LogisticRegression(max_iter=300)),
     BOOSTED: partial(_cleanlab, HistGradientBoostingClassifier(random_state=0)),
 }
 

@@ -20,6 +20,10 @@ class IgnoredClassWarning(UserWarning):
     """A fit ignores more than half of the samples of a class as outliers."""
 
 
+class SlowFitWarning(UserWarning):
+    """A fit took much longer than it would on scaled columns."""
+
+
 class DroppedViewWarning(UserWarning):
     """A multi-view fit gives some view the weight zero."""
 

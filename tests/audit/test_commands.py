@@ -82,6 +82,7 @@ def test_apply_and_audit_again(table):
 
 
 def test_unsure_changes_nothing(table):
+    pytest.importorskip("pyarrow")
     audited(table)
     path = corrections_for(table, lambda row: ("unsure", ""))
     clean = table.with_name("clean.parquet")

@@ -10,7 +10,7 @@ from benchmarks.report import csv_text, read_csv
 from benchmarks.sets import MissingData
 from sklearn.metrics import roc_auc_score
 
-from benchmarks import label_issues, multiview_multiclass
+from benchmarks import label_issues, multiclass_speed, multiview_multiclass
 from htsvm import HTSVC
 
 
@@ -100,3 +100,21 @@ def test_several_classes_in_several_views(monkeypatch):
 
     monkeypatch.setattr(multiview_multiclass, "handwritten", missing)
     assert multiview_multiclass.run(Plan([], quick=True)) == []
+
+
+def test_speed_of_several_classes_is_measured_beside_rivals():
+    rows = multiclass_speed.run(Plan([], quick=True, repeats=1))
+    assert [row["set"] for row in rows] == ["digits, clean"]
+    assert rows[0]["over_LogisticRegression"] > 0.0
+    assert rows[0]["certified"]
+    bars = {bar.promise: bar for bar in multiclass_speed.bars(rows)}
+    assert bars["certified"].met
+    assert bars["many classes: time of a fit / crammer_singer <= 2"].met is None
+    assert "| digits, clean |" in multiclass_speed.tables(rows)
+
+
+def test_uneven_columns_are_uneven():
+    X, y = multiclass_speed.uneven_columns()
+    assert X.shape == (694, 324)
+    assert len(np.unique(y)) == 27
+    assert X.std(axis=0).max() > 1e4 * X.std(axis=0).min()

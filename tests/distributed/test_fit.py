@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, MultiViewHTSVC, ht_path
 from htsvm.baselines import HingeSVC, RampSVC
@@ -52,9 +53,16 @@ def test_options(options):
 
 def test_a_start_on_a_sample_takes_the_same_rows():
     X, y = noisy(24_000, 9, seed=2)
-    blocks, local = fit_both(X, y, (5_000, 1_111))
+    blocks, local = fit_both(X, y, (5_000, 1_111), starts=["convex"])
     assert_same_fit(blocks, local)
     assert blocks.n_iter_ == local.n_iter_
+
+
+def test_starts_found_on_a_sample_lead_as_low():
+    """In memory the best of them go on with all rows before one is polished."""
+    blocks, local = fit_both(*noisy(24_000, 9, seed=2), (5_000, 1_111))
+    assert blocks.certificate_[0].certified
+    assert blocks.objective_[0] <= 1.001 * local.objective_[0]
 
 
 def test_sparse_blocks_and_sample_weight():
@@ -136,7 +144,8 @@ def test_many_features_with_all_products_by_the_workers(monkeypatch, stream):
 
 def test_warm_start_and_history():
     X, y = noisy(800, 6, seed=7)
-    local, blocks = HTSVC(warm_start=True).fit(X, y), HTSVC(warm_start=True).fit(*as_dask(X, y))
+    model = HTSVC(warm_start=True, starts=["convex"])
+    local, blocks = clone(model).fit(X, y), clone(model).fit(*as_dask(X, y))
     cold = blocks.history_["network_passes"][-1]
     local.set_params(C=0.9).fit(X, y)
     blocks.set_params(C=0.9).fit(*as_dask(X, y))

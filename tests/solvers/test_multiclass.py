@@ -13,6 +13,7 @@ from htsvm.optimality import certify
 from htsvm.optimality.multiclass import balanced_flow
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem, solve_certified
+from htsvm.solvers.multiclass import pace
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
 from htsvm.solvers.multiclass import system as multiclass_system
 from htsvm.solvers.multiclass.certified import solve_multiclass
@@ -219,12 +220,12 @@ def test_conjugate_gradients_with_either_preconditioner(monkeypatch, spectrum):
     assert certificate.duality_gap <= 1e-3 * certificate.objective
 
 
-def test_warm_start_needs_fewer_rounds():
+def test_warm_start_needs_less_work():
     X, labels = data(9)
     problem = stated(X, labels)
     cold = MulticlassNewton().solve(problem)
     warm = MulticlassNewton().solve(problem, start=(cold.coef, cold.intercept, cold.multipliers))
-    assert warm.n_iter < cold.n_iter
+    assert warm.passes < cold.passes
     assert warm.objective <= cold.objective * (1.0 + 1e-3)
 
 
@@ -394,3 +395,25 @@ def test_flow_between_classes_is_balanced_along_any_way():
     # No way leads on from class 1: nothing is kept.
     flow[1, 2] = 0.0
     assert not np.any(balanced_flow(flow) * flow)
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+def test_a_late_descent_says_so_once_and_blames_the_columns_if_they_differ(monkeypatch, uneven):
+    monkeypatch.setattr(pace, "BUDGET", 1e-9)
+    monkeypatch.setattr(pace, "ALWAYS_FINE", 0.0)
+    X, labels = data(13)
+    if uneven:
+        X = X * 10.0 ** np.arange(4.0)
+    said = []
+
+    class Listener:
+        def __call__(self, row):
+            pass
+
+        def say(self, text):
+            said.append(text)
+
+    result = MulticlassNewton(callback=Listener()).solve(stated(X, labels))
+    assert len(said) == 1
+    assert "times the time of the least squares start" in said[0]
+    assert any(pace.SLOW in note for note in result.notes) == uneven

@@ -70,7 +70,7 @@ def test_classes_are_found_where_none_has_a_majority(monkeypatch, cap, sweeps):
         if not kernels.COMPILED:
             pytest.skip("sweeps need the compiled kernels")
         monkeypatch.setattr(multiclass_sweeps, "LARGE", 0)
-        monkeypatch.setattr(multiclass_sweeps, "MOST_STRENGTH", np.inf)
+        monkeypatch.setattr(multiclass_sweeps, "MOST_SPECTRUM_FEATURES", 0)
     X, labels, true = without_majority()
     convex, _ = solve_multiclass(stated(X, labels, cap=np.inf), MulticlassNewton())
     problem = stated(X, labels, cap=cap)

@@ -53,6 +53,10 @@ class MulticlassBlockRows(BlockRows):
         """The sum of all penalties."""
         return float(self.problem.class_penalty.sum())
 
+    def leap(self) -> float:
+        """Stay: the levels are elsewhere."""
+        return math.inf
+
     @property
     def square_length(self) -> float:
         """The mean square of the rows."""

@@ -149,7 +149,8 @@ class Operator(Extent):
         self.count(len(W))
         out = np.empty((self.shape[0], len(W)))
         for rows, part in self._blocks():
-            out[rows] = part @ W.T
+            # BLAS is quicker with few rows on the left than with few columns on the right.
+            out[rows] = part @ W.T if sp.issparse(part) else (W @ part.T).T
         out += b
         return out
 

@@ -93,6 +93,20 @@ class Problem(BaseProblem):
         """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
         return values
 
+    def share_explained(self, w: Array, multipliers: Array) -> float:
+        """Return the number up to one by which the pull of multipliers comes nearest to Rw.
+
+        A first guess of multipliers is mostly a share of the penalties. Where margins are hard, the
+        right ones are far below these.
+        """
+        pull, _ = self.operator.signed_tdot(self.y, multipliers)
+        top = float(np.abs(pull).max(initial=0.0))
+        if not 0.0 < top < np.inf:
+            return 1.0
+        unit = pull / top
+        share = float(unit @ self.regularizer.dot(w)) / float(unit @ unit) / top
+        return min(share, 1.0) if share > 0.0 else 1.0
+
     def scaled(self, C: float) -> Problem:
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
         linear = None if self.linear is None else C * self.linear

@@ -18,7 +18,7 @@ d_i` of the disagreements, and :math:`g_v = y \alpha_v - \sum_{u>v} \beta_{vu} +
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -48,6 +48,9 @@ class CoupledProblem:
         The theta of each view, positive.
     fit_intercept : bool
         Whether the b_v are free; otherwise they are zero.
+    kernels : list of ndarray
+        The inner products of the rows of each view, once somebody has needed them; problems that
+        differ in their scales share them.
     """
 
     views: list[Any]
@@ -57,6 +60,7 @@ class CoupledProblem:
     tube: float
     scales: Array
     fit_intercept: bool = True
+    kernels: list[Array] = field(default_factory=list)
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:

@@ -23,6 +23,8 @@ ROUGH = 0.03
 OBJECTIVE_SHARE = 0.3
 # The penalty xi, in units of C, doubles while the multipliers lag, up to this.
 LARGEST_PENALTY = 1e3
+# Where hard margins have made it small, it may grow by this factor at a time.
+QUICKLY = 16.0
 # Penalties may outweigh the regulariser by this factor before xi is made smaller.
 LARGEST_STRENGTH = 1e10
 # How far on the safe side of the margin samples are still looked at within a round; more when
@@ -135,8 +137,15 @@ class Descent(ABC):
         # Inexact rounds may go round in circles: solve them better.
         circles = (self._rounds - self.progress[2]) % CIRCLES == CIRCLES - 1
         if able and (lags or circles):
-            self.xi = min(2.0 * self.xi, LARGEST_PENALTY * self.stretch)
+            # A round without a step has only moved the multipliers: too slowly, at so small a xi.
+            factor = QUICKLY if self._soft and self.last.steps == 0 else 2.0
+            self.xi = min(factor * self.xi, LARGEST_PENALTY * max(self.stretch, 1.0))
         return lag
+
+    @property
+    def _soft(self) -> bool:
+        """Whether xi is still smaller than it would be without hard margins."""
+        return self.xi < 1.0
 
     def _adapt_reach(self, missed: bool) -> None:
         """Look further next time if rows that were left out turned out violated."""

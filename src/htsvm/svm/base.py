@@ -24,7 +24,7 @@ from htsvm.svm.fitted import store_results, store_status, store_support, warm_st
 from htsvm.svm.memory import check_memory
 from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
 from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, seed_of
-from htsvm.svm.warn import warn_ignored, warn_unconverged, warn_unrecognised
+from htsvm.svm.warn import warn_ignored, warn_slow, warn_unconverged, warn_unrecognised
 
 
 class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[misc]
@@ -172,6 +172,7 @@ class BaseLinearSVC(BaseSVC):
         store_support(self, fitted, problems, codes)
         store_status(self, codes)
         warn_unconverged(type(self).__name__, fitted, self.max_iter)
+        warn_slow(type(self).__name__, fitted)
         warn_ignored(self, fitted, codes, weights)
         warn_unrecognised(self, problems[0].operator, codes)
 
@@ -185,6 +186,10 @@ class _Progress:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def say(self, text: str) -> None:
+        """Print a line of another kind."""
+        print(f"[{self.name}] {text}", flush=True)
 
     def __call__(self, row: dict[str, Any]) -> None:
         print(

@@ -71,7 +71,8 @@ class HTSVC(BaseLinearSVC):
         start: "convex" (the solution without truncation), "least_squares", "annealed", "ladder",
         "balanced" (least squares with equal classes), "pushed" and "one_column" (the lowest point
         of all, for up to 150 samples of one column). They are compared by quick searches, and the
-        one that leads lowest is taken; "auto" tries all of them. ``["convex"]`` is the quickest.
+        one that leads lowest is taken; "auto" tries all of them, for several classes the first, the
+        third and, if classes are uneven, the fifth. ``["convex"]`` is the quickest.
     n_restarts : int, default=0
         Further, expensive starts for the "newton" solver, from convex solutions with random sample
         weights; the lowest objective wins.

@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from htsvm._typing import Array
-from htsvm.exceptions import IgnoredClassWarning, warn_user
+from htsvm.exceptions import IgnoredClassWarning, SlowFitWarning, warn_user
 from htsvm.linalg import Operator
 from htsvm.optimality import Certificate
 from htsvm.solvers import SolverResult
+from htsvm.solvers.multiclass.pace import SLOW
 from htsvm.solvers.restarts import CONSTANT
 from htsvm.svm.validation import plain
 
@@ -49,6 +50,15 @@ def warn_unconverged(name: str, fitted: Sequence[Fitted], max_iter: int) -> None
         + " ".join(text[0].upper() + text[1:].rstrip(".") + "." for text in advice),
         ConvergenceWarning,
     )
+
+
+def warn_slow(name: str, fitted: Sequence[Fitted]) -> None:
+    """Warn, in one line, of a fit that was slow because of the scale of its columns."""
+    for result, _ in fitted:
+        for note in result.notes:
+            if SLOW in note:
+                warn_user(f"{name}: {note}.", SlowFitWarning)
+                return
 
 
 def _gave_up(result: SolverResult) -> bool:

@@ -111,7 +111,13 @@ class CoupledNewton:
         start : CoupledResult, optional
             The solution of a similar problem.
         """
-        return _Run(self, problem, start).run()
+        result = _Run(self, problem, start).run()
+        if start is not None and not result.converged:
+            # The multipliers of a problem that is too different are worse than none.
+            cold = _Run(self, problem, None).run()
+            cold.n_iter += result.n_iter
+            result = min(result, cold, key=lambda one: one.relative_gap)
+        return result
 
 
 class _Run:
@@ -129,7 +135,9 @@ class _Run:
             self.first_step = max(FIRST_STEP, WARM_STEP * nearness**2)
         self.cold = self.first_step < 0.5 * WARM_STEP
         self.first_step *= float(np.min(problem.scales))
-        self.system = CoupledSystem(problem.views, problem.scales, problem.fit_intercept)
+        self.system = CoupledSystem(
+            problem.views, problem.scales, problem.fit_intercept, problem.kernels
+        )
         if start is None:
             self.coefs = [np.zeros(X.shape[1]) for X in problem.views]
             self.intercepts = np.zeros(V)

@@ -39,13 +39,21 @@ class CoupledSystem:
         The theta, positive.
     fit_intercept : bool
         Whether there are intercepts.
+    kernels : list of ndarray, optional
+        Where the kernels of the views are kept; empty until they are needed.
     """
 
-    def __init__(self, views: list[Any], scales: Array, fit_intercept: bool) -> None:
+    def __init__(
+        self,
+        views: list[Any],
+        scales: Array,
+        fit_intercept: bool,
+        kernels: list[Array] | None = None,
+    ) -> None:
         self.views, self.scales, self.fit_intercept = views, scales, fit_intercept
         self.widths = [X.shape[1] for X in views]
         self.edges = np.cumsum([0, *self.widths])
-        self.kernels: list[Array] | None = None
+        self.kernels: list[Array] = [] if kernels is None else kernels
 
     def solve(
         self, own: Array, shared: list[tuple[int, int, Array]], gradients: list[Array], slope: Array
@@ -126,8 +134,8 @@ class CoupledSystem:
         self, own: Array, shared: list[tuple[int, int, Array]], gradients: list[Array], slope: Array
     ) -> tuple[list[Array], Array]:
         """Use one row of a matrix per curved term: (1/omega + A A'/theta) z = r + A_b db."""
-        if self.kernels is None:
-            self.kernels = [dense(X @ X.T) for X in self.views]
+        if not self.kernels:
+            self.kernels.extend(dense(X @ X.T) for X in self.views)
         V = len(self.views)
         rows, signs, curvature = _terms(own, shared)
         if not len(rows):
@@ -158,7 +166,6 @@ class CoupledSystem:
 
         Between two groups of terms, views that both of them have add a block of their kernel.
         """
-        assert self.kernels is not None
         groups = [(np.flatnonzero(one), {v: 1.0}) for v, one in enumerate(own)]
         groups += [(np.flatnonzero(one), {u: 1.0, v: -1.0}) for u, v, one in shared]
         edges = np.cumsum([0] + [len(rows) for rows, _ in groups])

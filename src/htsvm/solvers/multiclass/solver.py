@@ -20,6 +20,7 @@ from htsvm.solvers.multiclass.least_squares import (
     is_uninformative,
     least_squares_start,
 )
+from htsvm.solvers.multiclass.pace import Pace
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
@@ -29,14 +30,16 @@ from htsvm.solvers.starts import first_descent
 INNER_SHARE = 0.3
 # While the residual is large, a round is solved only to this share of it.
 EARLY_SHARE = 0.1
-# Newton steps between two multiplier updates.
-STEPS_PER_ROUND = 40
+# Newton steps between two multiplier updates: without truncation, and with weights that change.
+CONVEX_STEPS, STEPS_PER_ROUND = 40, 12
 # The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
 # undecided, but conjugate gradients need more steps.
 FIRST_PENALTY = 8.0
 # The first penalty times C times a typical squared row, over R, is at most this; below
 # `FIRST_PENALTY` it grows by this factor.
 STRONGEST, GROWTH = 40.0, 4.0
+# The penalty that goes with the multipliers at the end of a search.
+WARM_PENALTY = 16.0
 # The budget of a descent: passes over the data, and Newton steps, the number of which on little
 # data falls with that of the classes. Ordinary fits need a tenth of it.
 MOST_PASSES, MOST_STEPS, STEPS_TIMES_CLASSES = 100_000.0, 1000, 2000
@@ -136,12 +139,20 @@ class _Run(Descent):
         super().__init__(
             problem, options, rng, rows or (problem.rows or MulticlassRows)(problem, rng)
         )
+        self.pace: Pace | None = None
         if problem.operator.stored <= LITTLE_DATA:
             self.most_steps = max(STEPS_TIMES_CLASSES // problem.n_classes, FEWEST_STEPS)
         else:
             self.most_steps = MOST_STEPS
         self.first_xi = self._first_penalty()
         self.xi = self.first_xi
+
+    def _result(self, converged: bool, **parts: float) -> SolverResult:
+        """Return where the run ended, with what was said of its pace."""
+        result = super()._result(converged, **parts)
+        if self.pace is not None:
+            result.notes.extend(self.pace.notes)
+        return result
 
     def _first_penalty(self) -> float:
         """Return the penalty of the first round.
@@ -172,8 +183,15 @@ class _Run(Descent):
     def _with_loss(self, loss: float) -> float:
         return self.problem.energy(self.rows.W) + float(loss)
 
-    def run(self, start: MulticlassStart | None, truncated: bool = True) -> SolverResult:
-        """Go down from a start; first without truncation if that is said to play no part."""
+    def run(
+        self, start: MulticlassStart | None, truncated: bool = True, reference: float = 0.0
+    ) -> SolverResult:
+        """Go down from a start; first without truncation if that is said to play no part.
+
+        `reference` is the time of the least squares start, in seconds, if that is known.
+        """
+        if self.problem.rows is None:
+            self.pace = Pace(self.problem.operator, reference, self.options.callback)
         if start is None:
             self.rows.start_at_zero()
             return self._result(self._descend())
@@ -185,6 +203,8 @@ class _Run(Descent):
             self.rows.weigh_convex()
             self.rows.set_multipliers(B)
             return self._result(self._convex_rounds(ROUGH) and self._truncate(gently=True))
+        if reference > 0.0:
+            self.xi = max(self.xi, WARM_PENALTY)
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(B)
         return self._result(self._last_stage())
@@ -279,7 +299,7 @@ class _Run(Descent):
             if stalled > 10:
                 return False
             previous_lag = self._adapt_penalty(lag, previous_lag, max(tol, self.residual))
-            previous = objective
+            previous = min(objective, self.rows.leap())
         return False
 
     def _back_to_best(self) -> bool:
@@ -318,7 +338,8 @@ class _Run(Descent):
         from what new weights add: only that part gets smaller with a larger penalty.
         """
         asked = max(INNER_SHARE * goal, EARLY_SHARE * min(self.residual, 1.0))
-        self.last = self.rows.run(self.xi, tol=asked, max_steps=STEPS_PER_ROUND, reach=self.reach)
+        most = CONVEX_STEPS if loss is None else STEPS_PER_ROUND
+        self.last = self.rows.run(self.xi, tol=asked, max_steps=most, reach=self.reach)
         self._adapt_reach(self.last.crossed)
         closing = self.rows.close(loss, 0.0 if loss is None else loss.weak_convexity)
         objective = self._with_loss(closing.loss)
@@ -331,6 +352,10 @@ class _Run(Descent):
             objective=objective,
             cg_steps=self.last.cg_steps,
         )
-        # Where the loss is all but zero at the solution, the energy says what is much.
+        if self.pace is not None:
+            self.pace.check(self.history.seconds)
         energy = objective - closing.loss
-        return float(closing.before.residual(min(unit, 2.0 * energy) if energy > 0.0 else unit))
+        if loss is None and energy > 0.0:
+            # Where the loss is all but zero at the solution, the energy says what is much.
+            unit = min(unit, 2.0 * energy)
+        return float(closing.before.residual(unit))

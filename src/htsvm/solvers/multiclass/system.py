@@ -154,7 +154,8 @@ class MulticlassSystem:
         """Return whether there are few ties between classes, all of them in this process."""
         if not isinstance(rows, UndecidedRows):
             return False
-        count = int(rows.counts.sum()) - len(rows.counts)
+        used = rows.counts[rows.sigma > 0.0]
+        count = int(used.sum()) - len(used)
         return 0 < count <= MOST_TIES
 
     def _factorised(self, gradient: Array) -> Array:

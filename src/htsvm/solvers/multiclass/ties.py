@@ -45,7 +45,7 @@ class TieSystem:
             The gradient.
         """
         gW, gb = gradient
-        at, V = tie_directions(rows.mask)
+        at, V = tie_directions(rows.mask * (rows.sigma > 0.0)[:, None])
         matrix = self._inner(rows)[np.ix_(at, at)]
         matrix *= V @ V.T
         matrix[np.diag_indices_from(matrix)] += 1.0 / rows.sigma[at]

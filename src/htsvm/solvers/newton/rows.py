@@ -75,12 +75,7 @@ class LocalRows:
         it, problem = self.it, self.problem
         some = it.q[:: max(len(it.q) // QUANTILE_ROWS, 1)]
         set_ramp(it.q, it.alpha, problem, ramp_width(some, share))
-        # Where margins are hard, multipliers are far below the penalties: no more than explains w.
-        pull, _ = problem.operator.signed_tdot(problem.y, it.alpha)
-        square = float(pull @ pull)
-        own = float(pull @ problem.regularizer.dot(it.w))
-        if 0.0 < own < square:
-            it.alpha *= own / square
+        it.alpha *= problem.share_explained(it.w, it.alpha)
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows, in this process."""

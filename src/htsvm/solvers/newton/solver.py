@@ -348,6 +348,8 @@ class _Run(Descent):
             not self.last.finished and last_two[0] == last_two[-1]
         )
         idle = idle and len(last_two) == 2 and self.residual > self.options.tol
+        # While xi grows, the multipliers do.
+        idle = idle and not (self._soft and self.last.finished)
         self.idle_rounds = self.idle_rounds + 1 if idle else 0
 
     def _adapt_steps(self) -> None:

@@ -13,7 +13,6 @@ from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
-    LAST_STEPS,
     SEVERAL_CLASSES,
     Convex,
     Search,
@@ -25,8 +24,9 @@ from htsvm.solvers.starts.terrain import REFINING_STEPS, BinaryTerrain, Terrain
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
 SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
-# With several classes there are this many rows per feature, if there are so many.
-ROWS_PER_FEATURE = 12
+# With several classes there are more unknowns, and small samples mislead: so many values times
+# classes.
+MULTICLASS_VALUES = 100_000_000
 # Classes whose total penalties differ by this factor are uneven.
 UNEVEN = 2.0
 # All rows are taken if they are no more than this many samples.
@@ -162,7 +162,7 @@ def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, fl
     per_row = max(problem.operator.stored / max(m, 1), 1.0)
     size = int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
     if kind is MulticlassTerrain:
-        size = max(size, ROWS_PER_FEATURE * problem.n_features)
+        size = max(size, int(MULTICLASS_VALUES / (per_row * problem.n_classes)))
     local = problem.rows is None
     if m <= NO_SAMPLE * size and local:
         return kind(problem), 1.0
@@ -187,7 +187,7 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
     falls behind, and left out where the search on all rows has put it far behind.
     """
     if isinstance(problem, MulticlassProblem) and found.point is not None:
-        return _descended_multiclass(problem, found, share, descend)
+        return _descended_multiclass(problem, found, share, descend, found.rng)
     name, start, reached = "convex", None, math.inf
     if found.point is not None and found.truncated:
         name, start, reached = _best_point(problem, found, share)
@@ -210,24 +210,37 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
 
 
 def _descended_multiclass(
-    problem: MulticlassProblem, found: Search, share: float, descend: Descend
+    problem: MulticlassProblem,
+    found: Search,
+    share: float,
+    descend: Descend,
+    rng: np.random.Generator,
 ) -> SolverResult:
-    """Go down from the best point of the search, which for several classes ends near a minimum."""
+    """Go down from the best point of the search, which for several classes ends near a minimum.
+
+    With more features than rows per class a sample of rows tells too little of where it lies, but
+    which start is the best.
+    """
     terrain, z, multipliers = found.terrain, found.point, None
     assert z is not None
     assert isinstance(terrain, MulticlassTerrain)
     stretch = 1.0 if found.truncated else math.inf
+    seconds = terrain.seconds_of_least_squares()
     if share < 1.0 and problem.rows is None:
-        # From the sample of rows to all of them.
-        terrain = MulticlassTerrain(problem, like=terrain)
-        z = terrain.settle(z, LAST_STEPS, stretch)
-        share = 1.0
+        # What was best for the sample of rows, again for all of them.
+        terrain = MulticlassTerrain(problem)
+        whole = search(terrain, chosen([found.name]), rng)
+        if whole.point is not None:
+            z, share = whole.point, 1.0
+    if found.truncated and problem.rows is None:
+        z = terrain.sharpen(z)
     point = terrain.parts(z)
     if share == 1.0:
         pulls = terrain.multipliers(z, stretch)
         multipliers = problem.multipliers_of(terrain.problem, pulls)
     reached = problem.objective_at(*point)
-    result = _never_up(problem, (*point, multipliers), reached, descend, truncated=found.truncated)
+    how = {"truncated": found.truncated, "reference": seconds}
+    result = _never_up(problem, (*point, multipliers), reached, descend, **how)
     result = _named(result, found.name, found.reached)
     if found.convex is None:
         return result

@@ -263,10 +263,8 @@ class BinaryTerrain(Terrain):
         p = self.problem
         _, slope = self.final_stage(stretch).value_and_slope(self.violations(z))
         psi: Array = -p.penalty * slope
-        pull, _ = p.operator.signed_tdot(p.y, psi)
-        square = float(pull @ pull)
-        share = -float(pull @ p.regularizer.dot(z[:-1])) / square if square > 0.0 else 1.0
-        return psi * min(max(share, 0.0), 1.0)
+        psi *= p.share_explained(z[:-1], -psi)
+        return psi
 
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""
