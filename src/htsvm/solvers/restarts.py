@@ -66,7 +66,7 @@ def never_worse_than_constant(
         below = descend(np.zeros_like(result.coef), b)
         below.convex_objective = result.convex_objective
         below.start, below.starts = CONSTANT, result.starts
-        best = min(below, result, key=lambda one: one.objective)
+        best = min(result, below, key=lambda one: one.objective)
         if best.objective <= objective * (1.0 + CLOSE):
             return best
         # Neither came down to it: rounding or a lack of rounds. What pulls stays as it was found,

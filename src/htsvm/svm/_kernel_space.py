@@ -135,7 +135,8 @@ def kernel_space(
     found = independent(K)
     rows = rows[found.rows]
     coordinates = np.empty((m, len(rows)))
-    for part in blocks(m, max(len(rows), 1)):
+    # Landmarks that the kernel maps to zero leave nothing to look at.
+    for part in blocks(m, len(rows)) if len(rows) else ():
         values = X[part][:, rows] if function is None else function(X[part], X[rows])
         coordinates[part] = found.coordinates(values)
     method = "exact" if count is None else "landmarks"
