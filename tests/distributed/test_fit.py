@@ -100,12 +100,13 @@ def test_two_classes_are_one_binary_problem():
 def test_a_warm_start_does_not_take_one_problem_for_three():
     X, y = noisy(600, 5, classes=3, seed=18)
     dX, dy = as_dask(X, y)
-    model = HTSVC(warm_start=True).fit(X, y).set_params(multi_class="ovr")
-    assert_same_fit(model.fit(dX, dy), HTSVC(multi_class="ovr").fit(dX, dy))
+    plain = HTSVC(starts=["convex"])
+    model = clone(plain).set_params(warm_start=True).fit(X, y).set_params(multi_class="ovr")
+    assert_same_fit(model.fit(dX, dy), clone(plain).set_params(multi_class="ovr").fit(dX, dy))
     cold = model.n_iter_
     assert model.fit(dX, dy).n_iter_ < cold
     again = model.set_params(multi_class="joint").fit(X, y)
-    np.testing.assert_allclose(again.objective_, HTSVC().fit(X, y).objective_)
+    np.testing.assert_allclose(again.objective_, plain.fit(X, y).objective_, rtol=1e-3)
 
 
 @pytest.mark.parametrize("cap", [1.0, np.inf])

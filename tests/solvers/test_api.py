@@ -26,7 +26,9 @@ class Toy(Solver):
     def solve(self, problem, *, start=None):
         self.check_loss(problem.loss)
         history = History(self.callback)
-        w, b, psi = (np.zeros(problem.n_features), 0.0, None) if start is None else start
+        # At zero a truncated loss is flat: begin on the way from one class mean to the other.
+        means, _ = problem.operator.signed_tdot(problem.y, problem.penalty / problem.n_samples)
+        w, b, psi = (means, 0.0, None) if start is None else start
         inner, before = Newton(tol=0.1 * self.tol), np.inf
         for _ in range(self.max_iter):
             convex, objective = problem.majorised(w, b)

@@ -7,6 +7,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from htsvm import KernelHTSVCCV
 
 
-@parametrize_with_checks([KernelHTSVCCV(Cs=2, caps=[2.0], gammas=[0.5], cv=2)])
+@parametrize_with_checks([KernelHTSVCCV(Cs=2, caps=[2.0], gammas=[0.5], cv=2, tol=1e-9)])
 def test_contract(estimator, check):
     check(estimator)

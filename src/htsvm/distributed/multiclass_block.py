@@ -16,7 +16,7 @@ from htsvm.optimality.multiclass_summary import MulticlassPoint, MulticlassSumma
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.least_squares import every_row, losses_at_scales, target_sums
 from htsvm.solvers.multiclass.round import MulticlassPart, go_to, multiplier_sums, relevant
-from htsvm.solvers.multiclass.rows import MulticlassState
+from htsvm.solvers.multiclass.rows import MulticlassState, square_sums
 from htsvm.solvers.multiclass.system import UndecidedRows, row_moments
 
 
@@ -127,6 +127,11 @@ class MulticlassBlock(Block, MulticlassState):
         """Return the sums of the penalties of each class."""
         p = self.problem
         return np.bincount(p.labels, weights=p.penalty, minlength=p.n_classes)
+
+    @question(Reads.DATA)
+    def square_sums(self) -> Array:
+        """Return the sums of the rows and of their squares, times penalties."""
+        return square_sums(self.problem)
 
     @question(reduce=joined)
     def rows_that_count(self) -> int:

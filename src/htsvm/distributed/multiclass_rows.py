@@ -25,7 +25,7 @@ from htsvm.solvers.multiclass.round import (
     MulticlassSums,
     MultiplierSums,
 )
-from htsvm.solvers.multiclass.rows import MulticlassClosing
+from htsvm.solvers.multiclass.rows import MulticlassClosing, centred_square
 from htsvm.solvers.multiclass.system import MulticlassSystem, moment_step
 
 if TYPE_CHECKING:
@@ -53,14 +53,11 @@ class MulticlassBlockRows(BlockRows):
         """The sum of all penalties."""
         return float(self.problem.class_penalty.sum())
 
-    def leap(self) -> float:
-        """Stay: the levels are elsewhere."""
-        return math.inf
-
-    @property
+    @functools.cached_property
     def square_length(self) -> float:
-        """The mean square of the rows."""
-        return float(self.problem.operator.row_length**2)
+        """The mean square of the rows, less their mean where free intercepts take that up."""
+        sums = self.blocks.ask(MulticlassBlock.square_sums)
+        return centred_square(self.problem, sums, self.total)
 
     @functools.cached_property
     def system(self) -> MulticlassSystem:

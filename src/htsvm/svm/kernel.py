@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -26,7 +26,6 @@ from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.validation import seed_of
 
 
-@dataclass(eq=False, repr=False)
 class KernelHTSVC(BaseLinearSVC):
     r"""Support vector classifier with a kernel that resists wrong labels.
 
@@ -156,27 +155,6 @@ class KernelHTSVC(BaseLinearSVC):
     ('exact', True)
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: Any = "rbf"
-    gamma: Any = "scale"
-    degree: float = 3
-    coef0: float = 0.0
-    cap: float = 1.0
-    knee: float = 2.0 / 3.0
-    n_landmarks: Any = "auto"
-    landmark_selection: str = "kmeans++"
-    memory_limit: float = 2048
-    tol: float = 1e-3
-    max_iter: int = 1000
-    fit_intercept: bool = True
-    class_weight: Any = None
-    multi_class: str = "auto"
-    n_restarts: int = 0
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
-
     _has_weights: ClassVar[bool] = False
     # The only solver that several classes in one problem and a kernel matrix have.
     solver: ClassVar[str] = "newton"
@@ -197,6 +175,49 @@ class KernelHTSVC(BaseLinearSVC):
         "landmark_selection": [StrOptions(set(SELECTIONS))],
         "memory_limit": [Interval(Real, 0.0, None, closed="neither")],
     }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        cap: float = 1.0,
+        knee: float = 2.0 / 3.0,
+        n_landmarks: Any = "auto",
+        landmark_selection: str = "kmeans++",
+        memory_limit: float = 2048,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        multi_class: str = "auto",
+        n_restarts: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cap = cap
+        self.knee = knee
+        self.n_landmarks = n_landmarks
+        self.landmark_selection = landmark_selection
+        self.memory_limit = memory_limit
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelHTSVC:
         """Fit the model.

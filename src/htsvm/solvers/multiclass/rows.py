@@ -33,9 +33,6 @@ from htsvm.solvers.multiclass.round import (
 from htsvm.solvers.multiclass.sweeps import MulticlassSweeps, prefers_sweeps
 from htsvm.solvers.multiclass.system import MulticlassSystem
 
-# How far a leap goes, in units of the way since the last one.
-LEAPS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-
 
 @dataclass(frozen=True)
 class MulticlassClosing:
@@ -52,6 +49,21 @@ class MulticlassClosing:
     before: MultiplierSums
     after: MultiplierSums
     loss: float
+
+
+def square_sums(problem: MulticlassProblem) -> Array:
+    """Return the sums of the rows and, at the end, of their squares, times penalties."""
+    total = float(problem.penalty @ problem.operator.row_squares())
+    return np.append(problem.pull(problem.penalty[:, None])[0], total)
+
+
+def centred_square(problem: MulticlassProblem, sums: Array, total: float) -> float:
+    """Return the mean square of rows from their `square_sums` and the total of the penalties."""
+    means = sums / (total or 1.0)
+    square = float(means[-1])
+    if problem.fit_intercept:
+        square -= float(np.square(means[:-1]).sum())
+    return max(square, 0.0)
 
 
 class MulticlassState:
@@ -127,17 +139,11 @@ class MulticlassRows(MulticlassState):
         self.rounds: MulticlassRounds | MulticlassSweeps = (
             MulticlassSweeps(problem, rng) if prefers_sweeps(problem) else MulticlassRounds(problem)
         )
-        self._before: tuple[Array, Array, Array] | None = None
-        self._leaps_for: Loss | None = None
 
     @cached_property
     def square_length(self) -> float:
         """The mean square of the rows, less their mean where free intercepts take that up."""
-        shares = self.problem.penalty / (self.total or 1.0)
-        square = float(shares @ self.problem.operator.row_squares())
-        if self.problem.fit_intercept:
-            square -= float(np.square(self.problem.pull(shares[:, None])).sum())
-        return max(square, 0.0)
+        return centred_square(self.problem, square_sums(self.problem), self.total)
 
     @property
     def W(self) -> Array:
@@ -176,33 +182,6 @@ class MulticlassRows(MulticlassState):
         if isinstance(self.rounds, MulticlassSweeps):
             return self.rounds.run(self.it, xi, reach)
         return self.rounds.run(self.it, xi, tol=tol, max_steps=max_steps, reach=reach)
-
-    def leap(self) -> float:
-        """Go on the way from where the last leap was tried, as far as the objective falls.
-
-        Rounds on majorisers come closer to a minimum by a share of the way only, always the same
-        way. Levels are linear along it, so that no pass is needed. Returns the objective.
-        """
-        it, problem = self.it, self.problem
-        here = problem.energy(it.W) + self.loss_total()
-        before, self._before = self._before, (it.W, it.b, it.U.copy())
-        if before is None or problem.loss is not self._leaps_for:
-            self._leaps_for = problem.loss
-            return here
-        dW, db, dU = it.W - before[0], it.b - before[1], it.U - before[2]
-        best, length = here, 0.0
-        for t in LEAPS:
-            q = problem.violations(it.U + t * dU)
-            value = problem.objective(it.W + t * dW, q)
-            if not value < best:
-                break
-            best, length = value, t
-        if length > 0.0:
-            it.W, it.b, it.U = it.W + length * dW, it.b + length * db, it.U + length * dU
-            it.q = problem.violations(it.U)
-            self.weigh(problem.loss)
-            self._before = None
-        return best
 
     def least_squares(self) -> tuple[Array, Array]:
         """Return (W, b) of a least squares fit to the labels."""

@@ -38,8 +38,9 @@ FIRST_PENALTY = 8.0
 # The first penalty times C times a typical squared row, over R, is at most this; below
 # `FIRST_PENALTY` it grows by this factor.
 STRONGEST, GROWTH = 40.0, 4.0
-# The penalty that goes with the multipliers at the end of a search.
-WARM_PENALTY = 16.0
+# The penalty that goes with the multipliers at the end of a search, and how many times as large as
+# the first without them it may be.
+WARM_PENALTY, WARM_TIMES = 16.0, 25.0
 # The budget of a descent: passes over the data, and Newton steps, the number of which on little
 # data falls with that of the classes. Ordinary fits need a tenth of it.
 MOST_PASSES, MOST_STEPS, STEPS_TIMES_CLASSES = 100_000.0, 1000, 2000
@@ -204,7 +205,7 @@ class _Run(Descent):
             self.rows.set_multipliers(B)
             return self._result(self._convex_rounds(ROUGH) and self._truncate(gently=True))
         if reference > 0.0:
-            self.xi = max(self.xi, WARM_PENALTY)
+            self.xi = max(self.xi, min(WARM_PENALTY, self.first_xi * WARM_TIMES))
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(B)
         return self._result(self._last_stage())
@@ -299,7 +300,7 @@ class _Run(Descent):
             if stalled > 10:
                 return False
             previous_lag = self._adapt_penalty(lag, previous_lag, max(tol, self.residual))
-            previous = min(objective, self.rows.leap())
+            previous = objective
         return False
 
     def _back_to_best(self) -> bool:

@@ -232,7 +232,7 @@ def _descended_multiclass(
         whole = search(terrain, chosen([found.name]), rng)
         if whole.point is not None:
             z, share = whole.point, 1.0
-    if found.truncated and problem.rows is None:
+    if found.truncated and share == 1.0:
         z = terrain.sharpen(z)
     point = terrain.parts(z)
     if share == 1.0:
