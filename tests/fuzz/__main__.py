@@ -26,11 +26,11 @@ def main() -> int:
 
     failures = options.table.with_name(options.table.stem + "-failures.txt")
     failures.parent.mkdir(parents=True, exist_ok=True)
-    first = campaign.next_number(options.table, options.seed)
+    first, name = campaign.next_number(options.table, options.seed), campaign.commit()
     tallies, after = campaign.run(
         options.seed, first, options.minutes, options.cases, failures, options.shrink, options.tiny
     )
-    campaign.append(options.table, options.seed, first, after, tallies)
+    campaign.append(options.table, options.seed, first, after, tallies, name)
     print(campaign.summary(options.table))
     bad = sum(t.counts["wrong"] + t.counts["slow"] for t in tallies.values())
     print(f"cases {first} to {after - 1} of stream {options.seed}: {bad} wrong or slow")

@@ -156,17 +156,19 @@ def next_number(table: Path, seed: int) -> int:
     return max(done, default=-1) + 1
 
 
-def append(table: Path, seed: int, first: int, after: int, tallies: dict[str, Tally]) -> None:
-    """Add a row per estimator to the table."""
+def append(
+    table: Path, seed: int, first: int, after: int, tallies: dict[str, Tally], name: str
+) -> None:
+    """Add a row per estimator to the table; `name` is the commit that the run began with."""
     new = not table.exists()
     table.parent.mkdir(parents=True, exist_ok=True)
     with table.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if new:
             writer.writerow(COLUMNS)
-        for name, tally in sorted(tallies.items()):
+        for estimator, tally in sorted(tallies.items()):
             counts = [tally.counts[column] for column in COLUMNS[6:14]]
-            where = [htsvm.__version__, commit(), seed, first, after - 1, name]
+            where = [htsvm.__version__, name, seed, first, after - 1, estimator]
             writer.writerow([*where, *counts, f"{tally.seconds:.1f}", f"{tally.memory:.2f}"])
 
 

@@ -131,7 +131,7 @@ def test_the_table_is_resumed(tmp_path):
         first = campaign.next_number(table, 5)
         assert first == expected
         tallies, after = campaign.run(5, first, 1.0, 2, failures)
-        campaign.append(table, 5, first, after, tallies)
+        campaign.append(table, 5, first, after, tallies, "now")
     assert campaign.next_number(table, 6) == 0
     last = campaign.summary(table).splitlines()[-1].split()
     assert last[:2] == ["all", "4"]
