@@ -42,6 +42,8 @@ NEAREST, NEAREST_PER_FEATURE = 500, 5
 MOST_CORRECTIONS = 20
 # This many of the points on the way are worked out to the end.
 FINALISTS = 2
+# A hard margin may end above the point that it came from by this share.
+SLIPPED = 1e-3
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,9 @@ class _Run:
             replace(self.finished(candidate), start=candidate.result.start)
             for candidate in candidates[:FINALISTS]
         ]
+        if min(final.objective for final in finals) > (1.0 + SLIPPED) * candidates[0].objective:
+            # Rounding has kept the exact margin out of reach: better what led to it.
+            finals.append(self._multiple(candidates[0]))
         best = min(finals, key=lambda final: final.objective)
         return replace(
             best,
@@ -277,6 +282,24 @@ class _Run:
             result, multipliers=full, passes=problem.operator.passes - self.passes_before
         )
         return self._scaled(done, q, satisfied)
+
+    def _multiple(self, candidate: _Candidate) -> SolverResult:
+        """Return the multiple of a point that satisfies its samples, as it is."""
+        problem, result = self.problem, candidate.result
+        u = 1.0 - problem.violations(result.coef, result.intercept)
+        least = float(u[candidate.satisfied].min(initial=1.0))
+        factor = 1.0 / least if least > 0.0 else 1.0
+        coef, intercept = factor * result.coef, factor * result.intercept
+        return replace(
+            result,
+            coef=coef,
+            intercept=intercept,
+            multipliers=factor * result.multipliers,
+            objective=problem.objective_at(coef, intercept),
+            start=result.start,
+            converged=False,
+            residual=1.0,
+        )
 
     def _nearest(self, result: SolverResult, satisfied: Array) -> Array:
         """Return the satisfied samples of each class that are nearest to the margin."""
