@@ -133,3 +133,11 @@ def test_landmarks_that_the_kernel_maps_to_zero():
     for model in found:
         assert model.objective_[0] <= 2.0 + 1e-9
         assert np.all(np.isfinite(model.decision_function(X)))
+
+
+def test_zero_one_loss_never_above_the_convex_start():
+    """The hard margin of the satisfied samples was lost in rounding, and kept."""
+    X = np.array([[-6e3, 0], [0, 0], [0, 0], [-1e4, 0], [3e3, 0], [0, 5e5]])
+    weights = np.array([3.0, 3e15, 3e15, 3.0, 3.0, 3e15])
+    model = ZeroOneSVC(C=3.467002991680658e-07).fit(X, [1, 0, 0, 0, 0, 1], sample_weight=weights)
+    assert model.objective_[0] <= model.certificate_[0].convex_objective * (1.0 + 1e-3)
