@@ -215,6 +215,7 @@ class _Run(Descent):
         varied = self.rows.with_random_penalties()
         options = replace(self.options, callback=None)
         run = _Run(varied.problem, options, self.rng, varied)
+        run.first_xi = run.xi = self.first_xi
         varied.start_at_zero()
         run._convex_stage(ROUGH)
         self.rows.adopt(varied)
