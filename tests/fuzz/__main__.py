@@ -19,6 +19,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10**9, help="at most so many")
     parser.add_argument("--table", type=Path, default=Path("build/fuzz/results.csv"))
     parser.add_argument("--shrink", type=float, default=20.0, help="seconds per failure")
+    parser.add_argument("--tiny", action="store_true", help="only fits of milliseconds")
     options = parser.parse_args()
 
     from tests.fuzz import campaign
@@ -27,7 +28,7 @@ def main() -> int:
     failures.parent.mkdir(parents=True, exist_ok=True)
     first = campaign.next_number(options.table, options.seed)
     tallies, after = campaign.run(
-        options.seed, first, options.minutes, options.cases, failures, options.shrink
+        options.seed, first, options.minutes, options.cases, failures, options.shrink, options.tiny
     )
     campaign.append(options.table, options.seed, first, after, tallies)
     print(campaign.summary(options.table))

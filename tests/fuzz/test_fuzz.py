@@ -1,5 +1,7 @@
 """The small fixed part of the campaign, and tests that the oracles can complain."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -153,3 +155,27 @@ def test_the_reference_knows_the_constant(case):
     assert isinstance(side, Side)
     positive = int(np.sum(case.y))
     assert side.constant() == pytest.approx(2.0 * min(positive, 30 - positive))
+
+
+def test_dask_twins():
+    """Blocks of a Dask array are fitted like the array."""
+    da = pytest.importorskip("dask.array")
+    tried = 0
+    for number in range(200, 400):
+        case = draw(STREAM, number)
+        if case.estimator != "HTSVC" or case.form != "dense" or len(case.y) < 8:
+            continue
+        if {"solver", "multi_class"} & set(case.params) or len(np.unique(case.y)) > 2:
+            continue
+        local = oracles.fit(case)
+        rows = len(case.y) // 2 + 1
+        X, y = da.from_array(case.X, chunks=(rows, -1)), da.from_array(case.y, chunks=rows)
+        weights = None if case.weights is None else da.from_array(case.weights, chunks=rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = case.model().fit(X, y, sample_weight=weights)
+        if local.verdict == "certified" and model.certificate_[0].certified:
+            assert model.objective_[0] == pytest.approx(local.model.objective_[0], rel=2e-3), case
+            tried += 1
+        if tried == 8:
+            return

@@ -79,3 +79,16 @@ def test_factors_over_all_rows_are_kept_for_one_xi(monkeypatch):
         w, b = system.solve(None, xi, g[:3], g[3])
         np.testing.assert_allclose(np.append(w, b), -np.linalg.solve(H, g), atol=1e-12)
     assert system.operator.passes - before == pytest.approx(1.0)
+
+
+def test_samples_that_leave_take_their_rounding_with_them():
+    """What is left of a sum that was sixteen orders larger is nothing but rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    X[:5] *= 1e9
+    gram = Gram(as_operator(X), np.ones(40))
+    gram.at(np.arange(40))
+    kept = np.arange(5, 40)
+    exact = np.zeros((4, 4))
+    as_operator(X).add_gram(kept, 1.0, exact, np.ones(35))
+    np.testing.assert_allclose(np.tril(gram.at(kept)), np.tril(exact), rtol=1e-12)

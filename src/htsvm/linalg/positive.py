@@ -12,6 +12,8 @@ from htsvm.linalg.operators import Operator
 
 # Ridges that are tried where rounding has cost a matrix of unit diagonal its definiteness.
 RIDGES = 10.0 ** np.arange(-14.0, 1.0)
+# Sums that fall to less than this share when samples leave are formed anew.
+CANCELLED = 1e-8
 # Below this share of what the preconditioner expects a direction counts as flat.
 FLAT = 1e-12
 
@@ -117,11 +119,14 @@ class Gram:
         self.inside[rows] = 2
         left = self.rows[self.inside[self.rows] == 1]
         if len(entered) + len(left) < len(rows):
+            before = np.diagonal(self.matrix).copy()
             self._add(entered, 1.0)
             self._add(left, -1.0)
+            # What is left of a far larger sum is rounding.
+            if np.any(np.diagonal(self.matrix) < CANCELLED * before):
+                self._form(rows)
         else:
-            self.matrix[:] = 0.0
-            self._add(rows, 1.0)
+            self._form(rows)
         self.inside[left] = 0
         self.inside[rows] = 1
         self.rows = rows
@@ -144,6 +149,10 @@ class Gram:
         self.rows = places if rows is None else rows[places]
         if rows is not None:
             self.inside[rows] = marks
+
+    def _form(self, rows: Array) -> None:
+        self.matrix[:] = 0.0
+        self._add(rows, 1.0)
 
     def _add(self, rows: Array, sign: float) -> None:
         if len(rows):

@@ -134,10 +134,14 @@ class RowSystem:
         if self.gram is None:
             self.gram = Gram(self.operator, self.weights)
         places = np.arange(self.operator.shape[0]) if rows is None else rows
-        gram = self.gram.at(places if self.rows is None else self.rows[places])
-        factor = _primal_factor(
-            gram, self.regularizer, xi, grad_b, self.fit_intercept, self.intercept_ridge
-        )
+        inside = places if self.rows is None else self.rows[places]
+        stated = (self.regularizer, xi, grad_b, self.fit_intercept, self.intercept_ridge)
+        try:
+            factor = _primal_factor(self.gram.at(inside), *stated)
+        except np.linalg.LinAlgError:
+            # Corrections may have lost it; formed anew it is as good as can be.
+            self.gram = Gram(self.operator, self.weights)
+            factor = _primal_factor(self.gram.at(inside), *stated)
         self._keep("primal", rows, xi, factor)
         return _primal_solution(factor, grad_w, grad_b, self.fit_intercept)
 
