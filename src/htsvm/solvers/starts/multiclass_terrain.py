@@ -202,7 +202,9 @@ class MulticlassTerrain(Terrain):
     def descend(self, z: Array, stage: Stage, max_steps: int, tol: float) -> Array:
         """Return where a descent from z on a smooth loss ends."""
         self.stage = stage
-        return minimise(self, z, int(np.ceil(STEPS_SHARE * max_steps)), tol)[0]
+        convex = isinstance(stage, Rounded) and np.isinf(stage.loss.cap)
+        steps = max_steps if convex else int(np.ceil(STEPS_SHARE * max_steps))
+        return minimise(self, z, steps, tol)[0]
 
     # ------------------------------------------------------------ what `minimise` asks for
 
