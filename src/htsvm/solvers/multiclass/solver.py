@@ -185,11 +185,16 @@ class _Run(Descent):
         return self.problem.energy(self.rows.W) + float(loss)
 
     def run(
-        self, start: MulticlassStart | None, truncated: bool = True, reference: float = 0.0
+        self,
+        start: MulticlassStart | None,
+        truncated: bool = True,
+        reference: float = 0.0,
+        careful: bool = False,
     ) -> SolverResult:
         """Go down from a start; first without truncation if that is said to play no part.
 
-        `reference` is the time of the least squares start, in seconds, if that is known.
+        `reference` is the time of the least squares start, in seconds, if that is known. `careful`
+        solves each majoriser to the end, which never leads upwards.
         """
         if self.problem.rows is None:
             self.pace = Pace(self.problem.operator, reference, self.options.callback)
@@ -208,13 +213,14 @@ class _Run(Descent):
             self.xi = max(self.xi, min(WARM_PENALTY, self.first_xi * WARM_TIMES))
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(B)
-        return self._result(self._last_stage())
+        return self._result(self._careful_stage() if careful else self._last_stage())
 
     def run_from_random_weights(self) -> SolverResult:
         """Start from the convex solution of a problem with exponential random weights."""
         varied = self.rows.with_random_penalties()
         options = replace(self.options, callback=None)
         run = _Run(varied.problem, options, self.rng, varied)
+        run.first_xi = run.xi = self.first_xi
         varied.start_at_zero()
         run._convex_stage(ROUGH)
         self.rows.adopt(varied)

@@ -241,6 +241,11 @@ def _descended_multiclass(
     reached = problem.objective_at(*point)
     how = {"truncated": found.truncated, "reference": seconds}
     result = _never_up(problem, (*point, multipliers), reached, descend, **how)
+    if not result.converged and found.truncated:
+        # A certified point is worth more than a lower one that is not.
+        others = [descend((*point, multipliers), careful=True), descend(None)]
+        ended = [one for one in others if one.converged]
+        result = min(ended, key=lambda one: one.objective, default=result)
     result = _named(result, found.name, found.reached)
     if found.convex is None:
         return result

@@ -88,6 +88,8 @@ class MulticlassTerrain(Terrain):
     def _factor(self, moments: Array) -> tuple[Array, bool]:
         """Return Cholesky factors of the regulariser plus second moments."""
         H = moments.copy()
+        if not self.problem.fit_intercept:
+            H[-1, :-1] = H[:-1, -1] = 0.0
         self.problem.regularizer.add_to(H)
         H[np.diag_indices_from(H)] *= 1.0 + 1e-12
         H[-1, -1] += 1e-10 * float(np.trace(H))
@@ -200,7 +202,9 @@ class MulticlassTerrain(Terrain):
     def descend(self, z: Array, stage: Stage, max_steps: int, tol: float) -> Array:
         """Return where a descent from z on a smooth loss ends."""
         self.stage = stage
-        return minimise(self, z, int(np.ceil(STEPS_SHARE * max_steps)), tol)[0]
+        convex = isinstance(stage, Rounded) and np.isinf(stage.loss.cap)
+        steps = max_steps if convex else int(np.ceil(STEPS_SHARE * max_steps))
+        return minimise(self, z, steps, tol)[0]
 
     # ------------------------------------------------------------ what `minimise` asks for
 
@@ -209,6 +213,8 @@ class MulticlassTerrain(Terrain):
         k, n = self._shape
         V = np.column_stack([z[: k * n].reshape(k, n), z[k * n :]])
         V = V @ self._whitening if self._whitening.ndim == 2 else V * self._whitening
+        if not self.problem.fit_intercept:
+            V[:, -1] = 0.0
         return np.append(V[:, :-1].ravel(), V[:, -1])
 
     def image(self, z: Array) -> Array:
