@@ -140,7 +140,7 @@ def test_pinball_on_many_rows_starts_from_a_sample():
     X, y = noisy(m=30_000, n=4, seed=7)
     clf = PinballSVC(C=0.01, tau=0.6).fit(X, y)
     assert clf.certificate_[0].relative_duality_gap < 1e-4
-    assert clf.n_passes_ < 80
+    assert clf.n_passes_ < 100
 
 
 def make_problem(X, y, loss, C=1.0):

@@ -168,8 +168,8 @@ def test_work_of_a_cell_counts_its_fits():
     known = [(("single-view", "paper", "ht", "a1a"), 2.0), (("x", "paper", "ht", "a1a"), 50.0)]
     estimate = Estimate(known)
     assert estimate.seconds(task("paper")) == 6.0
-    # Nothing of this protocol is known, so the time of the experiment is taken.
-    assert estimate.seconds(task("nested")) == 26.0
+    # Nothing of this protocol is known, so the method's mean time on these data is taken.
+    assert estimate.seconds(task("nested")) == 13 * 26.0
     assert estimate.in_words([task("paper")]) == "less than a minute"
     assert estimate.in_words([task("paper", fold=k) for k in range(100)]) == "about 10 min"
     assert estimate.in_words([task("paper", fold=k) for k in range(100)], jobs=2) == "about 5 min"

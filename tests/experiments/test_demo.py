@@ -207,7 +207,7 @@ def test_report_is_whole_and_needs_nothing_else(tiny_report):
 
 
 def test_report_holds_what_it_promises(tiny_report):
-    assert tiny_report.count("<svg") == 4 + 2 + 1 + 1
+    assert tiny_report.count("<svg") == 4 + 2 + 2 + 1 + 1
     assert tiny_report.count("<table>") == 4
     assert "$" not in tiny_report
     assert "P-stationary" in tiny_report

@@ -12,7 +12,7 @@ from htsvm.multiview import MultiViewHTSVC, MultiViewHTSVCCV, stack_views
 from tests.multiview.data import noisy_classes, two_views
 
 
-@parametrize_with_checks([MultiViewHTSVCCV(Cs=2, cv=2)])
+@parametrize_with_checks([MultiViewHTSVCCV(Cs=2, cv=2, tol=1e-6)])
 def test_scikit_learn_is_content(estimator, check):
     check(estimator)
 

@@ -36,6 +36,9 @@ REFINED = 3
 # The solver's own way may still lead lower than the search if the search by the same way ended
 # above its lowest point by no more than this share.
 CLOSE = 0.03
+# What a certificate may cost: a point of several classes that is certified may be above one that is
+# not by this share.
+LITTLE = 0.02
 # The solver may end above where the search ended by this share, before the next point is tried.
 SLIPPED = 1e-3
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
@@ -242,10 +245,13 @@ def _descended_multiclass(
     how = {"truncated": found.truncated, "reference": seconds}
     result = _never_up(problem, (*point, multipliers), reached, descend, **how)
     if not result.converged and found.truncated:
-        # A certified point is worth more than a lower one that is not.
+        # A point that can be certified is worth more than one that is a little lower.
         others = [descend((*point, multipliers), careful=True), descend(None)]
-        ended = [one for one in others if one.converged]
+        most = (1.0 + LITTLE) * result.objective
+        ended = [one for one in others if one.converged and one.objective <= most]
+        notes = [note for one in (result, *others) for note in one.notes]
         result = min(ended, key=lambda one: one.objective, default=result)
+        result = replace(result, notes=list(dict.fromkeys(notes)))
     result = _named(result, found.name, found.reached)
     if found.convex is None:
         return result
@@ -261,7 +267,8 @@ def _never_up(
     *point, multipliers = start
     if result.objective > (1.0 + SLIPPED) * reached and multipliers is not None:
         again = descend((*point, None), **how)
-        result = min(result, again, key=lambda one: one.objective)
+        notes = list(dict.fromkeys([*result.notes, *again.notes]))
+        result = replace(min(result, again, key=lambda one: one.objective), notes=notes)
     if result.objective > (1.0 + SLIPPED) * reached and problem.rows is None:
         coef, intercept = point
         result = replace(
