@@ -59,11 +59,11 @@ class Settings:
     """
 
     datasets: tuple[str, ...] = DATASETS
-    rates: tuple[float, ...] = (0.0, 0.2, 0.4)
+    rates: tuple[float, ...] = (0.0, 0.3)
     noises: tuple[str, ...] = NOISES
     penalties: tuple[float, ...] = (2.0**-10, 2.0**-7, 2.0**-4, 2.0**-1, 4.0)
     folds: int = 5
-    repetitions: int = 2
+    repetitions: int = 1
     seed: int = 0
 
 
