@@ -74,7 +74,7 @@ def test_names_are_callables_and_a_ring_needs_one():
 def test_wrong_kernels_are_named():
     views, y = data(7)
     with pytest.raises(
-        ValueError, match="kernel of view 0 must be one of .* or a callable, got 'banana'"
+        ValueError, match=r"kernel of view 0 must be one of .* or a callable, got 'banana'"
     ):
         MultiViewHTSVC(kernel="banana").fit(views, y)
     with pytest.raises(ValueError, match="kernel"):
