@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
 
 from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, SampleStatus, ht_path
 
@@ -67,7 +68,7 @@ def test_multiclass_and_admm_do_not_go_together_but_auto_does():
     with pytest.raises(ValueError, match="multi_class='joint' needs solver='newton'"):
         HTSVC(multi_class="joint", solver="admm").fit(X, y)
     clf = HTSVC(solver="admm", max_iter=5)
-    with pytest.warns(Warning):  # noqa: PT030
+    with pytest.warns(ConvergenceWarning, match="max_iter=5"):
         clf.fit(X, y)
     assert len(clf.certificate_) == 4
     with pytest.raises(ValueError, match="multi_class"):

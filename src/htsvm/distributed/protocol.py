@@ -68,6 +68,7 @@ def question(
     """Declare a method of a block as a question; see `Declared`."""
 
     def declare(method: Method) -> Method:
+        # A function may have attributes, but a type of functions cannot say so.
         method.declared = Declared(reads, changes, reduce)  # type: ignore[attr-defined]
         return method
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import scipy.linalg  # noqa: F401
+import scipy.linalg  # noqa: F401 - loads the BLAS that the controller below looks for
 from threadpoolctl import ThreadpoolController
 
 from htsvm.linalg.operators import Extent

@@ -86,6 +86,7 @@ class BaseProblem:
         q = self.violations_at(w, b)
         weights = np.empty(self.n_samples)
         self.loss.slopes(q, self.penalty, weights)
+        # Every problem is a dataclass; this base, which declares no fields of its own, is not.
         convex = replace(self, loss=Hinge(), penalty=weights)  # type: ignore[type-var]
         return convex, self.objective(w, q)
 

@@ -38,6 +38,7 @@ class KernelRounds:
 
     def __init__(self, problem: Problem, clock: Clock) -> None:
         self.problem, self.clock = problem, clock
+        # Rows choose these rounds for such operators alone (`representers`).
         self.operator: KernelOperator = problem.operator  # type: ignore[assignment]
 
     def run(

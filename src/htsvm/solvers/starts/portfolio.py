@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +95,7 @@ class Search:
 class SearchStart(ABC):
     """A way to a point from which the solver goes down."""
 
-    name: ClassVar[str]
+    name: str
 
     @abstractmethod
     def run(self, search: Search) -> None:
@@ -146,7 +146,7 @@ class Annealed(SearchStart):
 
     Attributes
     ----------
-    label : str
+    name : str
         The name.
     widths : tuple of float
         The widths of the sigmoids, in caps.
@@ -154,14 +154,9 @@ class Annealed(SearchStart):
         Whether least squares gives all classes the same weight.
     """
 
-    label: str
+    name: str
     widths: tuple[float, ...]
     balanced: bool = False
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The name."""
-        return self.label
 
     def run(self, search: Search) -> None:
         """Go down with one sigmoid after the other, then with the loss itself."""
