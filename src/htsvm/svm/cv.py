@@ -318,7 +318,8 @@ class HTSVCCV(BaseLinearSVC):
     def _check_threshold(self, classes: Array) -> None:
         if self.tune_threshold is True and len(classes) > 2:
             raise ValueError(
-                f"tune_threshold=True needs two classes, but y has {len(classes)}; leave it at 'auto'."
+                f"tune_threshold=True needs two classes, but y has {len(classes)}; "
+                "leave it at 'auto'."
             )
 
     def predict(self, X: Any) -> Any:

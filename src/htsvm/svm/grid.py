@@ -14,6 +14,7 @@ from htsvm._typing import Array
 from htsvm.losses import HybridTruncated
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, SolverResult
+from htsvm.solvers.smooth import SmoothMulticlass
 from htsvm.svm.directions import Direction, shrunk
 from htsvm.svm.solving import AnyProblem
 
@@ -71,7 +72,7 @@ class Grid:
     loss_at : callable
         The loss for a cap.
     solver : Newton
-        Who solves.
+        Who solves; for several classes a search on a smooth loss comes near enough.
     """
 
     def __init__(
@@ -95,7 +96,12 @@ class Grid:
         return [[self._point(i, int(rank)) for rank in back] for i in range(len(self.caps))]
 
     def start_at(self, cap: float, C: float) -> Any:
-        """Go the way that leads to one point of the grid; return it as a start."""
+        """Go the way that leads to one point of the grid; return it as a start.
+
+        None where the way does not matter: a search for several classes without a cap.
+        """
+        if isinstance(self.problem, MulticlassProblem) and np.isinf(cap):
+            return None
         i = int(np.flatnonzero(self.caps == cap)[0])
         rank = int(np.flatnonzero(self.Cs[self.order] == C)[0])
         return self._point(i, rank).start(C)
@@ -115,14 +121,16 @@ class Grid:
         problem = replace(self.problem, loss=self.losses[i]).scaled(C)
         if known and _untouched(problem, known[0]):
             return replace(known[0], seconds=0.0)
-        start = self._start(problem, known)
-        solver: Any = self.solver
-        if isinstance(problem, MulticlassProblem):
-            solver = self.solver.for_several_classes()
-        result = solver.solve(problem, start=start)
+        result = self._solver.solve(problem, start=self._start(problem, known))
         violations = _violations(problem, result.coef, result.intercept)
         self.passes += self.problem.operator.passes - before
         return Point(result, C, violations, time.perf_counter() - began)
+
+    @cached_property
+    def _solver(self) -> Any:
+        """Who solves: the solver, but a search for several classes."""
+        problem = self.problem
+        return SmoothMulticlass(problem) if isinstance(problem, MulticlassProblem) else self.solver
 
     def _leading_to(self, i: int, rank: int) -> list[Place]:
         """Return the places that a point may start from, that for the next larger cap first."""

@@ -46,6 +46,13 @@ class MulticlassTerrain(Terrain):
         self._own = (np.arange(problem.n_samples), problem.labels)
         self._shape = (problem.n_classes, problem.n_features)
 
+    def at(self, problem: MulticlassProblem) -> MulticlassTerrain:
+        """Return the same rows with all penalties times a factor; second moments are shared."""
+        other = MulticlassTerrain(problem)
+        moments = self._moments
+        other._moments = None if moments is None else moments * (problem.C / self.problem.C)
+        return other
+
     @cached_property
     def _moments(self) -> Array | None:
         """The second moments of the rows (x, 1), times penalties; None if there are too many."""
