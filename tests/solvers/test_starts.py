@@ -286,10 +286,20 @@ def test_the_sample_does_not_decide_alone(monkeypatch):
     problem = stated(X, y, C=1.0)
     seen = spied(monkeypatch)
     result = Newton().solve(problem)
-    searched, own = seen[:2]
-    assert [searched[0], own[0]] == [False, True]
-    assert own[1] == searched[2].objective
+    own, searched = seen[:2]
+    assert [own[0], searched[0]] == [True, False]
+    # The point of the search is told before the solver goes down from it.
+    assert searched[2].objective * (1.0 - 1e-3) <= own[1] < np.inf
     assert result.objective <= min(one.objective for _, _, one in seen)
+
+
+@pytest.mark.parametrize(("polished", "left_out"), [(-np.inf, True), (1.0, False)])
+def test_what_the_own_way_has_clearly_beaten_is_left_out(monkeypatch, polished, left_out):
+    X, y = noisy(m=9000, n=5, flipped=0.2)
+    monkeypatch.setattr(choice_module, "POLISHED", polished)
+    seen = spied(monkeypatch)
+    Newton().solve(stated(X, y, C=1.0))
+    assert [own for own, _, _ in seen[:2]] == ([True] if left_out else [True, False])
 
 
 @pytest.mark.parametrize(("close", "takes_part"), [(np.inf, True), (-0.5, False)])

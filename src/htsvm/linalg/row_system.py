@@ -16,7 +16,8 @@ from htsvm.linalg.quadratic import Quadratic
 # Rough speeds of an ordinary core, used only to compare the three forms with each other.
 DENSE_FLOPS = 8e9
 SPARSE_FLOPS = 4e8
-# What conjugate gradients are expected to take per digit, and the most that they may.
+# What conjugate gradients are expected to take per digit, and the most that they may; more where
+# another form would cost as much as those.
 CG_STEPS_PER_DIGIT, MOST_CG_STEPS = 100, 250
 # What they count as after they have failed: the other forms are then the cheaper ones.
 CG_GIVEN_UP = 1e4
@@ -99,12 +100,13 @@ class RowSystem:
         weights = xi * (self.weights if rows is None else self.weights[rows])
         if form == "dual":
             return self._dual(rows, part, weights, xi, grad_w, grad_b)
+        most = self._most_steps(count)
         dw, db, steps = _conjugate_solution(
             ActiveRows(part, weights), self.regularizer, grad_w, grad_b,
-            self.fit_intercept, self.tolerance, self.most_steps, start,
+            self.fit_intercept, self.tolerance, most, start,
         )  # fmt: skip
-        self._cg_steps = max(self._cg_steps, float(steps))
-        if steps == self.most_steps and self._has_dual(count):
+        self._cg_steps = max(self._cg_steps, float(min(steps, self.most_steps)))
+        if steps == most and self._has_dual(count):
             # Too ill-conditioned for them: from here on they count as that slow.
             self._cg_steps = CG_GIVEN_UP
             return self._dual(rows, part, weights, xi, grad_w, grad_b)
@@ -113,16 +115,31 @@ class RowSystem:
     def _has_dual(self, count: int) -> bool:
         return self.regularizer.positive and count <= LARGEST_MATRIX
 
+    def _most_steps(self, count: int) -> int:
+        """Return how many steps conjugate gradients may take: as many as the dual form costs."""
+        if not self._has_dual(count):
+            return self.most_steps
+        return max(self.most_steps, int(self._dual_cost(count) / self._step_cost(count)))
+
+    def _step_cost(self, count: int) -> float:
+        """Return about how many seconds a step of conjugate gradients takes."""
+        return 4.0 * count * self.row_size / SPARSE_FLOPS + 2e-9 * self.side + 2e-5
+
+    def _dual_cost(self, count: int) -> float:
+        """Return about how many seconds the dual form takes."""
+        flops = SPARSE_FLOPS if self.operator.sparse else DENSE_FLOPS
+        return count**2 * self.row_size / flops + count**3 / 3.0 / DENSE_FLOPS + 1e-4
+
     def cheapest_form(self, count: int) -> str:
         """Return the form in which a system of this many samples is solved."""
         n, r = self.side, self.row_size
         flops = SPARSE_FLOPS if self.operator.sparse else DENSE_FLOPS
-        costs = {"cg": self._cg_steps * (4.0 * count * r / SPARSE_FLOPS + 2e-9 * n + 2e-5)}
+        costs = {"cg": self._cg_steps * self._step_cost(count)}
         if n <= LARGEST_MATRIX or self.regularizer.is_matrix:
             changed = min(count, 0.3 * count + 50)
             costs["primal"] = n**3 / 3.0 / DENSE_FLOPS + changed * r**2 / flops
         if self._has_dual(count):
-            costs["dual"] = count**2 * r / flops + count**3 / 3.0 / DENSE_FLOPS + 1e-4
+            costs["dual"] = self._dual_cost(count)
         return min(costs, key=lambda form: costs[form])
 
     def _primal(

@@ -93,7 +93,7 @@ def certify(
     tol: float = 1e-3,
     second_order: bool = True,
     on_margin: float = 1e-9,
-    max_dimension: int = 2000,
+    max_dimension: int = 1000,
 ) -> BinaryCertificate:
     """Certify a point of min w'Rw/2 + sum_i C weight_i loss(1 - y_i (x_i'w + b)).
 
@@ -132,7 +132,7 @@ def certify(
         Whether to look for the second-order verdict.
     on_margin : float, default=1e-9
         A violation of at most this size counts as zero, whatever its multiplier; see Notes.
-    max_dimension : int, default=2000
+    max_dimension : int, default=1000
         The largest dimension for the second-order verdict; see `second_order_verdict`.
 
     Returns

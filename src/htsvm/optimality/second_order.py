@@ -84,7 +84,7 @@ def second_order_verdict(
     regularizer: Quadratic,
     *,
     fit_intercept: bool = True,
-    max_dimension: int = 2000,
+    max_dimension: int = 1000,
 ) -> Verdict:
     """Decide whether a first-order stationary point is a local minimiser.
 
@@ -103,7 +103,7 @@ def second_order_verdict(
         R, positive semidefinite.
     fit_intercept : bool, default=True
         Whether z has a component db.
-    max_dimension : int, default=2000
+    max_dimension : int, default=1000
         The largest dimension to work in.
 
     Returns

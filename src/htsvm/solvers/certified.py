@@ -26,7 +26,8 @@ def solve_certified(
 
     Where the certificate shows that the point is not a local minimiser, the solver goes on from a
     point with a lower objective along the direction that the certificate names, with a finer
-    tolerance: the way down from a saddle is flat at first.
+    tolerance: the way down from a saddle is flat at first. Where that gains less than `tol` it is
+    not done again.
 
     Parameters
     ----------
@@ -55,9 +56,12 @@ def solve_certified(
         better = continued(result, finer.solve(problem, start=lower))
         if not better.objective < result.objective:
             break
+        gain = result.objective - better.objective
         result = better
         result.notes.append("left a saddle point")
         certificate = certify_result(problem, result, solver.tol)
+        if gain <= solver.tol * abs(result.objective):
+            break
     return result, replace(certificate, convex_objective=result.convex_objective)
 
 

@@ -39,6 +39,8 @@ CLOSE = 0.03
 # What a certificate may cost: a point of several classes that is certified may be above one that is
 # not by this share.
 LITTLE = 0.02
+# What a descent from the best point of the search gains, at most, where it may win.
+POLISHED = 0.01
 # The solver may end above where the search ended by this share, before the next point is tried.
 SLIPPED = 1e-3
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
@@ -197,19 +199,27 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
     takes_part = "convex" in found.reached
     if start is not None and takes_part and share == 1.0:
         takes_part = found.reached["convex"] <= (1.0 + CLOSE) * reached
-    # To the convex minimum the solver's own way is the better one, if it does not get stuck.
-    first = start is None or (takes_part and share == 1.0 and name == "convex")
-    results = [_named(descend(None), "convex", found.reached)] if first else []
-    if start is not None and (not first or results[0].objective > (1.0 + SLIPPED) * reached):
+    results = []
+    if start is None or takes_part:
+        beat = math.inf if start is None or name == "convex" else reached
+        results.append(_named(descend(None, beat=beat), "convex", found.reached))
+    if start is not None and not (results and _clearly_lower(results[0], name, reached, share)):
         results.append(_named(_never_up(problem, start, reached, descend), name, found.reached))
-    if takes_part and not first:
-        beat = results[0].objective
-        results.insert(0, _named(descend(None, beat=beat), "convex", found.reached))
     best = min(results, key=lambda result: result.objective)
     convex = results[0].convex_objective
     if not math.isfinite(convex) and found.convex is not None:
         convex = problem.objective_at(*found.terrain.parts(found.convex))
     return replace(best, convex_objective=convex)
+
+
+def _clearly_lower(own: SolverResult, name: str, reached: float, share: float) -> bool:
+    """Return whether the solver's own way ended so low that the best point found is left out.
+
+    A descent from there gains some as well. If the search on all rows went the same way, it is the
+    same valley.
+    """
+    most = 1.0 + SLIPPED if share == 1.0 and name == "convex" else 1.0 - POLISHED
+    return own.converged and own.objective <= most * reached
 
 
 def _descended_multiclass(
