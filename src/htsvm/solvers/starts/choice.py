@@ -201,7 +201,8 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
         takes_part = found.reached["convex"] <= (1.0 + CLOSE) * reached
     results = []
     if start is None or takes_part:
-        beat = math.inf if start is None or name == "convex" else reached
+        same_way = name == "convex" and share == 1.0
+        beat = math.inf if start is None or same_way else reached
         results.append(_named(descend(None, beat=beat), "convex", found.reached))
     if start is not None and not (results and _clearly_lower(results[0], name, reached, share)):
         results.append(_named(_never_up(problem, start, reached, descend), name, found.reached))
