@@ -32,6 +32,7 @@ class DenseOperator(Operator):
         self.by_blas = exact and self.shape[1] >= BLAS_COLUMNS
         # Nothing has to be converted: all rows at once.
         self.block_rows = max(self.shape[0], 1) if exact else BLOCK
+        self._kept: tuple[Array, Array] | None = None
 
     @property
     def stored(self) -> int:
@@ -54,6 +55,18 @@ class DenseOperator(Operator):
 
     def _taken(self, rows: Array) -> DenseOperator:
         return DenseOperator(self.X[rows])
+
+    def kept_kernel(self, scale: Array) -> Array | None:
+        """Return `kernel`, formed once, where it is at most half as large as the rows; else None.
+
+        The last `scale` is the one that it is kept for.
+        """
+        m, n = self.shape
+        if 2 * m > n:
+            return None
+        if self._kept is None or not np.array_equal(self._kept[0], scale):
+            self._kept = (scale, self.kernel(scale))
+        return self._kept[1]
 
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""

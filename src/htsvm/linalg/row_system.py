@@ -51,9 +51,9 @@ class RowSystem:
         R.
     fit_intercept : bool
         Whether there is an intercept.
-    gram, rows : Gram, ndarray, optional
-        A system on some of the samples may share the `gram` of one on all of them; `rows` then
-        says which samples of the whole its own are.
+    gram, whole, rows : Gram, Operator, ndarray, optional
+        A system on some of the samples may share the `gram` of one on all of them, and what the
+        operator of the `whole` keeps; `rows` then says which samples of the whole its own are.
     tolerance, most_steps : float, int
         How well conjugate gradients solve, and the most steps they take.
     intercept_ridge : float
@@ -65,6 +65,7 @@ class RowSystem:
     regularizer: Quadratic
     fit_intercept: bool
     gram: Gram | None = None
+    whole: Operator | None = None
     rows: Array | None = None
     tolerance: float = CG_TOLERANCE
     most_steps: int = MOST_CG_STEPS
@@ -171,6 +172,16 @@ class RowSystem:
     def _keep(self, form: str, rows: Array | None, xi: float, factor: Cholesky) -> None:
         self._kept = None if rows is not None else ((form, xi), factor)
 
+    def _inner_products(self, rows: Array | None, part: Operator, scale: Array) -> Array:
+        """Return the inner products of the rows of `part`; those of all rows may be at hand."""
+        whole = (self.whole or self.operator).kept_kernel(scale)
+        if whole is None:
+            return part.kernel(scale)
+        inside = np.arange(self.operator.shape[0]) if rows is None else rows
+        inside = inside if self.rows is None else self.rows[inside]
+        part_of_it: Array = whole[np.ix_(inside, inside)]
+        return part_of_it
+
     def _dual(
         self,
         rows: Array | None,
@@ -187,7 +198,7 @@ class RowSystem:
         ones = np.ones(count, dtype=np.int8)
         factor = self._kept_factor("dual", rows, xi)
         if factor is None:
-            M = part.kernel(inverse)
+            M = self._inner_products(rows, part, inverse)
             M[np.arange(count), np.arange(count)] += 1.0 / weights
             factor = Cholesky(M)
             self._keep("dual", rows, xi, factor)
