@@ -136,8 +136,9 @@ class HTSVCCV(BaseLinearSVC):
 
     A truncated loss has many minima. Fits with a cap below 4 start from least squares,
     shrunk the more the fewer samples there are per feature, and stay near that; the final fit does
-    the same. An `HTSVC` with the same C and cap (`as_htsvc`) looks for the lowest objective, and
-    may find another minimum.
+    the same. With several classes the fits of the folds are searches on a smooth loss that come
+    near a minimum; the final fit is exact. An `HTSVC` with the same C and cap (`as_htsvc`) looks
+    for the lowest objective, and may find another minimum.
 
     Examples
     --------
