@@ -10,7 +10,7 @@ from inspect import signature
 from typing import Any
 
 SINGLE, MULTI, OTHER, RIVAL = "single-view", "multi-view", "other", "rival"
-ABLATION, AS_PRINTED, VARIANT = "ablation", "as-printed", "variant"
+ABLATION, AS_PRINTED, VARIANT, KERNEL = "ablation", "as-printed", "variant", "kernel"
 SWEEP = "sweep"
 PAPER, NESTED = "paper", "nested"
 
@@ -34,9 +34,9 @@ class Method:
     target : str
         Where its class (or a function that makes the model) is: ``"module:Class"``, imported
         when first used.
-    kind : {"single-view", "multi-view", "variant", "other", "rival", "ablation", "as-printed"}
-        In which comparisons it takes part. A class with a parameter ``views`` gets the widths of
-        the views, whatever its kind.
+    kind : str
+        In which comparisons it takes part, as ``"single-view"`` or ``"kernel"``. A class with a
+        parameter ``views`` gets the widths of the views, whatever its kind.
     penalties : tuple of str
         Parameters that take the penalties of the experiment's grid.
     shapes : Mapping of str to tuple

@@ -57,13 +57,14 @@ def methods() -> list[str]:
     return [*of_kind(MULTI), CONTROL]
 
 
-def _sets(quick: bool) -> list[str]:
+def set_names(quick: bool) -> list[str]:
+    """Return the names of the sets."""
     return list(QUICK_SETS) if quick else names("two-view")
 
 
 def tasks(profile: Profile) -> list[Task]:
     """Return the cells, larger sets first."""
-    sets = sorted(_sets(profile.quick), key=lambda name: -describe(name).rows)
+    sets = sorted(set_names(profile.quick), key=lambda name: -describe(name).rows)
     return cells(
         NAME, profile, datasets=sets, methods=methods(), setting=grid(profile).setting,
         folds=folds(profile),
@@ -77,7 +78,7 @@ def run(task: Task) -> Iterator[Row]:
 
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return the tables."""
-    lines = [Line(name, name, paper=paper_name(name)) for name in _sets(profile.quick)]
+    lines = [Line(name, name, paper=paper_name(name)) for name in set_names(profile.quick)]
     blocks: list[Block] = [
         Words(
             (
