@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from htsvm.experiments.catalogue import EXPERIMENTS
+from htsvm.experiments.prose import sentences
 from htsvm.experiments.published import read_csv
 from htsvm.experiments.report import as_markdown, collect, tables_as_csv
 from htsvm.experiments.tasks import Profile
@@ -40,6 +41,15 @@ def test_tables_follow_from_the_published_results(published):
     assert head == expected_head
     assert lines == [line for line in expected if line[0] in ("data", "ablation")]
     assert len(lines) > 20
+
+
+def test_ten_sentences_open_the_report_that_come_from_the_results(published):
+    cells, _ = published
+    sections = collect(cells, list(EXPERIMENTS.values()), PROFILE)
+    found = sentences({section.experiment.name: section.blocks for section in sections})
+    assert len(found) == len(set(found)) == 10
+    assert not [line for line in found if line.startswith("In print")]
+    assert not [line for line in found if "nan" in line]
 
 
 @pytest.mark.slow

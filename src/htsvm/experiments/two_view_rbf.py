@@ -96,6 +96,7 @@ def _change(results: Results, lines: list[Line]) -> Table:
         "Accuracy with RBF kernels less that with linear ones (points), grid point chosen by "
         "cross-validation on the training part",
         "data set", [get(name).label for name in pairs], rows, better="",
+        protocol=NESTED, metric="change",
         note=f"The same folds. {get(CONTROL).label} sees both views side by side.",
     )  # fmt: skip
 
