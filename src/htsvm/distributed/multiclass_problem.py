@@ -39,7 +39,7 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         """Return the problem of some blocks."""
         task: Any = blocks.task
         labels = np.zeros(0, dtype=np.intp)
-        return cls(labels=labels, n_classes=task.n_classes, **known_of(blocks))
+        return cls(labels=labels, n_classes=len(task.factors), **known_of(blocks))
 
     def take(self, rows: Array) -> MulticlassProblem:
         """Return the problem on a copy of some rows, in this process."""

@@ -156,12 +156,10 @@ def block_of(data: Data, task: Task) -> Any:
     """Return a block that nothing was asked of."""
     from htsvm.distributed.block import BinaryBlock
     from htsvm.distributed.multiclass_block import MulticlassBlock
-    from htsvm.problems.multiclass import MulticlassProblem
 
-    problem = data.problem(task)
-    if isinstance(problem, MulticlassProblem):
-        return MulticlassBlock(problem, data.offset)
-    return BinaryBlock(problem, data.offset)
+    problem: Any = data.problem(task)
+    kind: Any = BinaryBlock if problem.n_scores == 1 else MulticlassBlock
+    return kind(problem, data.offset)
 
 
 def nbytes(value: Any) -> int:

@@ -15,7 +15,6 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses import Loss
-from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.svm.solving import AnyProblem
 
 # The systems are solved to this residual, in so many steps at most.
@@ -53,9 +52,9 @@ class Direction:
         """Return the multiple of the direction, with the boundary, of the lowest objective."""
         share = problem.n_samples / len(self.rows)
         penalty = share * problem.penalty[self.rows]
-        if isinstance(problem, MulticlassProblem):
-            return self._among_factors(problem, penalty)
-        return self._among_boundaries(problem, penalty)
+        if problem.n_scores == 1:
+            return self._among_boundaries(problem, penalty)
+        return self._among_factors(problem, penalty)
 
     def _among_boundaries(self, problem: Any, penalty: Array) -> Any:
         y, f = problem.y[self.rows], self.scores[:, 0]
@@ -70,7 +69,7 @@ class Direction:
         b = -t * (place + float(self.offset[0])) if problem.fit_intercept else 0.0
         return t * self.W[0], b, None
 
-    def _among_factors(self, problem: MulticlassProblem, penalty: Array) -> Any:
+    def _among_factors(self, problem: Any, penalty: Array) -> Any:
         labels = problem.labels[self.rows]
         rows, best = np.arange(len(labels)), (np.inf, 0.0)
         F = self.scores if problem.fit_intercept else self.scores + self.offset
@@ -124,11 +123,7 @@ def shrunk(problem: AnyProblem, strength: float, rng: np.random.Generator) -> Di
 
 def _targets(problem: AnyProblem, weights: Array) -> Array:
     """Return what least squares aims at, a column per class or one, less its mean."""
-    if isinstance(problem, MulticlassProblem):
-        T = np.full((problem.n_samples, problem.n_classes), -1.0 / problem.n_classes)
-        T[np.arange(problem.n_samples), problem.labels] += 1.0
-    else:
-        T = problem.y[:, None].astype(np.float64)
+    T = problem.targets()
     T -= weights @ T
     return T
 
