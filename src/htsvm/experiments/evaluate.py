@@ -17,7 +17,7 @@ from htsvm.experiments.choosing import choose
 from htsvm.experiments.grids import points
 from htsvm.experiments.methods import NESTED, SWEEP, Method, Params, get
 from htsvm.experiments.predicting import predict
-from htsvm.experiments.splits import Split
+from htsvm.experiments.splits import Split, make_split
 from htsvm.experiments.sweeping import sweep
 from htsvm.experiments.tasks import Metrics, Row, Task
 
@@ -25,6 +25,16 @@ from htsvm.experiments.tasks import Metrics, Row, Task
 WARM_UP = 1.0
 # A weight of a view below this is none.
 COLLAPSED = 1e-3
+
+
+def run_cell(task: Task) -> Iterator[Row]:
+    """Compute a cell on its data as they are."""
+    return evaluate(task, make_split(task))
+
+
+def run_with_views(task: Task) -> Iterator[Row]:
+    """Compute a cell with principal components as a second view."""
+    return evaluate(task, make_split(task, pca_view=True))
 
 
 def evaluate(task: Task, split: Split) -> Iterator[Row]:

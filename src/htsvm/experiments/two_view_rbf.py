@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from htsvm.datasets import describe
 from htsvm.experiments.blocks import Block, Entry, Table, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_with_views
 from htsvm.experiments.grids import Grid, powers
 from htsvm.experiments.methods import KERNEL, NESTED, PAPER, Method, get, of_kind, register
 from htsvm.experiments.results import ACCURACY, Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, seconds, support
 from htsvm.experiments.significance import significance
-from htsvm.experiments.splits import FOLDS, make_split
-from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
+from htsvm.experiments.splits import FOLDS
+from htsvm.experiments.tasks import Experiment, Profile, Task, cells
 from htsvm.experiments.two_view import CONTROL, INNER_FOLDS, collapse_table, set_names
 from htsvm.experiments.two_view import tasks as linear_tasks
 
@@ -48,11 +47,6 @@ def tasks(profile: Profile) -> list[Task]:
 def _sets(profile: Profile) -> list[str]:
     sets = set_names(profile.quick)
     return [name for name in sets if name != LARGEST or profile.pick(True, False, True)]
-
-
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task, pca_view=True))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -128,5 +122,5 @@ for _method in (
 
 EXPERIMENT = Experiment(
     NAME, "two-view UCI sets with RBF kernels", "no table of the paper: its future work",
-    tasks, run, sections,
+    tasks, run_with_views, sections,
 )  # fmt: skip
