@@ -42,7 +42,7 @@ def apply_corrections(table_path: Path, corrections_path: Path, output: Path, fo
             f"{corrections_path} is not a corrections file: it has no column {missing[0]!r}."
         )
     label = _label_column(frame, decisions, corrections_path)
-    _check_rows(frame, decisions, label, corrections_path)
+    _check_rows(decisions, corrections_path)
     places = decisions["row"].astype(int).to_numpy() - 1
     sure = (decisions["decision"] != "unsure").to_numpy()
     column = frame[label].astype(object).to_numpy(copy=True)
@@ -127,7 +127,7 @@ def _mark(frame: Any, label: str, id: str | None) -> str:
     )
 
 
-def _check_rows(frame: Any, decisions: Any, label: str, path: Path) -> None:
+def _check_rows(decisions: Any, path: Path) -> None:
     twice = decisions["row"].duplicated().to_numpy()
     if twice.any():
         raise TableError(f"{path} decides row {decisions['row'][twice].iloc[0]} twice.")

@@ -172,8 +172,8 @@ class Blocks:
         """Return the answer of all blocks, reduced as the question declares."""
         if self._transport is None:
             self._transport = self.source.transport()
-        message = Message(self.task, [*self._told, Call(question, args, each)])
-        answer, moved = self._transport.send(message, self.copied)
+        message = Message(self.task, [*self._told, Call(question, args, each)], self.copied)
+        answer, moved = self._transport.send(message)
         self._told = []
         self.traffic.passes += 1
         self.traffic.bytes += moved

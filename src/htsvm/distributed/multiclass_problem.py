@@ -56,10 +56,6 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         """Return pulls from the coefficients of rows in the classifiers."""
         return Multipliers(rows, coefficients.T)
 
-    def scaled(self, C: float) -> MulticlassBlockProblem:
-        """Return the problem with all penalties times `C`."""
-        return MulticlassBlockProblem.of(self.blocks.with_penalty(C))
-
     @functools.cached_property
     def class_penalty(self) -> Array:
         """The sum of the penalties of each class."""
@@ -92,7 +88,7 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
             return sums[:-1].reshape(W.shape), float(sums[-1])
 
         return conclude_multiclass(
-            W, summary, dual_sums, C=self.C, loss=self.loss, regularizer=self.regularizer,
+            W, summary, dual_sums, loss=self.loss, regularizer=self.regularizer,
             fit_intercept=self.fit_intercept, tol=tol, row_length=self.operator.row_length,
         )  # fmt: skip
 

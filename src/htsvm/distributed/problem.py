@@ -96,6 +96,10 @@ class OnBlocks:
         counts: Array = self.blocks.ignored
         return counts
 
+    def scaled(self: Any, C: float) -> Any:
+        """Return the problem with all penalties times `C`."""
+        return type(self).of(self.blocks.with_penalty(C))
+
     def release(self) -> None:
         """Let go of what is on the workers."""
         self.blocks.close()
@@ -144,10 +148,6 @@ class BlockProblem(OnBlocks, Problem):
         """Return multipliers from the coefficients of rows in the classifier."""
         values = coefficients[0]
         return Multipliers(rows, -np.abs(values), np.sign(values).astype(np.int8))
-
-    def scaled(self, C: float) -> BlockProblem:
-        """Return the problem with all penalties times `C`."""
-        return BlockProblem.of(self.blocks.with_penalty(C))
 
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
         """Not available: vectors over all rows stay on the workers."""

@@ -33,11 +33,8 @@ class Transport(ABC):
     """Takes messages to all blocks of a problem and holds their states."""
 
     @abstractmethod
-    def send(self, message: Message, copied: bool) -> tuple[Any, float]:
-        """Return the answer of all blocks, and the bytes that were moved.
-
-        `copied` says whether the rounds look at copies of some rows.
-        """
+    def send(self, message: Message) -> tuple[Any, float]:
+        """Return the answer of all blocks, and the bytes that were moved."""
 
     @abstractmethod
     def forget(self) -> None:
@@ -55,7 +52,7 @@ class InProcess(Transport):
         self.cluster, self.data = cluster, data
         self.blocks: list[Any] = []
 
-    def send(self, message: Message, copied: bool) -> tuple[Any, float]:
+    def send(self, message: Message) -> tuple[Any, float]:
         """Return the answer of all blocks, and the bytes that a network would have moved."""
         if not self.blocks:
             values = self.cluster.compute(*self.data)
@@ -106,7 +103,7 @@ class OnCluster(Transport):
         self.messages: list[Message] = []
         self.name, self.lineage = "", 0
 
-    def send(self, message: Message, copied: bool) -> tuple[Any, float]:
+    def send(self, message: Message) -> tuple[Any, float]:
         """Return the answer of all blocks, and the bytes that were moved."""
         client, combine = self.cluster.client, functools.partial(_combine, message.declared.reduce)
         messages = [message.for_blocks(shard.numbers) for shard in self.shards]
@@ -213,13 +210,13 @@ class OnDisk(Transport):
         self.cluster, self.data = cluster, data
         self.folder, self.begun = "", False
 
-    def send(self, message: Message, copied: bool) -> tuple[Any, float]:
+    def send(self, message: Message) -> tuple[Any, float]:
         """Return the answer of all blocks, and the bytes that a network would have moved."""
         if not self.folder:
             self.folder = tempfile.mkdtemp(prefix="htsvm-")
         count = len(self.data)
         where = [(self.folder, k, self.begun) for k in range(count)]
-        data = self.data if message.reads(copied) or not self.begun else [None] * count
+        data = self.data if message.reads or not self.begun else [None] * count
         known = delayed(message, traverse=False)
         parts = [
             delayed(answer_from_disk, pure=False)(delayed(at, traverse=False), one, known)
