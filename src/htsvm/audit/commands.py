@@ -136,15 +136,7 @@ def _run(
 
 
 def suspects(audit: Any, whole: bool) -> Any:
-    """Return the rows for the page, the least trusted first.
-
-    Parameters
-    ----------
-    audit : LabelAudit
-        The audit.
-    whole : bool
-        Whether to show all rows.
-    """
+    """Return the rows for the page, the least trusted first; all rows if `whole`."""
     import numpy as np
 
     shown = audit.suggested != audit.codes

@@ -14,15 +14,7 @@ from typing import Any
 
 
 class RunLock:
-    """The sign that a run is alive.
-
-    Parameters
-    ----------
-    store : Path
-        The file of the store.
-    run : int
-        The number of the run.
-    """
+    """The sign that the run of a number on a store is alive."""
 
     def __init__(self, store: Path, run: int) -> None:
         self.path = lock_path(store, run)

@@ -40,15 +40,8 @@ def run_with_views(task: Task) -> Iterator[Row]:
 def evaluate(task: Task, split: Split) -> Iterator[Row]:
     """Yield the fits of a cell, whose setting says what is tried.
 
-    In the protocol "paper" that is one for each point of the grid, in "nested" the one that
-    cross-validation on the training part has chosen.
-
-    Parameters
-    ----------
-    task : Task
-        The cell.
-    split : Split
-        Its data.
+    In the protocol "paper" that is one for each point of the grid, in "nested" the one that cross-
+    validation on the training part has chosen.
     """
     settings = task.settings
     method = replace(get(task.method), fixed=settings.get("fixed", {}))

@@ -88,18 +88,10 @@ class Method:
     def make(
         self, params: Params, *, seed: int, view_widths: Sequence[int] = (), n_samples: int = 0
     ) -> Any:
-        """Return an unfitted model.
+        """Return an unfitted model with these hyper-parameters.
 
-        Parameters
-        ----------
-        params : dict
-            Hyper-parameters.
-        seed : int
-            The seed, for classes with a parameter `random_state` that `params` does not set.
-        view_widths : sequence of int, optional
-            The columns of the views, for classes with a parameter `views`.
-        n_samples : int, optional
-            The number of training samples, for functions with a parameter `n_samples`.
+        What else it takes it is given: a seed as `random_state`, the widths of `views`,
+        `n_samples`.
         """
         cls = self.resolve()
         options = {**self.fixed, **params}
