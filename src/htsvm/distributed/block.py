@@ -127,7 +127,7 @@ class BinaryBlock(Block, LocalRows):
 
     @question(Reads.DATA, changes=True)
     def move(self, w: Array, b: float) -> None:
-        """Go to a point; the multipliers stay as they are."""
+        """Move to a point; the multipliers stay as they are."""
         LocalRows.move(self, w, b)
 
     @question(changes=True)
@@ -137,7 +137,7 @@ class BinaryBlock(Block, LocalRows):
 
     @question(changes=True)
     def restore_penalties(self) -> None:
-        """Go back to the penalties as they were, and into the bounds that they set."""
+        """Restore the penalties, and clip the multipliers to the bounds that they set."""
         self.problem = self.given
         self.adopt(self)
 
@@ -207,7 +207,7 @@ class BinaryBlock(Block, LocalRows):
     def gradient(self, entry: Entry, place: Place, with_gram: bool) -> Array:
         """Return the sums that gradient and Hessian need at a point."""
         part = self._entered(entry)
-        part.go_to(place)
+        part.move_to(place)
         return part.sums(part.q, with_gram)
 
     @question(Reads.ROUND)
@@ -220,7 +220,7 @@ class BinaryBlock(Block, LocalRows):
         `number` is that of the place where the step leads, should it be taken.
         """
         part = self._entered(entry)
-        part.go_to(place)
+        part.move_to(place)
         part.set_out(direction)
         terms = kernels.active.line_terms(
             part.q, part.alpha, part.c, part.problem.penalty, part.delta, entry.xi, t
@@ -255,7 +255,7 @@ class BinaryBlock(Block, LocalRows):
         it, problem, part = self.it, self.problem, self.part
         rows = slice(None) if entry.whole else self.relevant(entry.reach)
         if not refresh and part is not None and part.entry.number == entry.number:
-            part.go_to(place)
+            part.move_to(place)
             it.q = part.q.copy()
         else:
             problem.violations(place.w, place.b, out=it.q)

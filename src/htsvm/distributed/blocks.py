@@ -64,7 +64,7 @@ class Source:
         return OnCluster(self.cluster, self._shards)
 
     def close(self) -> None:
-        """Let go of the data that is held, and of processes."""
+        """Release the data that is held, and end the processes of the fit."""
         self.data, self._shards = [], []
         self.cluster.close()
 
@@ -139,7 +139,7 @@ class Blocks:
         return Blocks(self.source, MajorisedTask(task, w, b), self.traffic)
 
     def close(self) -> None:
-        """Let go of everything on the workers and on disk."""
+        """Release everything on the workers and on disk."""
         if self._transport is not None:
             self._transport.close()
         self._transport = None

@@ -46,7 +46,7 @@ class Dataset:
         return self.sources[0].shape[1]
 
     def close(self) -> None:
-        """Let go of the data that is held, and of processes."""
+        """Release the data that is held, and end the processes of the fit."""
         for source in self.sources:
             source.close()
 

@@ -33,7 +33,7 @@ class _Part(MulticlassPart):
         # The state of all rows where the round has led, and whether it was wrong of some.
         self.arrival: tuple[int, Any, bool] = (-1, None, False)
 
-    def go_to(self, place: Place) -> None:
+    def move_to(self, place: Place) -> None:
         """Have the levels and projections at a point, from the last trial if it was there."""
         if place.number == self.place:
             return
@@ -53,7 +53,7 @@ class _Part(MulticlassPart):
 
     def undecided_at(self, place: Place) -> UndecidedRows:
         """Return the rows that make up the Hessian at a point."""
-        self.go_to(place)
+        self.move_to(place)
         if self._undecided is None or self._undecided[0] != place.number:
             self._undecided = place.number, self.undecided()
         return self._undecided[1]
@@ -94,7 +94,7 @@ class MulticlassBlock(Block, MulticlassState):
 
     @question(changes=True)
     def restore_penalties(self) -> None:
-        """Go back to the penalties as they were."""
+        """Restore the penalties."""
         self.problem = self.given
 
     @question(changes=True)
@@ -175,7 +175,7 @@ class MulticlassBlock(Block, MulticlassState):
     def gradient(self, entry: Entry, place: Place, with_pairs: bool) -> Array:
         """Return the sums that gradient and Hessian need at a point."""
         part = self._entered(entry)
-        part.go_to(place)
+        part.move_to(place)
         return self._sums(part, with_pairs)
 
     @question(Reads.ROUND)
@@ -188,7 +188,7 @@ class MulticlassBlock(Block, MulticlassState):
         `number` is that of the place where the step leads, should it be taken.
         """
         part = self._entered(entry)
-        part.go_to(place)
+        part.move_to(place)
         part.head_for(direction)
         term = part.project(part.D, t)
         part.trial = number, t
@@ -235,7 +235,7 @@ class MulticlassBlock(Block, MulticlassState):
 
     def _after(self, entry: Entry, place: Place) -> tuple[Any, bool]:
         part = self._entered(entry)
-        part.go_to(place)
+        part.move_to(place)
         if part.arrival[0] != place.number:
             it = self.fork().it
             go_to(it, self.problem, place.w, place.b)
@@ -244,7 +244,7 @@ class MulticlassBlock(Block, MulticlassState):
 
     @question(Reads.DATA, changes=True)
     def accept(self, entry: Entry, place: Place) -> None:
-        """Go where a round has led, with its multipliers."""
+        """Take the point that a round has reached, with its multipliers."""
         self.it = self._after(entry, place)[0]
         self.it = self.fork().it
 

@@ -101,7 +101,7 @@ class OnBlocks:
         return type(self).of(self.blocks.with_penalty(C))
 
     def release(self) -> None:
-        """Let go of what is on the workers."""
+        """Release what is on the workers."""
         self.blocks.close()
 
 

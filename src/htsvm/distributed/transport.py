@@ -38,7 +38,7 @@ class Transport(ABC):
 
     @abstractmethod
     def forget(self) -> None:
-        """Let go of all states: the next message starts from fresh blocks."""
+        """Drop all states: the next message starts from fresh blocks."""
 
     def close(self) -> None:
         """Leave nothing behind."""
@@ -65,7 +65,7 @@ class InProcess(Transport):
         return message.declared.reduce(answers), moved
 
     def forget(self) -> None:
-        """Let go of all states."""
+        """Drop all states."""
         self.blocks = []
 
 
@@ -90,7 +90,7 @@ class ShardState:
         return sum(block.__sizeof__() for block in self.blocks)
 
 
-# States on this worker, by name, for as long as somebody wants them.
+# States on this worker, by name, while they are referenced.
 _living: weakref.WeakValueDictionary[str, ShardState] = weakref.WeakValueDictionary()
 
 
@@ -140,7 +140,7 @@ class OnCluster(Transport):
         self.lineage = 0
 
     def forget(self) -> None:
-        """Let go of all states."""
+        """Drop all states."""
         self.states = [None] * len(self.shards)
         self.messages, self.name, self.lineage = [], "", 0
 
@@ -228,7 +228,7 @@ class OnDisk(Transport):
         return answer, moved + message.nbytes * count
 
     def forget(self) -> None:
-        """Let go of all states."""
+        """Drop all states."""
         self.begun = False
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ class RunLock:
         self._file: Any = None
 
     def acquire(self) -> bool:
-        """Take the lock; return whether nobody else has it."""
+        """Take the lock; return whether it was free."""
         file = open(self.path, "a+b")  # noqa: SIM115 - held until it is released
         if not _lock(file):
             file.close()
@@ -30,7 +30,7 @@ class RunLock:
         return True
 
     def release(self) -> None:
-        """Let go of the lock and remove its file."""
+        """Release the lock and remove its file."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)

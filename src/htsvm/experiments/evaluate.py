@@ -145,5 +145,5 @@ def count_support(model: Any) -> float:
 
 
 def _rounded(seconds: float) -> float:
-    """Return so many digits as are worth keeping, so that files hold exactly what is shown."""
+    """Return four significant digits, so that files hold exactly what is shown."""
     return float(f"{seconds:.4g}")

@@ -147,7 +147,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         Where to keep clusters and covariances, so that other fits on the same samples (other
         parameters in a grid, for instance) find them there.
     starts : "auto" or list of str, default="auto"
-        From where the "newton" solver goes down in the first round of each view: "convex" (the
+        Where the "newton" solver starts in the first round of each view: "convex" (the
         solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
         squares with equal classes), "pushed" and "one_column" (for a view of one column). They
         are compared by quick searches, and the one

@@ -36,7 +36,7 @@ def for_warm_start(solver: Solver, problem: ViewProblem) -> Solver:
 
 
 def majorised(problem: Any, solver: Solver, result: SolverResult) -> SolverResult:
-    """Go down from a point without ever leaving its valley.
+    """Descend from a point without leaving its basin.
 
     A solver takes larger steps than a warm start needs, and may end near another minimiser, above
     its start. The hinge loss with weights that touches the loss at the present violations lies

@@ -103,16 +103,8 @@ def tasks_of(
 
     There is one for two classes, else one for all (`multiclass`) or one per class. If `balanced`,
     those of a class against the rest are balanced by the weight of the two sides, before the
-    `factors` of the classes are applied.
-
-    Parameters
-    ----------
-    mass, factors : ndarray of shape (n_classes,)
-        The sum of the sample weights of each class, and its factor.
-    C, loss, fit_intercept
-        As in `Problem`.
-    multiclass, balanced : bool
-        See above.
+    `factors` of the classes are applied. `mass` holds the sum of the sample weights
+    of each class.
     """
     if multiclass:
         return [MulticlassTask(factors, C, loss, fit_intercept)]

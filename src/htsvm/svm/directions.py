@@ -1,4 +1,4 @@
-"""Least squares, strongly shrunk: directions from which a truncated fit goes well.
+"""Least squares, strongly shrunk: directions from which truncated fits start.
 
 With many wrong labels and few samples the least squares solution fits the noise, and so does what
 is found from there. The more it is shrunk, the closer its direction comes to that from one class
@@ -17,13 +17,13 @@ from htsvm._typing import Array
 from htsvm.losses import Loss
 from htsvm.svm.solving import AnyProblem
 
-# The systems are solved to this residual, in so many steps at most.
+# The relative residual of the systems, and the most steps of conjugate gradients.
 ACCURACY, MOST_STEPS = 1e-2, 12
 # What a direction is multiplied by, in units of one over the spread of its scores.
 FACTORS = np.exp(np.linspace(-2.0, 3.5, 10))
 # Where the boundary may lie among the scores.
 QUANTILES = np.linspace(0.05, 0.95, 15)
-# The factor and the boundary are sought on so many rows.
+# The most rows on which the factor and the boundary are searched for.
 SEARCH_ROWS = 1000
 
 
