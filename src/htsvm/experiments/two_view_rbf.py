@@ -74,7 +74,8 @@ def _about(profile: Profile) -> str:
         f"{get('ht-rbf').label} sees both views side by side, as a control, and takes three "
         f"caps where the others have a trade-off. {parts} of {FOLDS} "
         f"{profile.pick('is', 'are', 'is')} for testing; the nested protocol chooses by "
-        f"cross-validation with {INNER_FOLDS} folds. MvLSSVC-2C has no kernel."
+        f"cross-validation with {INNER_FOLDS} folds. Support vectors are counted in each view and "
+        "added up. MvLSSVC-2C has no kernel."
     )
 
 
