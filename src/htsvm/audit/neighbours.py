@@ -15,6 +15,7 @@ from htsvm.audit.scoring import take
 if TYPE_CHECKING:
     from htsvm.audit.result import LabelAudit
 
+# A sample whose label has at least this trust is confirmed.
 CONFIRMED = 0.8
 # Confirmed samples per class that are searched.
 MOST = 5000

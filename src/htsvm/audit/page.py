@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 EXPLAINED = 2000
 # Classes up to which the whole noise matrix is shown, and pairs that are shown of larger ones.
 WHOLE, PAIRS = 15, 30
+# The side of a thumbnail in pixels, the characters of a text, and the bars of the histogram.
 THUMB, TEXT = 96, 1500
 BINS = 25
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from htsvm.audit.result import LabelAudit
     from htsvm.audit.table import Table
 
+# Reasons that are shown for a sample.
 SHOWN = 4
 
 

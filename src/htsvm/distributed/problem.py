@@ -26,7 +26,6 @@ from htsvm.solvers import Problem
 # The rows that decide the second order are gathered up to this many values: with the residuals,
 # and by a pass of their own.
 FIRST_CRITICAL, MOST_CRITICAL = 4_000_000, 50_000_000
-MAX_DIMENSION = 2000
 
 
 class BlockOperator(Extent):
@@ -210,7 +209,6 @@ class BlockProblem(OnBlocks, Problem):
             CriticalSamples(**joined),
             self.regularizer,
             fit_intercept=self.fit_intercept,
-            max_dimension=MAX_DIMENSION,
         )
 
 

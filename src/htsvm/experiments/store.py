@@ -46,7 +46,7 @@ KEY = ("experiment", "protocol", "dataset", "noise", "method", "fold", "seed", "
 WHERE = " AND ".join(f"{name} = ?" for name in KEY)
 
 
-class StoreError(Exception):
+class StoreError(ValueError):
     """A file is not a store, or not one of this version, or cannot be read or written."""
 
 
