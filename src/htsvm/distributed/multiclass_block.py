@@ -75,17 +75,14 @@ class MulticlassBlock(Block, MulticlassState):
     given: MulticlassProblem
     part: _Part | _EveryRow | None
 
+    # What rows in one process can be asked as well.
+    start_at_zero = question(changes=True)(MulticlassState.start_at_zero)
+    start_at = question(Reads.DATA, changes=True)(MulticlassState.start_at)
+    weigh = question(changes=True)(MulticlassState.weigh)
+    weigh_convex = question(changes=True)(MulticlassState.weigh_convex)
+    largest_violation = question(reduce=max)(MulticlassState.largest_violation)
+
     # ----------------------------------------------------------------------------- starts
-
-    @question(changes=True)
-    def start_at_zero(self) -> None:
-        """Start from W = 0, b = 0 and no multipliers."""
-        MulticlassState.start_at_zero(self)
-
-    @question(Reads.DATA, changes=True)
-    def start_at(self, W: Array, b: Array) -> None:
-        """Start from (W, b), without multipliers."""
-        MulticlassState.start_at(self, W, b)
 
     @question(changes=True)
     def set_pulls(self, pulls: tuple[Array, Array] | None) -> None:
@@ -97,22 +94,7 @@ class MulticlassBlock(Block, MulticlassState):
         """Restore the penalties."""
         self.problem = self.given
 
-    @question(changes=True)
-    def weigh(self, loss: Loss) -> None:
-        """Set the weights of the majoriser that touches `loss` at the current violations."""
-        MulticlassState.weigh(self, loss)
-
-    @question(changes=True)
-    def weigh_convex(self) -> None:
-        """Set the weights of the convex start, and give all of them to the own classes."""
-        MulticlassState.weigh_convex(self)
-
     # ----------------------------------------------------------------------------- questions
-
-    @question(reduce=max)
-    def largest_violation(self) -> float:
-        """Return the largest violation of a sample that counts, at least zero."""
-        return MulticlassState.largest_violation(self)
 
     @question()
     def loss_totals(self) -> Array:
