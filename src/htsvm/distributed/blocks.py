@@ -101,7 +101,7 @@ class Multipliers:
 
     __rmul__ = __mul__
 
-    def by_block(self, blocks: Blocks) -> list[tuple[Array, Array]]:
+    def by_block(self, blocks: Blocks) -> list[tuple[Array, ...]]:
         """Return rows of each block, counted from its first, and their values."""
         return blocks.cut(self.rows, self.values)
 
@@ -183,19 +183,13 @@ class Blocks:
 
     # ------------------------------------------------------------------------------- rows
 
-    def slices(self, rows: Array) -> list[slice]:
-        """Return where the rows of each block are in the sorted `rows`."""
-        return slices(rows, self.source.offsets)
-
-    def local(self, rows: Array) -> list[Array]:
-        """Return the sorted `rows` by block, counted from its first row."""
-        parts = zip(self.slices(rows), self.source.offsets[:-1], strict=True)
-        return [rows[part] - offset for part, offset in parts]
-
-    def cut(self, rows: Array, values: Array) -> list[tuple[Array, Array]]:
-        """Return the sorted `rows` by block, counted from its first row, and their values."""
-        parts = zip(self.local(rows), self.slices(rows), strict=True)
-        return [(local, values[part]) for local, part in parts]
+    def cut(self, rows: Array, *vectors: Array) -> list[tuple[Array, ...]]:
+        """Return the sorted `rows` by block, counted from its first row, and vectors over them."""
+        offsets = self.source.offsets
+        return [
+            (rows[part] - offset, *(vector[part] for vector in vectors))
+            for part, offset in zip(slices(rows, offsets), offsets[:-1], strict=True)
+        ]
 
     def states_of(self, rng: np.random.Generator) -> list[Any]:
         """Return the state of a generator before each block draws numbers for its rows, and draw.
@@ -210,7 +204,8 @@ class Blocks:
 
     def take(self, rows: Array) -> tuple[Any, Array, Array]:
         """Return copies of some rows, their labels and penalties."""
-        X, labels, penalty = stacked(self.ask(Block.rows_at, each=self.local(rows)))
+        each = [local for (local,) in self.cut(rows)]
+        X, labels, penalty = stacked(self.ask(Block.rows_at, each=each))
         return X, labels, penalty
 
 
