@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 NEEDED = ("typer", "rich", "matplotlib")
+# The exit code of a command that Ctrl-C ended.
 INTERRUPTED = 130
 
 

@@ -47,7 +47,7 @@ def test_state_on_disk(monkeypatch, gathered):
 
 def test_a_message_changes_a_copy():
     X, y = noisy(50, 3)
-    task = BinaryTask(1, np.ones(2), np.ones(2), 1.0, HybridTruncated(), True)
+    task = BinaryTask(np.ones(2), 1.0, HybridTruncated(), True, 1, np.ones(2))
     data = Data(X, y.astype(np.int32), None, 0)
     first = block_of(data, task)
     point = np.arange(3.0), 0.5

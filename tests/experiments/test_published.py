@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from htsvm.experiments.blocks import Table
 from htsvm.experiments.catalogue import EXPERIMENTS
+from htsvm.experiments.prose import sentences
 from htsvm.experiments.published import read_csv
 from htsvm.experiments.report import as_markdown, collect, tables_as_csv
 from htsvm.experiments.tasks import Profile
@@ -40,6 +44,37 @@ def test_tables_follow_from_the_published_results(published):
     assert head == expected_head
     assert lines == [line for line in expected if line[0] in ("data", "ablation")]
     assert len(lines) > 20
+
+
+def test_ten_sentences_open_the_report_that_come_from_the_results(published):
+    cells, _ = published
+    sections = collect(cells, list(EXPERIMENTS.values()), PROFILE)
+    found = sentences({section.experiment.name: section.blocks for section in sections})
+    assert len(found) == len(set(found)) == 10
+    assert not [line for line in found if line.startswith("In print")]
+    assert not [line for line in found if "nan" in line]
+
+
+def test_the_guide_on_kernels_shows_the_published_figures(published):
+    cells, _ = published
+    (section,) = collect(cells, [EXPERIMENTS["two-view-rbf"]], PROFILE)
+    tables = {(block.protocol, block.metric): block for block in section.blocks
+              if isinstance(block, Table) and block.metric}  # fmt: skip
+    text = (ROOT / "docs" / "guide" / "kernels.md").read_text(encoding="utf-8")
+    number = r" ([-+.\d–]+) \|"
+    shown = re.findall(rf"^\| ([^|]+) \|{4 * number}$", text, re.M)
+    assert len(shown) >= 6
+
+    def mean(label, protocol, metric, form):
+        table = tables[protocol, metric]
+        column = [entries[table.columns.index(label)].value for _, entries in table.rows]
+        return "–" if np.isnan(column).any() else format(float(np.mean(column)), form)
+
+    for label, *figures in shown:
+        assert figures == [
+            mean(label, "paper", "accuracy", ".2f"), mean(label, "nested", "accuracy", ".2f"),
+            mean(label, "nested", "nsv", ".0f"), mean(label, "nested", "change", "+.2f"),
+        ]  # fmt: skip
 
 
 @pytest.mark.slow

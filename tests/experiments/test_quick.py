@@ -9,8 +9,11 @@ from htsvm.experiments.catalogue import EXPERIMENTS
 from htsvm.experiments.grids import points
 from htsvm.experiments.isolation import DONE, SKIPPED
 from htsvm.experiments.losses import CURVES
-from htsvm.experiments.store import Store
-from htsvm.experiments.tasks import PROFILES, Profile
+from htsvm.experiments.methods import get
+from htsvm.experiments.results import Results
+from htsvm.experiments.splits import make_split
+from htsvm.experiments.store import Cell, Store
+from htsvm.experiments.tasks import PROFILES, Profile, Row
 
 
 @pytest.mark.slow
@@ -70,9 +73,53 @@ def test_the_grids_of_the_paper():
     assert tried("two-view", "svm-2k", "paper")[0] == {"C": 2.0**-4, "D": 2.0**-4}
 
 
+def test_kernels_compare_grids_of_one_size_and_share_the_linear_cells():
+    tasks = EXPERIMENTS["two-view-rbf"].tasks(Profile("hours"))
+    own = [task for task in tasks if task.experiment == "two-view-rbf"]
+    assert {task.method for task in own} == {
+        f"{name}-rbf"
+        for name in ("svm-2k", "mvsvm-2c", "wave-mvsvm", "mvasy-bx", "mvsl01", "mvht", "ht")
+    }
+    assert {len(points(task)) for task in own} == {27}
+    assert {task.settings["fixed"]["kernel"] for task in own} == {"rbf"}
+    shared = [task for task in tasks if task not in own]
+    assert set(shared) <= set(EXPERIMENTS["two-view"].tasks(Profile("hours")))
+    places = {(t.dataset, t.method.removesuffix("-rbf"), t.fold) for t in own}
+    assert places == {(t.dataset, t.method, t.fold) for t in shared}
+
+
+def test_the_change_by_a_kernel_is_that_on_the_same_folds():
+    experiment, profile = EXPERIMENTS["two-view-rbf"], Profile("hours")
+    tasks = experiment.tasks(profile)
+    # Accuracy 0.9 with an RBF kernel, 0.8 or 0.7 by fold without.
+    found = {t: 0.9 if "rbf" in t.method else 0.8 - 0.1 * t.fold for t in tasks}
+    cells = [
+        Cell(task, DONE, "", (Row({}, {"accuracy": value}),), 1.0, 1.0, 1.0, None, 0)
+        for task, value in found.items()
+        if task.protocol == "nested" and task.dataset == "heart"
+    ]
+    table = experiment.sections(Results(cells, tasks), profile)[-1]
+    rows = dict(table.rows)
+    assert [entry.value for entry in rows["heart"]] == pytest.approx([15.0] * 7)
+    assert {entry.mark for entry in rows["iris"]} == {"not computed"}
+
+
+@pytest.mark.parametrize("method", ["mvht-rbf", "svm-2k-rbf", "ht-rbf"])
+def test_a_cell_with_kernels_is_the_fit_that_it_names(method):
+    experiment, profile = EXPERIMENTS["two-view-rbf"], Profile("quick")
+    task = next(t for t in experiment.tasks(profile)
+                if (t.method, t.protocol, t.dataset) == (method, "paper", "iris"))  # fmt: skip
+    (row,) = experiment.run(task)
+    assert row.params["gamma"] == "scale"
+    split = make_split(task, pca_view=True)
+    one = get(method).make(row.params, seed=task.seed_of("method"), view_widths=split.view_widths)
+    assert one.get_params()["kernel"] == "rbf"
+    expected = one.fit(split.X, split.y).score(split.X_test, split.y_test)
+    assert row.metrics["accuracy"] == expected
+
+
 def test_empty_results_still_make_a_report():
     from htsvm.experiments.render import html, markdown
-    from htsvm.experiments.results import Results
 
     for name in PROFILES:
         profile = Profile(name)

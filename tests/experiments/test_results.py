@@ -292,6 +292,24 @@ def test_sentences_come_from_tables_alone():
     assert "94.00 %" in sentence
 
 
+def test_a_place_is_among_methods_that_have_all_rows_of_ours():
+    from htsvm.experiments.prose import sentences
+
+    labels = [get(name).label for name in ("ht", "hinge-ours", "ls", "pin")]
+    rows = [("a", [Entry(v) for v in (90.0, 93.0, 80.0, 99.0)]),
+            ("b", [Entry(92.0), Entry(94.0), Entry(81.0), Entry()]),
+            ("c", [Entry(), Entry(0.0), Entry(99.0), Entry(99.0)])]  # fmt: skip
+    table = Table("t", "data", labels, rows, protocol="nested", metric="accuracy")
+    sentence = sentences({"single-view": [table]})[0]
+    assert (
+        "by cross-validation, L_ht-SVM has 91.00 % on average of 2 sets, number 2 of 3" in sentence
+    )
+    assert "first is Hinge-SVM, ours with 93.50 %" in sentence
+    assert "best test score" not in sentence
+    alone = replace(table, rows=[("a", [Entry(90.0), Entry(), Entry(), Entry()])])
+    assert sentences({"single-view": [alone]})[0].startswith("In print")
+
+
 def test_cells_that_were_never_run_are_named():
     tasks = [task(method="ht", fold=k) for k in range(2)] + [task("nested", "pin", dataset="a1a")]
     section = Section(EXPERIMENTS["single-view"], [], [], tasks)

@@ -8,7 +8,7 @@ import pytest
 from htsvm import HTSVC
 from htsvm.losses import ConvexLoss, Hinge, Wave, register, registered, require
 from htsvm.optimality import certify
-from htsvm.problems.build import binary_problems
+from htsvm.problems.build import stated_problems
 from htsvm.solvers import Newton, solve_certified
 
 
@@ -55,7 +55,7 @@ def data(classes=2):
 
 def test_a_problem_with_it_is_solved_and_certified():
     X, y = data()
-    (problem,) = binary_problems(X, 2, y, None, np.ones(2), C=0.4, loss=Steep(), fit_intercept=True)
+    (problem,) = stated_problems(X, y, None, np.ones(2), C=0.4, loss=Steep(), fit_intercept=True)
     result, certificate = solve_certified(problem, Newton(tol=1e-6))
     assert certificate.certified
     assert certificate.convex

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from htsvm import MultiViewHTSVC
+from htsvm import IgnoredClassWarning, MultiViewHTSVC
 
 
 def data(seed=0, m=120):
@@ -79,3 +79,14 @@ def test_wrong_kernels_are_named():
         MultiViewHTSVC(kernel="banana").fit(views, y)
     with pytest.raises(ValueError, match="kernel"):
         MultiViewHTSVC(kernel=["rbf", "rbf", "rbf"]).fit(views, y)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_class_that_is_given_up_is_a_warning_with_kernels_too(classes):
+    """Kernels leave no `coef_`; the warning has to do without."""
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(60, 2)), rng.normal(size=(60, 3))]
+    y = np.r_[np.zeros(50), np.arange(10) % (classes - 1) + 1]
+    model = MultiViewHTSVC(C=1e-3, kernel="rbf")
+    with pytest.warns(IgnoredClassWarning, match="ignores 100% .* constant classifier"):
+        model.fit(views, y)

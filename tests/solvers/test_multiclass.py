@@ -17,7 +17,7 @@ from htsvm.solvers.multiclass import pace
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
 from htsvm.solvers.multiclass import system as multiclass_system
 from htsvm.solvers.multiclass.certified import solve_multiclass
-from htsvm.solvers.multiclass.round import MulticlassIterate
+from htsvm.solvers.multiclass.round import MulticlassIterate, RoundOptions
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
 from htsvm.solvers.multiclass.ties import tie_directions
@@ -104,7 +104,7 @@ def test_a_sweep_keeps_its_sums(sweeps, sparse):
     rounds = multiclass_sweeps.MulticlassSweeps(problem, np.random.default_rng(0))
     W, b = np.zeros((3, X.shape[1])), np.zeros(3)
     it = MulticlassIterate(W, b, problem.levels(W, b), np.ones(m), np.eye(3)[labels], np.ones(m))
-    rounds.run(it, 1.0, np.inf)
+    rounds.run(it, RoundOptions(1.0, 1e-3, 100, np.inf))
     B = np.eye(3)[labels] - it.alpha
     np.testing.assert_allclose(it.alpha.sum(axis=1), 1.0)
     np.testing.assert_allclose(rounds.WT, X.T @ B, atol=1e-9)

@@ -11,15 +11,15 @@ from htsvm import HTSVC
 from htsvm.baselines import RampSVC
 from htsvm.linalg import as_operator
 from htsvm.losses import Hinge, HybridTruncated, Ramp
-from htsvm.problems.build import BinaryTask, binary_problem
+from htsvm.problems.build import BinaryTask
 from htsvm.solvers.starts.one_column import MOST_SAMPLES, lowest_point, suits
 from tests import oracles
 from tests.oracles.tiny import COUNT, tiny
 
 
 def problem_of(X, y, C, loss, weights=None, fit_intercept=True):
-    task = BinaryTask(1, np.ones(2), np.ones(2), C, loss, fit_intercept)
-    return binary_problem(as_operator(np.asarray(X, float)), np.asarray(y), weights, task)
+    task = BinaryTask(np.ones(2), C, loss, fit_intercept, 1, np.ones(2))
+    return task.problem(as_operator(np.asarray(X, float)), np.asarray(y), weights)
 
 
 def value(problem, z):

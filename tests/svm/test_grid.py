@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import Ridge
 
 from htsvm.losses import HybridTruncated
-from htsvm.problems.build import binary_problems, multiclass_problem
+from htsvm.problems.build import stated_problems
 from htsvm.solvers import Newton
 from htsvm.solvers.certified import certify_result
 from htsvm.svm.directions import shrunk
@@ -25,9 +25,7 @@ def loss_at(cap):
 def problem_of(X, y, weights=None):
     options = {"C": 1.0, "loss": HybridTruncated(), "fit_intercept": True}
     k = int(y.max()) + 1
-    if k > 2:
-        return multiclass_problem(X, k, y, weights, np.ones(k), **options)
-    return binary_problems(X, 2, y, weights, np.ones(2), **options)[0]
+    return stated_problems(X, y, weights, np.ones(k), multiclass=k > 2, **options)[0]
 
 
 def noisy(m=200, k=2, seed=0):

@@ -22,6 +22,7 @@ from htsvm.audit.scoring import (
     violation,
 )
 
+# More different labels than this look like an identifier or a number, and are refused.
 MOST_CLASSES = 1000
 # A column this much wider than the median one would drown the others.
 WIDE = 10.0

@@ -9,6 +9,7 @@ from scipy.special import expit
 from htsvm._typing import Array
 from htsvm.audit.scoring import Scores, violation
 
+# Scores whose spread is below this are equal up to rounding.
 LEAST_SPREAD = 1e-12
 
 

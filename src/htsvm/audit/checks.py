@@ -39,15 +39,7 @@ class Finding:
 
 
 def duplicates(X: Any, codes: Array) -> Array:
-    """Return a group number for rows that are equal but have different labels, else -1.
-
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} or mapping of those
-        Samples.
-    codes : ndarray of shape (n_samples,)
-        Labels as numbers.
-    """
+    """Return a group number for rows that are equal but have different labels, else -1."""
     views = list(X.values()) if isinstance(X, Mapping) else [X]
     keys = np.column_stack([_row_keys(view) for view in views])
     _, group = np.unique(keys, axis=0, return_inverse=True)
@@ -90,15 +82,7 @@ def _bits(values: Array) -> Array:
 
 
 def outliers(isolation: Array | None, n: int) -> Array:
-    """Return which samples lie far from all others.
-
-    Parameters
-    ----------
-    isolation : ndarray of shape (n_samples,), optional
-        Squared distances to near samples; None where nothing is known.
-    n : int
-        The number of samples.
-    """
+    """Return which of n samples lie far from all others, by squared distances to near samples."""
     if isolation is None:
         return np.zeros(n, dtype=bool)
     logs = np.log(np.maximum(isolation, 1e-12))
@@ -108,15 +92,7 @@ def outliers(isolation: Array | None, n: int) -> Array:
 
 
 def column_findings(X: Any, names: Sequence[str]) -> list[Finding]:
-    """Name columns with missing values, with one value only, or that number the rows.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Numbers, NaN where one is missing.
-    names : sequence of str
-        Names of the columns.
-    """
+    """Name columns with missing values (NaN), with one value only, or that number the rows."""
     found = []
     for j, name in enumerate(names):
         column = np.asarray(X[:, j], dtype=float)
@@ -148,15 +124,7 @@ def numbers_rows(column: Array) -> bool:
 
 
 def class_findings(classes: Array, codes: Array) -> list[Finding]:
-    """Name classes that have few samples.
-
-    Parameters
-    ----------
-    classes : ndarray
-        Class labels.
-    codes : ndarray of shape (n_samples,)
-        Labels as numbers.
-    """
+    """Name classes that have few samples."""
     counts = np.bincount(codes, minlength=len(classes))
     few = counts < RARE * len(codes) / len(classes)
     return [

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from htsvm.refusals import check_extra, refusals
+
 # Suspects on the page at most, unless all rows are asked for.
 MOST_SHOWN = 100_000
-INTERRUPTED = 130
 
 
 class _AuditGroup(TyperGroup):
@@ -49,8 +49,8 @@ def add_commands(app: Any) -> None:
         force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     ) -> None:
         """Audit a table; the word run may be left out: htsvm audit data.csv --label species."""
-        _check_extra()
-        with _Refusals():
+        check_extra("an audit of tables needs", "audit", ("pandas", "rich"))
+        with refusals("nothing was written"):
             _run(table, label, id, text, image, output, whole, force)
 
     @group.command()
@@ -61,41 +61,15 @@ def add_commands(app: Any) -> None:
         force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     ) -> None:
         """Write the table with the labels of a review; a next audit trusts those."""
-        _check_extra()
+        check_extra("an audit of tables needs", "audit", ("pandas", "rich"))
         from htsvm.audit.corrections import apply_corrections
 
-        with _Refusals():
+        with refusals("nothing was written"):
             done = apply_corrections(table, corrections, output, force)
             typer.echo(
                 f"{done['changed']} labels changed, {done['kept']} confirmed, {done['unsure']} "
                 f"left as unsure: {output}"
             )
-
-
-class _Refusals:
-    """Turns what is wrong with the input into one line and the exit code 1."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, KeyboardInterrupt):
-            typer.echo("htsvm: interrupted; nothing was written.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-        if isinstance(error, (ValueError, OSError)):
-            typer.echo(f"htsvm: {error}", err=True)
-            raise typer.Exit(1) from None
-
-
-def _check_extra() -> None:
-    missing = [name for name in ("pandas", "rich") if find_spec(name) is None]
-    if missing:
-        typer.echo(
-            f"htsvm: an audit of tables needs {', '.join(missing)}. Install with:\n"
-            '  pip install "htsvm[audit]"',
-            err=True,
-        )
-        raise typer.Exit(1)
 
 
 def _run(
@@ -136,15 +110,7 @@ def _run(
 
 
 def suspects(audit: Any, whole: bool) -> Any:
-    """Return the rows for the page, the least trusted first.
-
-    Parameters
-    ----------
-    audit : LabelAudit
-        The audit.
-    whole : bool
-        Whether to show all rows.
-    """
+    """Return the rows for the page, the least trusted first; all rows if `whole`."""
     import numpy as np
 
     shown = audit.suggested != audit.codes

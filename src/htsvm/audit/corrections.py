@@ -18,19 +18,8 @@ DECISIONS = ("keep", "accept", "other", "unsure")
 def apply_corrections(table_path: Path, corrections_path: Path, output: Path, force: bool) -> Any:
     """Write the table with the decisions of a review, and mark the rows that were reviewed.
 
-    Parameters
-    ----------
-    table_path, corrections_path : Path
-        The table as it was audited, and what the page exported.
-    output : Path
-        Where to write; CSV or Parquet by its ending.
-    force : bool
-        Whether an existing file may be replaced.
-
-    Returns
-    -------
-    dict
-        How many labels were changed, kept, and left as unsure.
+    `output` is CSV or Parquet by its ending. Returns how many labels were changed, kept, and left
+    as unsure.
     """
     if output.exists() and not force:
         raise TableError(f"{output} exists already; --force replaces it.")
@@ -42,7 +31,7 @@ def apply_corrections(table_path: Path, corrections_path: Path, output: Path, fo
             f"{corrections_path} is not a corrections file: it has no column {missing[0]!r}."
         )
     label = _label_column(frame, decisions, corrections_path)
-    _check_rows(frame, decisions, label, corrections_path)
+    _check_rows(decisions, corrections_path)
     places = decisions["row"].astype(int).to_numpy() - 1
     sure = (decisions["decision"] != "unsure").to_numpy()
     column = frame[label].astype(object).to_numpy(copy=True)
@@ -59,15 +48,7 @@ def apply_corrections(table_path: Path, corrections_path: Path, output: Path, fo
 
 
 def write_frame(frame: Any, output: Path) -> None:
-    """Write a table as a whole or not at all.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    output : Path
-        Where; CSV or Parquet by its ending.
-    """
+    """Write a table as a whole or not at all, as CSV or Parquet by the ending of `output`."""
     if not output.resolve().parent.is_dir():
         raise TableError(f"the folder {output.resolve().parent} does not exist.")
     draft = output.with_name(f".{output.name}.{os.getpid()}.tmp")
@@ -127,7 +108,7 @@ def _mark(frame: Any, label: str, id: str | None) -> str:
     )
 
 
-def _check_rows(frame: Any, decisions: Any, label: str, path: Path) -> None:
+def _check_rows(decisions: Any, path: Path) -> None:
     twice = decisions["row"].duplicated().to_numpy()
     if twice.any():
         raise TableError(f"{path} decides row {decisions['row'][twice].iloc[0]} twice.")

@@ -70,13 +70,7 @@ class HTSVMLabelIssueManager(IssueManager):  # type: ignore[misc]
         self.info = self.collect_info(audit)
 
     def collect_info(self, audit: Any) -> dict[str, Any]:
-        """Return what else the audit found.
-
-        Parameters
-        ----------
-        audit : LabelAudit
-            The audit.
-        """
+        """Return what else the audit found."""
         frame = audit.to_frame()
         return {
             "given_label": frame["given_label"].to_numpy(),

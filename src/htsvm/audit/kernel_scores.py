@@ -103,22 +103,7 @@ def _gram(A: Array) -> Array:
 
 
 def kernel_space(X: Any, n: int, seed: int) -> KernelSpace:
-    """Return kernel features of the samples.
-
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} or mapping of those
-        Samples; several views count alike.
-    n : int
-        The number of samples.
-    seed : int
-        Drives the choice of landmarks.
-
-    Returns
-    -------
-    KernelSpace
-        The features.
-    """
+    """Return kernel features of n samples; several views, given as a mapping, count alike."""
     rng = np.random.default_rng(seed)
     size = min(n, max(LEAST_LANDMARKS, min(MOST_LANDMARKS, n // 3)))
     marks = np.sort(rng.choice(n, size, replace=False))

@@ -15,23 +15,14 @@ from htsvm.audit.scoring import take
 if TYPE_CHECKING:
     from htsvm.audit.result import LabelAudit
 
+# A sample whose label has at least this trust is confirmed.
 CONFIRMED = 0.8
 # Confirmed samples per class that are searched.
 MOST = 5000
 
 
 def nearest_confirmed(audit: LabelAudit, rows: Array, k: int) -> dict[int, dict[str, Array]]:
-    """Return the nearest confirmed samples of the given and of the suggested class.
-
-    Parameters
-    ----------
-    audit : LabelAudit
-        With its samples.
-    rows : ndarray of int
-        Positions of the samples to explain.
-    k : int
-        How many of each class.
-    """
+    """Return the k nearest confirmed samples of given and suggested class, for each of `rows`."""
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k!r}.")
     X = _side_by_side(audit.samples)

@@ -27,6 +27,7 @@ RIGHT_LABELS, RATE_VARIANCE, OFFSET_PRECISION, CURVE_PRECISION = 1.0, 1.0, 0.1, 
 # wrong labels from classes that overlap, this decides for wrong labels. So that nothing is won by
 # giving up a class, the same price is put on true classes being rarer than their labels.
 AMBIGUITY = 0.02
+# Where a fit starts: the slope of the scores, and the rate of wrong labels.
 START_SCALE, START_RATE = 4.0, 0.2
 MAX_ITER = 100
 

@@ -27,35 +27,18 @@ if TYPE_CHECKING:
 EXPLAINED = 2000
 # Classes up to which the whole noise matrix is shown, and pairs that are shown of larger ones.
 WHOLE, PAIRS = 15, 30
+# The side of a thumbnail in pixels, the characters of a text, and the bars of the histogram.
 THUMB, TEXT = 96, 1500
 BINS = 25
 
 
 def page_text(audit: LabelAudit, table: Table, name: str, rows: Array) -> str:
-    """Return the page as HTML.
-
-    Parameters
-    ----------
-    audit : LabelAudit
-        With its samples.
-    table : Table
-        What was audited.
-    name : str
-        What to call the table.
-    rows : ndarray of int
-        Positions of the suspects, in the order in which they are shown.
-    """
+    """Return the page as HTML; `rows` are the suspects, in the order in which they are shown."""
     return render(payload(audit, table, name, rows))
 
 
 def render(data: dict[str, Any]) -> str:
-    """Return the page with this data.
-
-    Parameters
-    ----------
-    data : dict
-        As `payload` makes it.
-    """
+    """Return the page with the data that `payload` makes."""
     files = resources.files("htsvm.audit")
     html, style, script = (
         (files / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
@@ -70,13 +53,7 @@ def render(data: dict[str, Any]) -> str:
 
 
 def safe_json(data: Any) -> str:
-    """Return JSON in which no character can end the block it stands in.
-
-    Parameters
-    ----------
-    data : object
-        What JSON can hold.
-    """
+    """Return JSON in which no character can end the block it stands in."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -89,19 +66,7 @@ def _hash(text: str) -> str:
 
 
 def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str, Any]:
-    """Return all that the page shows, as what JSON can hold.
-
-    Parameters
-    ----------
-    audit : LabelAudit
-        With its samples.
-    table : Table
-        What was audited.
-    name : str
-        What to call the table.
-    rows : ndarray of int
-        Positions of the suspects.
-    """
+    """Return all that the page shows, as what JSON can hold; see `page_text`."""
     explained = rows[:EXPLAINED]
     near = _near(audit, table, explained)
     shares = audit.share_wrong_interval
@@ -138,13 +103,7 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
 
 
 def fingerprint(table: Table) -> str:
-    """Return what tells this table from others: its labels and ids, in their order.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    """
+    """Return what tells this table from others: its labels and ids, in their order."""
     digest = hashlib.sha256()
     for column in (table.label, *([table.id] if table.id is not None else [])):
         for value in (str(column), *table.frame[column].astype(str)):

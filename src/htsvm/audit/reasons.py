@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from htsvm.audit.result import LabelAudit
     from htsvm.audit.table import Table
 
+# Reasons that are shown for a sample.
 SHOWN = 4
 
 
@@ -29,21 +30,10 @@ def class_means(X: Any, audit: LabelAudit) -> Array:
 
 
 def reasons_of(audit: LabelAudit, table: Table, rows: Array) -> list[list[list[str]]]:
-    """Return per sample the columns that put it nearer to the suggested class.
+    """Return per sample of `rows` the columns that put it nearer to the suggested class.
 
-    Parameters
-    ----------
-    audit : LabelAudit
-        The audit.
-    table : Table
-        With its tabular part.
-    rows : ndarray of int
-        Positions of samples.
-
-    Returns
-    -------
-    list
-        Per sample lines of name, value here, typical values of given and suggested class.
+    A column is a line of its name, its value here, and the typical values of the given and of the
+    suggested class.
     """
     X = np.asarray(table.numbers)
     means = class_means(X, audit)
@@ -84,17 +74,7 @@ def _reason(
 
 
 def word_reasons(audit: LabelAudit, table: Table, rows: Array) -> list[list[list[str]]]:
-    """Return per text the words that are commoner in the suggested class.
-
-    Parameters
-    ----------
-    audit : LabelAudit
-        The audit.
-    table : Table
-        With a text column only.
-    rows : ndarray of int
-        Positions of samples.
-    """
+    """Return per text of `rows` the words that are commoner in the suggested class."""
     X = sp.csr_matrix(table.X)
     means = class_means(X, audit)
     found = []

@@ -14,6 +14,7 @@ from htsvm.audit.checks import Finding
 from htsvm.audit.noise_model import NoiseModel, bootstrap_rates, fit_noise
 
 POLICIES = ("replace", "blank")
+# The level of intervals of the noise rates, and the bootstrap draws they come from.
 LEVEL = 0.9
 DRAWS = 40
 

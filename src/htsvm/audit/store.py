@@ -30,12 +30,7 @@ FLAGS = ("outlier", "trusted")
 def save_audit(audit: LabelAudit, path: Path) -> Path:
     """Write ``audit.json``, ``samples.csv`` and ``noise_matrix.csv`` into a new folder.
 
-    Parameters
-    ----------
-    audit : LabelAudit
-        What to write.
-    path : Path
-        The folder; it appears only when all is written.
+    The folder appears only when all is written.
     """
     if path.exists():
         raise FileExistsError(f"{path} exists already; an audit is saved into a new folder.")
@@ -54,13 +49,7 @@ def save_audit(audit: LabelAudit, path: Path) -> Path:
 
 
 def load_audit(path: Path) -> LabelAudit:
-    """Read what `save_audit` wrote.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    """
+    """Read what `save_audit` wrote."""
     from htsvm.audit.result import LabelAudit
 
     try:

@@ -70,13 +70,7 @@ class Table:
 
 
 def read_frame(path: Path) -> Any:
-    """Read CSV or Parquet; CSV cells stay as they are written.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    """
+    """Read CSV or Parquet; CSV cells stay as they are written."""
     import pandas as pd
 
     if not path.is_file():
@@ -220,13 +214,7 @@ def _labels_of(frame: Any, label: str) -> Array:
 
 
 def tabular(frame: Any) -> tuple[Array | None, list[str], list[Finding]]:
-    """Return columns as numbers of similar spread, their names, and what was left out and why.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The columns to use.
-    """
+    """Return columns as numbers of similar spread, their names, and what was left out and why."""
     parts: list[Array] = []
     names: list[str] = []
     findings: list[Finding] = []

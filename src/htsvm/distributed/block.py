@@ -42,6 +42,7 @@ class Block:
 
     it: Any
     part: Any
+    start_at_zero: Any
 
     def __init__(self, problem: Any, offset: int) -> None:
         self.problem = self.given = problem
@@ -49,10 +50,6 @@ class Block:
         self.part = None
         self.rounds: Any = None
         self.start_at_zero()
-
-    def start_at_zero(self) -> None:
-        """Start from zero, without multipliers."""
-        raise NotImplementedError
 
     def fork(self) -> Self:
         """Return a block whose state can be changed without changing this one."""
@@ -113,22 +110,18 @@ class BinaryBlock(Block, LocalRows):
     given: Problem
     part: Part | None
 
-    # ----------------------------------------------------------------------------- starts
+    # What rows in one process can be asked as well.
+    start_at_zero = question(changes=True)(LocalRows.start_at_zero)
+    move = question(Reads.DATA, changes=True)(LocalRows.move)
+    weigh = question(changes=True)(LocalRows.weigh)
+    largest_violation = question(reduce=max)(LocalRows.largest_violation)
 
-    @question(changes=True)
-    def start_at_zero(self) -> None:
-        """Start from w = 0, b = 0 and no multipliers."""
-        LocalRows.start_at_zero(self)
+    # ----------------------------------------------------------------------------- starts
 
     @question(Reads.DATA, changes=True)
     def start_at_point(self, w: Array, b: float, psi: tuple[Array, Array] | None) -> None:
         """Start from a point; `psi` holds rows of the block and their multipliers."""
         self.start_at(w, b, None if psi is None else self._dense(psi))
-
-    @question(Reads.DATA, changes=True)
-    def move(self, w: Array, b: float) -> None:
-        """Go to a point; the multipliers stay as they are."""
-        LocalRows.move(self, w, b)
 
     @question(changes=True)
     def set_ramp(self, width: float) -> None:
@@ -137,14 +130,9 @@ class BinaryBlock(Block, LocalRows):
 
     @question(changes=True)
     def restore_penalties(self) -> None:
-        """Go back to the penalties as they were, and into the bounds that they set."""
+        """Restore the penalties, and clip the multipliers to the bounds that they set."""
         self.problem = self.given
         self.adopt(self)
-
-    @question(changes=True)
-    def weigh(self, loss: Loss | None) -> None:
-        """Set the weights of the hinge majoriser of `loss`; None stands for its convex start."""
-        LocalRows.weigh(self, loss)
 
     # ----------------------------------------------------------------------------- questions
 
@@ -152,11 +140,6 @@ class BinaryBlock(Block, LocalRows):
     def sampled_violations(self, stride: int) -> tuple[Array, float]:
         """Return violations of every `stride`-th of all rows, and the largest of all."""
         return self.it.q[-self.offset % stride :: stride].copy(), self.largest_violation()
-
-    @question(reduce=max)
-    def largest_violation(self) -> float:
-        """Return the largest violation of a sample that counts, at least zero."""
-        return LocalRows.largest_violation(self)
 
     @question()
     def loss_total(self) -> float:
@@ -207,7 +190,7 @@ class BinaryBlock(Block, LocalRows):
     def gradient(self, entry: Entry, place: Place, with_gram: bool) -> Array:
         """Return the sums that gradient and Hessian need at a point."""
         part = self._entered(entry)
-        part.go_to(place)
+        part.move_to(place)
         return part.sums(part.q, with_gram)
 
     @question(Reads.ROUND)
@@ -220,7 +203,7 @@ class BinaryBlock(Block, LocalRows):
         `number` is that of the place where the step leads, should it be taken.
         """
         part = self._entered(entry)
-        part.go_to(place)
+        part.move_to(place)
         part.set_out(direction)
         terms = kernels.active.line_terms(
             part.q, part.alpha, part.c, part.problem.penalty, part.delta, entry.xi, t
@@ -255,7 +238,7 @@ class BinaryBlock(Block, LocalRows):
         it, problem, part = self.it, self.problem, self.part
         rows = slice(None) if entry.whole else self.relevant(entry.reach)
         if not refresh and part is not None and part.entry.number == entry.number:
-            part.go_to(place)
+            part.move_to(place)
             it.q = part.q.copy()
         else:
             problem.violations(place.w, place.b, out=it.q)

@@ -64,7 +64,7 @@ class Source:
         return OnCluster(self.cluster, self._shards)
 
     def close(self) -> None:
-        """Let go of the data that is held, and of processes."""
+        """Release the data that is held, and end the processes of the fit."""
         self.data, self._shards = [], []
         self.cluster.close()
 
@@ -101,7 +101,7 @@ class Multipliers:
 
     __rmul__ = __mul__
 
-    def by_block(self, blocks: Blocks) -> list[tuple[Array, Array]]:
+    def by_block(self, blocks: Blocks) -> list[tuple[Array, ...]]:
         """Return rows of each block, counted from its first, and their values."""
         return blocks.cut(self.rows, self.values)
 
@@ -139,7 +139,7 @@ class Blocks:
         return Blocks(self.source, MajorisedTask(task, w, b), self.traffic)
 
     def close(self) -> None:
-        """Let go of everything on the workers and on disk."""
+        """Release everything on the workers and on disk."""
         if self._transport is not None:
             self._transport.close()
         self._transport = None
@@ -172,8 +172,8 @@ class Blocks:
         """Return the answer of all blocks, reduced as the question declares."""
         if self._transport is None:
             self._transport = self.source.transport()
-        message = Message(self.task, [*self._told, Call(question, args, each)])
-        answer, moved = self._transport.send(message, self.copied)
+        message = Message(self.task, [*self._told, Call(question, args, each)], self.copied)
+        answer, moved = self._transport.send(message)
         self._told = []
         self.traffic.passes += 1
         self.traffic.bytes += moved
@@ -183,19 +183,13 @@ class Blocks:
 
     # ------------------------------------------------------------------------------- rows
 
-    def slices(self, rows: Array) -> list[slice]:
-        """Return where the rows of each block are in the sorted `rows`."""
-        return slices(rows, self.source.offsets)
-
-    def local(self, rows: Array) -> list[Array]:
-        """Return the sorted `rows` by block, counted from its first row."""
-        parts = zip(self.slices(rows), self.source.offsets[:-1], strict=True)
-        return [rows[part] - offset for part, offset in parts]
-
-    def cut(self, rows: Array, values: Array) -> list[tuple[Array, Array]]:
-        """Return the sorted `rows` by block, counted from its first row, and their values."""
-        parts = zip(self.local(rows), self.slices(rows), strict=True)
-        return [(local, values[part]) for local, part in parts]
+    def cut(self, rows: Array, *vectors: Array) -> list[tuple[Array, ...]]:
+        """Return the sorted `rows` by block, counted from its first row, and vectors over them."""
+        offsets = self.source.offsets
+        return [
+            (rows[part] - offset, *(vector[part] for vector in vectors))
+            for part, offset in zip(slices(rows, offsets), offsets[:-1], strict=True)
+        ]
 
     def states_of(self, rng: np.random.Generator) -> list[Any]:
         """Return the state of a generator before each block draws numbers for its rows, and draw.
@@ -210,7 +204,8 @@ class Blocks:
 
     def take(self, rows: Array) -> tuple[Any, Array, Array]:
         """Return copies of some rows, their labels and penalties."""
-        X, labels, penalty = stacked(self.ask(Block.rows_at, each=self.local(rows)))
+        each = [local for (local,) in self.cut(rows)]
+        X, labels, penalty = stacked(self.ask(Block.rows_at, each=each))
         return X, labels, penalty
 
 

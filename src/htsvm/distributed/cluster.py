@@ -1,4 +1,4 @@
-"""Running graphs on whichever scheduler Dask would use, and noticing when nobody is left."""
+"""Running graphs on Dask's current scheduler, with an error when its workers are lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import dask.threaded
 import numpy as np
 from dask.system import CPU_COUNT
 
-# The workers may be away for this many seconds; `htsvm.worker-timeout` in Dask's configuration.
+# Seconds without any worker before a fit gives up; `htsvm.worker-timeout` in Dask's configuration.
 WORKER_TIMEOUT = 60.0
 # A fit without a cluster holds the data in memory up to this share of what is free.
 MEMORY_SHARE = 0.25
@@ -130,7 +130,7 @@ class Cluster:
             self.client.cancel(futures, force=True)
 
     def _wait(self, futures: list[Any]) -> tuple[Any, ...]:
-        """Wait for results, but not for ever where there is nobody to compute them."""
+        """Wait for results, with a time limit while the cluster has no workers."""
         from distributed import KilledWorker
 
         patience = float(dask.config.get("htsvm.worker-timeout", WORKER_TIMEOUT))
@@ -182,7 +182,7 @@ def groups(items: Sequence[Any]) -> list[list[Any]]:
 
 
 def _free_memory() -> float:
-    """Return the bytes of memory that are free; endless where nobody can tell."""
+    """Return the bytes of free memory; infinite where the system does not tell."""
     try:
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):

@@ -6,17 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from htsvm._typing import Array
-from htsvm.linalg import as_operator
-from htsvm.problems.build import (
-    BinaryTask,
-    MulticlassTask,
-    binary_problem,
-    multiclass_problem,
-)
-from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers import Problem
-
-Stated = BinaryTask | MulticlassTask
+from htsvm.linalg import Operator, as_operator
+from htsvm.problems import MulticlassProblem, Problem
+from htsvm.problems.build import Task as Stated
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +18,12 @@ class MajorisedTask:
     base: Stated
     w: Array
     b: Any
+
+    def problem(
+        self, operator: Operator, codes: Array, weights: Array | None
+    ) -> Problem | MulticlassProblem:
+        """Return the problem on some rows."""
+        return self.base.problem(operator, codes, weights).majorised(self.w, self.b)[0]
 
 
 # Problems that blocks can be made for.
@@ -43,14 +41,7 @@ class Data:
 
     def problem(self, task: Task) -> Problem | MulticlassProblem:
         """Return the problem on these rows."""
-        if isinstance(task, MajorisedTask):
-            return self.problem(task.base).majorised(task.w, task.b)[0]
-        if isinstance(task, MulticlassTask):
-            return multiclass_problem(
-                self.X, task.n_classes, self.codes, self.weights, task.factors,
-                C=task.C, loss=task.loss, fit_intercept=task.fit_intercept,
-            )  # fmt: skip
-        return binary_problem(as_operator(self.X), self.codes, self.weights, task)
+        return task.problem(as_operator(self.X), self.codes, self.weights)
 
     def __sizeof__(self) -> int:
         X = self.X

@@ -18,7 +18,7 @@ from htsvm.distributed.protocol import block_of
 from htsvm.distributed.structure import BlockStructure, find_structure
 from htsvm.distributed.transport import tree
 from htsvm.optimality import SampleStatus
-from htsvm.problems.build import MulticlassTask, binary_tasks, class_factors
+from htsvm.problems.build import class_factors, tasks_of
 
 # The tasks of each view, their solutions, and which views count in each of them.
 Common = tuple[list[list[Task]], list[list[Any]], Array]
@@ -46,28 +46,18 @@ class Dataset:
         return self.sources[0].shape[1]
 
     def close(self) -> None:
-        """Let go of the data that is held, and of processes."""
+        """Release the data that is held, and end the processes of the fit."""
         for source in self.sources:
             source.close()
 
     def problems(
-        self,
-        class_weight: Any,
-        *,
-        C: float,
-        loss: Any,
-        fit_intercept: bool,
-        multiclass: bool,
-        view: int = 0,
+        self, class_weight: Any, *, multiclass: bool, view: int = 0, **options: Any
     ) -> list[Any]:
         """Return the problems of a view: one for two classes, else one per class or for all."""
         factors = class_factors(class_weight, self.classes, self.mass)
-        source = self.sources[view]
-        if multiclass:
-            task = MulticlassTask(len(self.classes), factors, C, loss, fit_intercept)
-            return [MulticlassBlockProblem.of(Blocks(source, task))]
-        tasks = binary_tasks(self.mass, factors, C=C, loss=loss, fit_intercept=fit_intercept)
-        return [BlockProblem.of(Blocks(source, task)) for task in tasks]
+        kind = MulticlassBlockProblem if multiclass else BlockProblem
+        tasks = tasks_of(self.mass, factors, multiclass=multiclass, **options)
+        return [kind.of(Blocks(self.sources[view], task)) for task in tasks]
 
     def structure(self, targets: list[int], seed: int) -> BlockStructure:
         """Return the clusters of the classes in all views, and the covariances of some views."""

@@ -33,7 +33,7 @@ class _Part(MulticlassPart):
         # The state of all rows where the round has led, and whether it was wrong of some.
         self.arrival: tuple[int, Any, bool] = (-1, None, False)
 
-    def go_to(self, place: Place) -> None:
+    def move_to(self, place: Place) -> None:
         """Have the levels and projections at a point, from the last trial if it was there."""
         if place.number == self.place:
             return
@@ -53,7 +53,7 @@ class _Part(MulticlassPart):
 
     def undecided_at(self, place: Place) -> UndecidedRows:
         """Return the rows that make up the Hessian at a point."""
-        self.go_to(place)
+        self.move_to(place)
         if self._undecided is None or self._undecided[0] != place.number:
             self._undecided = place.number, self.undecided()
         return self._undecided[1]
@@ -75,17 +75,14 @@ class MulticlassBlock(Block, MulticlassState):
     given: MulticlassProblem
     part: _Part | _EveryRow | None
 
+    # What rows in one process can be asked as well.
+    start_at_zero = question(changes=True)(MulticlassState.start_at_zero)
+    start_at = question(Reads.DATA, changes=True)(MulticlassState.start_at)
+    weigh = question(changes=True)(MulticlassState.weigh)
+    weigh_convex = question(changes=True)(MulticlassState.weigh_convex)
+    largest_violation = question(reduce=max)(MulticlassState.largest_violation)
+
     # ----------------------------------------------------------------------------- starts
-
-    @question(changes=True)
-    def start_at_zero(self) -> None:
-        """Start from W = 0, b = 0 and no multipliers."""
-        MulticlassState.start_at_zero(self)
-
-    @question(Reads.DATA, changes=True)
-    def start_at(self, W: Array, b: Array) -> None:
-        """Start from (W, b), without multipliers."""
-        MulticlassState.start_at(self, W, b)
 
     @question(changes=True)
     def set_pulls(self, pulls: tuple[Array, Array] | None) -> None:
@@ -94,25 +91,10 @@ class MulticlassBlock(Block, MulticlassState):
 
     @question(changes=True)
     def restore_penalties(self) -> None:
-        """Go back to the penalties as they were."""
+        """Restore the penalties."""
         self.problem = self.given
 
-    @question(changes=True)
-    def weigh(self, loss: Loss) -> None:
-        """Set the weights of the majoriser that touches `loss` at the current violations."""
-        MulticlassState.weigh(self, loss)
-
-    @question(changes=True)
-    def weigh_convex(self) -> None:
-        """Set the weights of the convex start, and give all of them to the own classes."""
-        MulticlassState.weigh_convex(self)
-
     # ----------------------------------------------------------------------------- questions
-
-    @question(reduce=max)
-    def largest_violation(self) -> float:
-        """Return the largest violation of a sample that counts, at least zero."""
-        return MulticlassState.largest_violation(self)
 
     @question()
     def loss_totals(self) -> Array:
@@ -175,7 +157,7 @@ class MulticlassBlock(Block, MulticlassState):
     def gradient(self, entry: Entry, place: Place, with_pairs: bool) -> Array:
         """Return the sums that gradient and Hessian need at a point."""
         part = self._entered(entry)
-        part.go_to(place)
+        part.move_to(place)
         return self._sums(part, with_pairs)
 
     @question(Reads.ROUND)
@@ -188,7 +170,7 @@ class MulticlassBlock(Block, MulticlassState):
         `number` is that of the place where the step leads, should it be taken.
         """
         part = self._entered(entry)
-        part.go_to(place)
+        part.move_to(place)
         part.head_for(direction)
         term = part.project(part.D, t)
         part.trial = number, t
@@ -235,7 +217,7 @@ class MulticlassBlock(Block, MulticlassState):
 
     def _after(self, entry: Entry, place: Place) -> tuple[Any, bool]:
         part = self._entered(entry)
-        part.go_to(place)
+        part.move_to(place)
         if part.arrival[0] != place.number:
             it = self.fork().it
             go_to(it, self.problem, place.w, place.b)
@@ -244,7 +226,7 @@ class MulticlassBlock(Block, MulticlassState):
 
     @question(Reads.DATA, changes=True)
     def accept(self, entry: Entry, place: Place) -> None:
-        """Go where a round has led, with its multipliers."""
+        """Take the point that a round has reached, with its multipliers."""
         self.it = self._after(entry, place)[0]
         self.it = self.fork().it
 

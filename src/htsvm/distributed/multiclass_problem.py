@@ -39,7 +39,7 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
         """Return the problem of some blocks."""
         task: Any = blocks.task
         labels = np.zeros(0, dtype=np.intp)
-        return cls(labels=labels, n_classes=task.n_classes, **known_of(blocks))
+        return cls(labels=labels, n_classes=len(task.factors), **known_of(blocks))
 
     def take(self, rows: Array) -> MulticlassProblem:
         """Return the problem on a copy of some rows, in this process."""
@@ -55,10 +55,6 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
     def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
         """Return pulls from the coefficients of rows in the classifiers."""
         return Multipliers(rows, coefficients.T)
-
-    def scaled(self, C: float) -> MulticlassBlockProblem:
-        """Return the problem with all penalties times `C`."""
-        return MulticlassBlockProblem.of(self.blocks.with_penalty(C))
 
     @functools.cached_property
     def class_penalty(self) -> Array:
@@ -92,7 +88,7 @@ class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
             return sums[:-1].reshape(W.shape), float(sums[-1])
 
         return conclude_multiclass(
-            W, summary, dual_sums, C=self.C, loss=self.loss, regularizer=self.regularizer,
+            W, summary, dual_sums, loss=self.loss, regularizer=self.regularizer,
             fit_intercept=self.fit_intercept, tol=tol, row_length=self.operator.row_length,
         )  # fmt: skip
 

@@ -93,7 +93,7 @@ class MulticlassBlockRows(BlockRows):
         self.blocks.tell(MulticlassBlock.set_pulls, each=self._by_block(pulls))
 
     def adopt(self, varied: MulticlassBlockRows) -> None:
-        """Go where these rows with other penalties have gone."""
+        """Take over the point that these rows with other penalties have reached."""
         self.W, self.b = varied.W, varied.b
         self.blocks.tell(MulticlassBlock.restore_penalties)
 

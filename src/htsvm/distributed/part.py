@@ -62,7 +62,7 @@ class Part:
         self.gram: Gram | None = None
         self.chosen: tuple[int, ActiveRows] | None = None
 
-    def go_to(self, place: Place) -> None:
+    def move_to(self, place: Place) -> None:
         """Have the violations at a point, from the last trial if it was there."""
         if place.number == self.place:
             return
@@ -104,7 +104,7 @@ class Part:
 
     def active_rows(self, place: Place) -> Problem:
         """Return the problem on the rows whose multiplier is inside its bounds."""
-        self.go_to(place)
+        self.move_to(place)
         self.clip(self.q)
         return self.problem.take(np.flatnonzero(self.active))
 

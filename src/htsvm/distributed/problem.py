@@ -26,7 +26,6 @@ from htsvm.solvers import Problem
 # The rows that decide the second order are gathered up to this many values: with the residuals,
 # and by a pass of their own.
 FIRST_CRITICAL, MOST_CRITICAL = 4_000_000, 50_000_000
-MAX_DIMENSION = 2000
 
 
 class BlockOperator(Extent):
@@ -96,8 +95,12 @@ class OnBlocks:
         counts: Array = self.blocks.ignored
         return counts
 
+    def scaled(self: Any, C: float) -> Any:
+        """Return the problem with all penalties times `C`."""
+        return type(self).of(self.blocks.with_penalty(C))
+
     def release(self) -> None:
-        """Let go of what is on the workers."""
+        """Release what is on the workers."""
         self.blocks.close()
 
 
@@ -144,10 +147,6 @@ class BlockProblem(OnBlocks, Problem):
         """Return multipliers from the coefficients of rows in the classifier."""
         values = coefficients[0]
         return Multipliers(rows, -np.abs(values), np.sign(values).astype(np.int8))
-
-    def scaled(self, C: float) -> BlockProblem:
-        """Return the problem with all penalties times `C`."""
-        return BlockProblem.of(self.blocks.with_penalty(C))
 
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
         """Not available: vectors over all rows stay on the workers."""
@@ -210,7 +209,6 @@ class BlockProblem(OnBlocks, Problem):
             CriticalSamples(**joined),
             self.regularizer,
             fit_intercept=self.fit_intercept,
-            max_dimension=MAX_DIMENSION,
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
@@ -104,10 +104,13 @@ class Message:
         The problem, for blocks that are to be made.
     calls : list of Call
         The last of them is answered.
+    copied : bool
+        Whether rounds look at copies of some rows, which are at hand.
     """
 
     task: Task
     calls: list[Call]
+    copied: bool = False
 
     @property
     def declared(self) -> Declared:
@@ -125,13 +128,11 @@ class Message:
         calls = [(call.question.__name__, call.args) for call in self.calls]
         return len(pickle.dumps(calls, protocol=5))
 
-    def reads(self, copied: bool) -> bool:
-        """Return whether any of the calls needs X itself.
-
-        `copied` says whether rounds look at copies of some rows, which are at hand.
-        """
+    @property
+    def reads(self) -> bool:
+        """Whether any of the calls needs X itself."""
         needed = {call.declared.reads for call in self.calls}
-        return Reads.DATA in needed or (Reads.ROUND in needed and not copied)
+        return Reads.DATA in needed or (Reads.ROUND in needed and not self.copied)
 
     def for_blocks(self, numbers: Sequence[int]) -> Message:
         """Return the message as some blocks need it: without what others are told."""
@@ -139,7 +140,7 @@ class Message:
             call if call.each is None else call._replace(each={k: call.each[k] for k in numbers})
             for call in self.calls
         ]
-        return Message(self.task, calls)
+        return replace(self, calls=calls)
 
     def put_to(self, block: Any, number: int) -> tuple[Any, Any]:
         """Return the block afterwards and its answer; the given one keeps its state."""
@@ -156,12 +157,10 @@ def block_of(data: Data, task: Task) -> Any:
     """Return a block that nothing was asked of."""
     from htsvm.distributed.block import BinaryBlock
     from htsvm.distributed.multiclass_block import MulticlassBlock
-    from htsvm.problems.multiclass import MulticlassProblem
 
-    problem = data.problem(task)
-    if isinstance(problem, MulticlassProblem):
-        return MulticlassBlock(problem, data.offset)
-    return BinaryBlock(problem, data.offset)
+    problem: Any = data.problem(task)
+    kind: Any = BinaryBlock if problem.n_scores == 1 else MulticlassBlock
+    return kind(problem, data.offset)
 
 
 def nbytes(value: Any) -> int:

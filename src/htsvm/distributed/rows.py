@@ -109,24 +109,24 @@ class BinaryRows(BlockRows):
 
     # -------------------------------------------------------------------------- where to be
 
-    def _go(self, w: Array, b: float) -> None:
+    def _move_to(self, w: Array, b: float) -> None:
         self.w, self.b = w, b
         self._loss, self._largest, self._relevant, self._next = None, None, math.inf, []
 
     def start_at_zero(self) -> None:
         """Start from w = 0, b = 0 and no multipliers."""
-        self._go(np.zeros(self.problem.n_features), 0.0)
+        self._move_to(np.zeros(self.problem.n_features), 0.0)
         self._start_blocks()
 
     def start_at(self, w: Array, b: float, psi: Multipliers | None) -> None:
         """Start from a point, with its multipliers if there are any."""
-        self._go(np.array(w, dtype=np.float64), float(b))
+        self._move_to(np.array(w, dtype=np.float64), float(b))
         self.blocks.start(BinaryBlock.start_at_point, self.w, self.b, each=self._by_block(psi))
         self.problem.operator.count(1.0)
 
     def move(self, w: Array, b: float) -> None:
-        """Go to a point; the multipliers stay as they are."""
-        self._go(w, b)
+        """Move to a point; the multipliers stay as they are."""
+        self._move_to(w, b)
         self.blocks.tell(BinaryBlock.move, w, b)
         self.problem.operator.count(1.0)
 
@@ -143,8 +143,8 @@ class BinaryRows(BlockRows):
         return self.problem.take(rows)
 
     def adopt(self, varied: BinaryRows) -> None:
-        """Go where these rows with other penalties have gone, within the bounds of the loss."""
-        self._go(varied.w, varied.b)
+        """Take over the point that these rows with other penalties have reached, within bounds."""
+        self._move_to(varied.w, varied.b)
         self.blocks.tell(BinaryBlock.restore_penalties)
 
     # -------------------------------------------------------------------------- what is there
@@ -244,7 +244,7 @@ class BinaryRows(BlockRows):
 
     def _end(self, w: Array, b: float, entry: Entry, number: int) -> None:
         """Note where a round has ended."""
-        self._go(w.copy(), float(b))
+        self._move_to(w.copy(), float(b))
         self._ended = entry, Place(number, self.w, self.b)
 
     def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:

@@ -33,15 +33,12 @@ class Transport(ABC):
     """Takes messages to all blocks of a problem and holds their states."""
 
     @abstractmethod
-    def send(self, message: Message, copied: bool) -> tuple[Any, float]:
-        """Return the answer of all blocks, and the bytes that were moved.
-
-        `copied` says whether the rounds look at copies of some rows.
-        """
+    def send(self, message: Message) -> tuple[Any, float]:
+        """Return the answer of all blocks, and the bytes that were moved."""
 
     @abstractmethod
     def forget(self) -> None:
-        """Let go of all states: the next message starts from fresh blocks."""
+        """Drop all states: the next message starts from fresh blocks."""
 
     def close(self) -> None:
         """Leave nothing behind."""
@@ -55,7 +52,7 @@ class InProcess(Transport):
         self.cluster, self.data = cluster, data
         self.blocks: list[Any] = []
 
-    def send(self, message: Message, copied: bool) -> tuple[Any, float]:
+    def send(self, message: Message) -> tuple[Any, float]:
         """Return the answer of all blocks, and the bytes that a network would have moved."""
         if not self.blocks:
             values = self.cluster.compute(*self.data)
@@ -68,7 +65,7 @@ class InProcess(Transport):
         return message.declared.reduce(answers), moved
 
     def forget(self) -> None:
-        """Let go of all states."""
+        """Drop all states."""
         self.blocks = []
 
 
@@ -93,7 +90,7 @@ class ShardState:
         return sum(block.__sizeof__() for block in self.blocks)
 
 
-# States on this worker, by name, for as long as somebody wants them.
+# States on this worker, by name, while they are referenced.
 _living: weakref.WeakValueDictionary[str, ShardState] = weakref.WeakValueDictionary()
 
 
@@ -106,7 +103,7 @@ class OnCluster(Transport):
         self.messages: list[Message] = []
         self.name, self.lineage = "", 0
 
-    def send(self, message: Message, copied: bool) -> tuple[Any, float]:
+    def send(self, message: Message) -> tuple[Any, float]:
         """Return the answer of all blocks, and the bytes that were moved."""
         client, combine = self.cluster.client, functools.partial(_combine, message.declared.reduce)
         messages = [message.for_blocks(shard.numbers) for shard in self.shards]
@@ -143,7 +140,7 @@ class OnCluster(Transport):
         self.lineage = 0
 
     def forget(self) -> None:
-        """Let go of all states."""
+        """Drop all states."""
         self.states = [None] * len(self.shards)
         self.messages, self.name, self.lineage = [], "", 0
 
@@ -213,13 +210,13 @@ class OnDisk(Transport):
         self.cluster, self.data = cluster, data
         self.folder, self.begun = "", False
 
-    def send(self, message: Message, copied: bool) -> tuple[Any, float]:
+    def send(self, message: Message) -> tuple[Any, float]:
         """Return the answer of all blocks, and the bytes that a network would have moved."""
         if not self.folder:
             self.folder = tempfile.mkdtemp(prefix="htsvm-")
         count = len(self.data)
         where = [(self.folder, k, self.begun) for k in range(count)]
-        data = self.data if message.reads(copied) or not self.begun else [None] * count
+        data = self.data if message.reads or not self.begun else [None] * count
         known = delayed(message, traverse=False)
         parts = [
             delayed(answer_from_disk, pure=False)(delayed(at, traverse=False), one, known)
@@ -231,7 +228,7 @@ class OnDisk(Transport):
         return answer, moved + message.nbytes * count
 
     def forget(self) -> None:
-        """Let go of all states."""
+        """Drop all states."""
         self.begun = False
 
     def close(self) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from htsvm.experiments.blocks import Block, Words
+from htsvm.experiments.evaluate import run_cell
 from htsvm.experiments.figures import bars
 from htsvm.experiments.methods import ABLATION, NESTED, PAPER, SWEEP, Method, register
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table
 from htsvm.experiments.splits import FOLDS
 from htsvm.experiments.stl10 import AUTO, PAIRS, dataset, grid
-from htsvm.experiments.stl10 import run as run_pair
 from htsvm.experiments.stl10 import tasks as pair_tasks
-from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
+from htsvm.experiments.tasks import Experiment, Profile, Task, cells
 
 NAME = "ablation"
 TARGET = "htsvm.multiview:MultiViewHTSVC"
@@ -52,11 +50,6 @@ def tasks(profile: Profile) -> list[Task]:
     )  # fmt: skip
 
 
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return run_pair(task)
-
-
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return a table and a bar chart per protocol."""
     blocks: list[Block] = [
@@ -78,7 +71,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
 
 
 EXPERIMENT = Experiment(
-    NAME, "the multi-view model without its parts", "figure 9", tasks, run, sections
+    NAME, "the multi-view model without its parts", "figure 9", tasks, run_cell, sections
 )
 for _part in PARTS.values():
     register(_part)

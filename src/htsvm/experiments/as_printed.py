@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from htsvm import HTSVC
 from htsvm.datasets import describe, names
 from htsvm.experiments.blocks import Block, Entry, Table, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_cell
 from htsvm.experiments.methods import AS_PRINTED, PAPER, Method, get, register
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, support
 from htsvm.experiments.single_view import collections, grid
-from htsvm.experiments.splits import folds, make_split
+from htsvm.experiments.splits import folds
 from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
 from htsvm.solvers import ADMM
 
@@ -68,11 +66,6 @@ def tasks(profile: Profile) -> list[Task]:
         NAME, profile, datasets=_sets(profile), methods=_methods(), setting=grid(profile).setting,
         folds=folds(profile), protocols=[PAPER],
     )  # fmt: skip
-
-
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -164,7 +157,7 @@ EXPERIMENT = Experiment(
     "L_ht-SVM by the paper's algorithm to the letter",
     "the L_ht column of tables 3-6",
     tasks,
-    run,
+    run_cell,
     sections,
 )
 for _run in RUNS.values():

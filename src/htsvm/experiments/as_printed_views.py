@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from htsvm.experiments.blocks import Block, Entry, Table, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_with_views
 from htsvm.experiments.figures import penalty_maps
 from htsvm.experiments.grids import Grid, powers
 from htsvm.experiments.methods import AS_PRINTED, PAPER, TRADE_OFFS, Method, get, register
 from htsvm.experiments.results import ACCURACY, Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, seconds
-from htsvm.experiments.splits import folds, make_split
-from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
+from htsvm.experiments.splits import folds
+from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Task, cells
 from htsvm.experiments.two_view import QUICK_SETS, paper_name
 from htsvm.multiview import MultiViewHTSVC
 from htsvm.solvers import ADMM
@@ -49,11 +47,6 @@ def tasks(profile: Profile) -> list[Task]:
         NAME, profile, datasets=_sets(profile), methods=[PRINTED, OURS], setting=grid.setting,
         folds=folds(profile), protocols=[PAPER],
     )  # fmt: skip
-
-
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task, pca_view=True))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -98,7 +91,7 @@ def _share(results: Results, name: str, method: str, metric: str = "converged") 
 
 EXPERIMENT = Experiment(
     NAME, "the multi-view model by the paper's algorithm to the letter",
-    "Algorithm 2 and figure 8", tasks, run, sections,
+    "Algorithm 2 and figure 8", tasks, run_with_views, sections,
 )  # fmt: skip
 register(
     Method(

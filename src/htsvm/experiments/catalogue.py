@@ -21,6 +21,7 @@ from htsvm.experiments import (
     stl10,
     synthetic,
     two_view,
+    two_view_rbf,
 )
 from htsvm.experiments.demo import experiment as demo
 from htsvm.experiments.tasks import Experiment
@@ -29,7 +30,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
         losses, data_tables, single_view, as_printed, synthetic, convergence, rates, label_noise,
-        two_view, as_printed_views, stl10, sensitivity, ablation, cifar10n, losses_between, demo,
+        two_view, two_view_rbf, as_printed_views, stl10, sensitivity, ablation, cifar10n,
+        losses_between, demo,
     )
 }  # fmt: skip
 

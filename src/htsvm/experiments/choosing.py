@@ -36,20 +36,8 @@ def choose(
 ) -> tuple[Params, float]:
     """Return the point with the best cross-validated accuracy, and that accuracy.
 
-    Ties go to the point that `first_best` names. Test data are not looked at.
-
-    Parameters
-    ----------
-    method : Method
-        What is tuned.
-    points : list of dict
-        The grid.
-    split : Split
-        The data; only the training part is used.
-    folds : int
-        Inner folds.
-    seed, fold_seed : int
-        Seeds of the method and of the inner folds.
+    Ties go to the point that `first_best` names. Only the training part is looked at. `seed` is
+    that of the method, `fold_seed` that of the inner folds.
     """
     inner = StratifiedKFold(folds, shuffle=True, random_state=fold_seed)
     if len(points) == 1:

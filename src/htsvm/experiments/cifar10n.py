@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from htsvm.experiments.blocks import Block, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_cell
 from htsvm.experiments.grids import Grid, powers
 from htsvm.experiments.methods import NESTED
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table
-from htsvm.experiments.splits import HUMAN, make_split
-from htsvm.experiments.tasks import CLEAN, FULL, Experiment, Profile, Row, Task, cells
+from htsvm.experiments.splits import HUMAN
+from htsvm.experiments.tasks import CLEAN, FULL, Experiment, Profile, Task, cells
 
 NAME = "cifar10n"
 LABELS = {
@@ -71,11 +69,6 @@ def tasks(profile: Profile) -> list[Task]:
     )
 
 
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task))
-
-
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return accuracy on clean test labels, support vectors and time."""
     lines = [Line(label, _set(profile.quick), noise) for label, noise in _labels(profile).items()]
@@ -102,5 +95,5 @@ def sections(results: Results, profile: Profile) -> list[Block]:
 
 EXPERIMENT = Experiment(
     NAME, "CIFAR-10N: clean, aggregate, random and worst human labels", "beyond the paper",
-    tasks, run, sections,
+    tasks, run_cell, sections,
 )  # fmt: skip

@@ -14,22 +14,14 @@ from typing import Any
 
 
 class RunLock:
-    """The sign that a run is alive.
-
-    Parameters
-    ----------
-    store : Path
-        The file of the store.
-    run : int
-        The number of the run.
-    """
+    """The sign that the run of a number on a store is alive."""
 
     def __init__(self, store: Path, run: int) -> None:
         self.path = lock_path(store, run)
         self._file: Any = None
 
     def acquire(self) -> bool:
-        """Take the lock; return whether nobody else has it."""
+        """Take the lock; return whether it was free."""
         file = open(self.path, "a+b")  # noqa: SIM115 - held until it is released
         if not _lock(file):
             file.close()
@@ -38,7 +30,7 @@ class RunLock:
         return True
 
     def release(self) -> None:
-        """Let go of the lock and remove its file."""
+        """Release the lock and remove its file."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)

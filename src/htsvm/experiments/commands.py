@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from htsvm.refusals import check_extra, refusals
+
 # Also the name that a run and a report agree on when none is given.
 STORE = Path("htsvm-results.sqlite")
 NEEDED = ("pandas", "scikit_posthocs", "threadpoolctl")
-INTERRUPTED = 130
 
 Names = Annotated[
     list[str] | None, typer.Argument(help="Experiments; all by default. --list shows them.")
@@ -54,11 +54,11 @@ def add_commands(app: Any) -> None:
         seed: SeedOption = 0,
     ) -> None:
         """Compute the paper's tables and figures; stop and continue at any time."""
-        _check_extra()
+        check_extra("the experiments need", "experiments", NEEDED)
         if listing:
             _list()
             return
-        with _refusals():
+        with refusals("the same command continues"):
             _reproduce(
                 experiments or [], store, _profile(profile, quick, seed),
                 jobs=jobs, time_limit=time_limit, minutes=minutes, retry=retry,
@@ -80,37 +80,9 @@ def add_commands(app: Any) -> None:
 
         A store ending in .csv or .csv.gz is a table of results that an earlier report wrote.
         """
-        _check_extra()
-        with _refusals():
+        check_extra("the experiments need", "experiments", NEEDED)
+        with refusals("the same command continues"):
             _report(experiments or [], store, output, _profile(profile, quick, seed))
-
-
-def _check_extra() -> None:
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        typer.echo(
-            f"htsvm: the experiments need {', '.join(missing)}. Install with:\n"
-            '  pip install "htsvm[experiments]"',
-            err=True,
-        )
-        raise typer.Exit(1)
-
-
-class _refusals:
-    """Turn refused input into a message without a traceback."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        from htsvm.experiments.store import StoreError
-
-        if isinstance(error, (ValueError, StoreError, OSError)):
-            typer.echo(f"htsvm: {error}", err=True)
-            raise typer.Exit(1) from None
-        if isinstance(error, KeyboardInterrupt):
-            typer.echo("htsvm: interrupted; the same command continues.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
 
 
 def _split(names: str | None, option: str) -> list[str] | None:

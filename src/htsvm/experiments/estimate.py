@@ -33,10 +33,7 @@ def work(task: Task) -> float:
 class Estimate:
     """Seconds per fit: of the same method and data where known, else of the nearest that is.
 
-    Parameters
-    ----------
-    times : iterable of (tuple of str, float)
-        Experiment, protocol, method and data set, and seconds per fit.
+    `times` holds experiment, protocol, method and data set, and the seconds per fit.
     """
 
     def __init__(self, times: Iterable[tuple[tuple[str, ...], float]]) -> None:

@@ -17,7 +17,7 @@ from htsvm.experiments.choosing import choose
 from htsvm.experiments.grids import points
 from htsvm.experiments.methods import NESTED, SWEEP, Method, Params, get
 from htsvm.experiments.predicting import predict
-from htsvm.experiments.splits import Split
+from htsvm.experiments.splits import Split, make_split
 from htsvm.experiments.sweeping import sweep
 from htsvm.experiments.tasks import Metrics, Row, Task
 
@@ -27,18 +27,21 @@ WARM_UP = 1.0
 COLLAPSED = 1e-3
 
 
+def run_cell(task: Task) -> Iterator[Row]:
+    """Compute a cell on its data as they are."""
+    return evaluate(task, make_split(task))
+
+
+def run_with_views(task: Task) -> Iterator[Row]:
+    """Compute a cell with principal components as a second view."""
+    return evaluate(task, make_split(task, pca_view=True))
+
+
 def evaluate(task: Task, split: Split) -> Iterator[Row]:
     """Yield the fits of a cell, whose setting says what is tried.
 
-    In the protocol "paper" that is one for each point of the grid, in "nested" the one that
-    cross-validation on the training part has chosen.
-
-    Parameters
-    ----------
-    task : Task
-        The cell.
-    split : Split
-        Its data.
+    In the protocol "paper" that is one for each point of the grid, in "nested" the one that cross-
+    validation on the training part has chosen.
     """
     settings = task.settings
     method = replace(get(task.method), fixed=settings.get("fixed", {}))
@@ -142,5 +145,5 @@ def count_support(model: Any) -> float:
 
 
 def _rounded(seconds: float) -> float:
-    """Return so many digits as are worth keeping, so that files hold exactly what is shown."""
+    """Return four significant digits, so that files hold exactly what is shown."""
     return float(f"{seconds:.4g}")

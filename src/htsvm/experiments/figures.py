@@ -27,6 +27,12 @@ def _look(i: int, label: str) -> dict[str, Any]:
     return {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "lw": 1.3}
 
 
+def legend_below(ax: Any, columns: int) -> None:
+    """Put the legend of a panel below all of them, where it covers nothing."""
+    handles, labels = ax.get_legend_handles_labels()
+    ax.figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=columns)
+
+
 def noise_curves(table: Table, rates: Sequence[float], name: str) -> list[Picture]:
     """Return accuracy against the share of wrong labels, or nothing without numbers."""
     values = np.array([[entry.value for entry in entries] for _, entries in table.rows])
@@ -38,7 +44,7 @@ def noise_curves(table: Table, rates: Sequence[float], name: str) -> list[Pictur
                 ax.plot(100 * np.array(rates), values[:, i], label=label, ms=5, **_look(i, label))
         ax.set(xlabel="wrong labels (%)", ylabel="accuracy on clean labels (%)")
         ax.grid(axis="y")
-        ax.legend(loc="lower left", frameon=False)
+        legend_below(ax, 2)
     return [Picture(finish(f"Accuracy under label noise: {name}"), name)]
 
 
@@ -56,7 +62,7 @@ def bars(table: Table, name: str) -> list[Picture]:
         ax.set_xticks(places + 0.4 - width / 2, [str(i + 1) for i in places])
         low = np.nanmin(values)
         ax.set(xlabel="pair", ylabel="accuracy (%)", ylim=(max(0.0, low - 8.0), 100.0))
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.14), ncols=3, frameon=False)
+        legend_below(ax, 3)
     return [Picture(finish(name), f"{name}; pairs in the order of the table.")]
 
 
@@ -145,10 +151,6 @@ def convergence_panels(traces: Mapping[str, list[dict[str, float]]], name: str) 
             ax.grid()
         for ax in axes[-1]:
             ax.set_xlabel("iteration")
-        # Below all panels, where it covers no curve.
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        axes[0][0].figure.legend(
-            handles, labels, frameon=False, loc="outside lower center", ncols=2
-        )
+        legend_below(axes[0][0], 2)
     caption = f"Figure 3: algorithms on {name}, C = 1, by iteration (at most 300 are drawn)."
     return [Picture(finish(f"Convergence on {name}"), caption)]

@@ -28,7 +28,7 @@ class Grid:
     shapes : bool
         Whether parameters with values of their own take all of these, or the first only.
     rows : int
-        Only so many training and test rows are used; 0 for all.
+        The number of training and of test rows that are used; 0 for all.
     fixed : Mapping of str to Mapping
         Parameters, by name of the method, that take other fixed values than elsewhere.
     sweep : bool

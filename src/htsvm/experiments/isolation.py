@@ -66,16 +66,8 @@ def run_isolated(
 ) -> Outcome:
     """Run ``work(argument)`` in a new process and collect what it yields.
 
-    Parameters
-    ----------
-    work : callable
-        A function at module level that returns an iterator.
-    argument : object
-        Its argument; it is pickled.
-    time_limit : float, optional
-        Seconds after which the process is killed.
-    stop : Event, optional
-        Once set, the process is killed and `Stopped` is raised.
+    `work` is a function at module level. The process is killed after `time_limit` seconds, and with
+    `Stopped` once `stop` is set.
     """
     context = _context()
     receiver, sender = context.Pipe(duplex=False)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from htsvm.experiments.blocks import Block, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_cell
 from htsvm.experiments.figures import noise_curves
 from htsvm.experiments.methods import NESTED, PAPER, SINGLE, of_kind
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, seconds, support
 from htsvm.experiments.significance import significance
 from htsvm.experiments.single_view import grid
-from htsvm.experiments.splits import folds, make_split
-from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
+from htsvm.experiments.splits import folds
+from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Task, cells
 
 NAME = "label-noise"
 SETS = {"breast-cancer": "robust-breast", "australian": "robust-aust"}
@@ -57,11 +57,6 @@ def tasks(profile: Profile) -> list[Task]:
         noises=realised(_noises(profile.quick), profile),
         folds=folds(profile),
     )
-
-
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -141,6 +136,6 @@ EXPERIMENT = Experiment(
     "label noise on breast-cancer and australian, up to 40 %, three kinds",
     "tables 12-13 and beyond",
     tasks,
-    run,
+    run_cell,
     sections,
 )

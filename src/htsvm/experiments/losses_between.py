@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from htsvm.experiments.blocks import Block, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_cell
 from htsvm.experiments.grids import Grid, powers
 from htsvm.experiments.label_noise import CLEAN_ACCURACY, SETS, noise
 from htsvm.experiments.methods import NESTED
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, score_table
 from htsvm.experiments.significance import significance
-from htsvm.experiments.splits import folds, make_split
-from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
+from htsvm.experiments.splits import folds
+from htsvm.experiments.tasks import Experiment, Profile, Task, cells
 
 NAME = "losses-between"
 METHODS = ("ht", "ht-cap", "hinge-ours", "logistic", "truncated-logistic", "modified-huber")
@@ -44,11 +42,6 @@ def tasks(profile: Profile) -> list[Task]:
     )  # fmt: skip
 
 
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task))
-
-
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return the accuracy on clean test labels, and whether it differs by more than chance."""
     there = set(_noises(profile))
@@ -71,5 +64,5 @@ def sections(results: Results, profile: Profile) -> list[Block]:
 
 EXPERIMENT = Experiment(
     NAME, "the truncated loss beside truncated logistic and modified Huber",
-    "future work of the paper", tasks, run, sections,
+    "future work of the paper", tasks, run_cell, sections,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from inspect import signature
 from typing import Any
 
 SINGLE, MULTI, OTHER, RIVAL = "single-view", "multi-view", "other", "rival"
-ABLATION, AS_PRINTED, VARIANT = "ablation", "as-printed", "variant"
+ABLATION, AS_PRINTED, VARIANT, KERNEL = "ablation", "as-printed", "variant", "kernel"
 SWEEP = "sweep"
 PAPER, NESTED = "paper", "nested"
 
@@ -34,9 +34,9 @@ class Method:
     target : str
         Where its class (or a function that makes the model) is: ``"module:Class"``, imported
         when first used.
-    kind : {"single-view", "multi-view", "variant", "other", "rival", "ablation", "as-printed"}
-        In which comparisons it takes part. A class with a parameter ``views`` gets the widths of
-        the views, whatever its kind.
+    kind : str
+        In which comparisons it takes part, as ``"single-view"`` or ``"kernel"``. A class with a
+        parameter ``views`` gets the widths of the views, whatever its kind.
     penalties : tuple of str
         Parameters that take the penalties of the experiment's grid.
     shapes : Mapping of str to tuple
@@ -88,18 +88,10 @@ class Method:
     def make(
         self, params: Params, *, seed: int, view_widths: Sequence[int] = (), n_samples: int = 0
     ) -> Any:
-        """Return an unfitted model.
+        """Return an unfitted model with these hyper-parameters.
 
-        Parameters
-        ----------
-        params : dict
-            Hyper-parameters.
-        seed : int
-            The seed, for classes with a parameter `random_state` that `params` does not set.
-        view_widths : sequence of int, optional
-            The columns of the views, for classes with a parameter `views`.
-        n_samples : int, optional
-            The number of training samples, for functions with a parameter `n_samples`.
+        What else it takes it is given: a seed as `random_state`, the widths of `views`,
+        `n_samples`.
         """
         cls = self.resolve()
         options = {**self.fixed, **params}

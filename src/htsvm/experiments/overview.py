@@ -21,13 +21,7 @@ NOTE = (
 
 
 def overview(sections: Iterable[tuple[str, list[Block]]]) -> list[Block]:
-    """Return a table per protocol with a row for each table of accuracies.
-
-    Parameters
-    ----------
-    sections : iterable of (str, list of blocks)
-        Names of experiments, and what they show.
-    """
+    """Return a table per protocol with a row for each table of accuracies."""
     found = [
         (name, block)
         for name, blocks in sections

@@ -12,11 +12,7 @@ from importlib import resources
 def paper_table(name: str) -> dict[str, dict[str, float]]:
     """Return a table of the paper: by row, by column; deviations and averages are left out.
 
-    Parameters
-    ----------
-    name : str
-        The file, for instance ``"uci-acc"``. Where a table has sections, a row is called
-        ``"section/row"``.
+    Where a table has sections, a row is called ``"section/row"``.
     """
     text = resources.files("htsvm.experiments").joinpath(f"paper/{name}.csv").read_text("utf-8")
     head, *rows = list(csv.reader(text.splitlines()))

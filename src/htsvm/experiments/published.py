@@ -17,17 +17,7 @@ HEAD = (*KEY, "run", "status", "reason", *COSTS, "params", "metrics", *CONTEXT)
 
 
 def write_csv(cells: Iterable[Cell], runs: dict[int, dict[str, str]], file: TextIO) -> None:
-    """Write one line per fit, with its cell, cost and environment; scores with all their digits.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-        What to write.
-    runs : dict
-        The environments, as `Store.runs` returns them.
-    file : text file
-        Open for writing.
-    """
+    """Write one line per fit, with its cell, cost and environment; scores with all their digits."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(HEAD)
     for cell in cells:

@@ -11,7 +11,7 @@ import numpy as np
 
 from htsvm import HTSVC
 from htsvm.experiments.blocks import Block, Entry, Picture, Table, Words
-from htsvm.experiments.figures import COLOURS
+from htsvm.experiments.figures import COLOURS, legend_below
 from htsvm.experiments.isolation import DONE
 from htsvm.experiments.results import Results
 from htsvm.experiments.splits import make_split
@@ -126,10 +126,7 @@ def _curves(traces: dict[tuple[str, str], list[Metrics]], sets: tuple[str, ...])
             ax.grid()
         for ax in list(axes.flat)[len(sets) :]:
             ax.set_axis_off()
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        axes[0][0].figure.legend(
-            handles, labels, frameon=False, loc="outside lower center", ncols=3
-        )
+        legend_below(axes[0][0], 3)
     return finish("Residual against iterations on several sets")
 
 

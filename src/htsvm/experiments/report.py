@@ -61,17 +61,7 @@ class Section:
 def collect(
     cells: Iterable[Cell], experiments: list[Experiment], profile: Profile
 ) -> list[Section]:
-    """Return the sections of the experiments; those without results say so.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-        The results.
-    experiments : list of Experiment
-        What to show.
-    profile : Profile
-        How much belongs to them.
-    """
+    """Return the sections of the experiments; those without results say so."""
     stored = {cell.task: cell for cell in cells}
     sections = []
     for experiment in experiments:

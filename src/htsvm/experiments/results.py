@@ -41,15 +41,7 @@ class Found:
 
 
 class Results:
-    """The cells of one experiment and profile.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-        What was computed.
-    expected : iterable of Task
-        What belongs to the experiment; a number needs all its folds.
-    """
+    """The cells of an experiment and profile; a number needs all folds that are `expected`."""
 
     def __init__(self, cells: Iterable[Cell], expected: Iterable[Task]) -> None:
         self.cells = {cell.task: cell for cell in cells}
@@ -73,17 +65,8 @@ class Results:
     ) -> Found:
         """Return the mean of a metric over the folds.
 
-        Parameters
-        ----------
-        protocol : {"paper", "nested"}
-            "paper": at the one point of the grid where the mean of `by` on the test folds is
-            highest. "nested": at the point that was chosen in each fold.
-        dataset, method, noise : str
-            Where.
-        metric : str
-            Which metric.
-        by : str
-            The metric that the protocol "paper" maximises.
+        In the protocol "paper" that is at the one point of the grid where the mean of `by` on the
+        test folds is highest; in "nested" at the point that was chosen in each fold.
         """
         tasks = self.place(protocol, dataset, noise, method)
         if not tasks:

@@ -83,21 +83,6 @@ def plan(
 
     Finished cells are never repeated. Failed ones are with `retry`, those that were too slow also
     when there is more time now, and those of a method that was missing once it is there.
-
-    Parameters
-    ----------
-    experiments : iterable of Experiment
-        What is wanted.
-    profile : Profile
-        How much of it.
-    store : Store
-        What is there.
-    selection : Selection, optional
-        Restricts methods and data sets.
-    time_limit : float, optional
-        Seconds per cell.
-    retry : bool, default=False
-        Whether to compute marked cells again.
     """
     # Experiments may share cells.
     every = list(dict.fromkeys(t for e in experiments for t in e.tasks(profile)))
@@ -123,28 +108,10 @@ def compute(
     minutes: float | None = None,
     progress: Progress = lambda task, outcome: None,
 ) -> Counter[str]:
-    """Compute cells and write each to the store as soon as it is there.
+    """Compute cells and write each to the store as soon as it is there; return how many ended how.
 
-    Parameters
-    ----------
-    todo : sequence of Task
-        The cells.
-    store : Store
-        Where to write them.
-    jobs : int, default=1
-        How many at a time.
-    time_limit : float, optional
-        Seconds per cell; a cell that needs longer is marked "too slow".
-    minutes : float, optional
-        After so long no further cell is begun.
-    progress : callable, optional
-        Called after each cell.
-
-    Returns
-    -------
-    Counter
-        How many ended how; "elsewhere" are those that another run has taken in the meantime,
-        "left" those that were not begun.
+    A cell that needs more than `time_limit` seconds is marked "too slow"; after `minutes` no
+    further one is begun ("left"); "elsewhere" are those that another run has taken in the meantime.
     """
     run = store.new_run(environment.describe())
     try:

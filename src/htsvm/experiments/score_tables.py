@@ -91,27 +91,11 @@ def score_table(
     summary: bool = True,
     paper_column: str = "",
 ) -> Table:
-    """Return the table of one measure and one protocol.
+    """Return the table of one measure and one protocol; `summary` adds means and average ranks.
 
-    Parameters
-    ----------
-    results : Results
-        What was found.
-    protocol : {"paper", "nested"}
-        Which numbers; never both in one table.
-    measure : Measure
-        What is shown.
-    lines : sequence of Line
-        The rows.
-    methods : sequence of str
-        The columns; those that take no part in the protocol are left out.
-    corner, title : str
-        Headings.
-    summary : bool, default=True
-        Whether to add means and average ranks.
-    paper_column : str, optional
-        The one column of the paper's table that all methods stand beside; by default each method
-        stands beside the column of its own label.
+    Methods that take no part in the protocol are left out. `paper_column` is the one column of the
+    paper's table that all methods stand beside; by default each stands beside that of its own
+    label.
     """
     shown = [name for name in methods if protocol in get(name).protocols]
     rows = [

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from htsvm.experiments.blocks import Block, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_with_views
 from htsvm.experiments.figures import heat_maps
 from htsvm.experiments.methods import PAPER, get
 from htsvm.experiments.results import ACCURACY, Results
-from htsvm.experiments.splits import folds, make_split
-from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
+from htsvm.experiments.splits import folds
+from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Task, cells
 from htsvm.experiments.two_view import grid
 
 NAME = "sensitivity"
@@ -24,11 +22,6 @@ def tasks(profile: Profile) -> list[Task]:
         NAME, profile, datasets=[SET], methods=[METHOD], setting=grid(profile).setting,
         folds=folds(profile), protocols=[PAPER],
     )  # fmt: skip
-
-
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task, pca_view=True))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -51,4 +44,6 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     ]
 
 
-EXPERIMENT = Experiment(NAME, "parameter sensitivity on Heart", "figures 5-8", tasks, run, sections)
+EXPERIMENT = Experiment(
+    NAME, "parameter sensitivity on Heart", "figures 5-8", tasks, run_with_views, sections
+)

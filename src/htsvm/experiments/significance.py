@@ -16,12 +16,7 @@ LEVEL = 0.05
 def significance(table: Table, *, name: str) -> list[Block]:
     """Return Friedman's test and, from three methods on, the critical-difference diagram.
 
-    Parameters
-    ----------
-    table : Table
-        Scores, a row per data set. Columns with a gap take no part.
-    name : str
-        What is compared, for the caption.
+    Columns with a gap take no part; `name` says what is compared.
     """
     values = np.array([[entry.value for entry in entries] for _, entries in table.rows])
     complete = ~np.isnan(values).any(axis=0) if len(values) else np.zeros(0, dtype=bool)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from htsvm.datasets import describe, names
 from htsvm.experiments.blocks import Block, Entry, Table, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_cell
 from htsvm.experiments.grids import Grid, powers
 from htsvm.experiments.methods import NESTED, PAPER, SINGLE, get, of_kind
 from htsvm.experiments.results import ACCURACY, Results
 from htsvm.experiments.score_tables import IN_WORDS, Line, Measure, score_table, seconds, support
 from htsvm.experiments.significance import significance
-from htsvm.experiments.splits import folds, make_split
-from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, cells
+from htsvm.experiments.splits import folds
+from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Task, cells
 
 NAME = "single-view"
 QUICK_SETS = ("australian", "a1a")
@@ -41,11 +41,6 @@ def tasks(profile: Profile) -> list[Task]:
 
 def _rows(name: str) -> int:
     return describe(name).rows
-
-
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task))
 
 
 def collections(sets: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
@@ -134,6 +129,6 @@ EXPERIMENT = Experiment(
     "accuracy, support vectors and time on 5 UCI and 10 LIBSVM sets",
     "tables 3-8",
     tasks,
-    run,
+    run_cell,
     sections,
 )

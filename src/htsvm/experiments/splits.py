@@ -50,14 +50,9 @@ def folds(profile: Profile) -> Callable[[str], int]:
 
 
 def make_split(task: Task, *, pca_view: bool = False) -> Split:
-    """Return the data of a cell.
+    """Return the data of a cell, on which its method and protocol have no influence.
 
-    Parameters
-    ----------
-    task : Task
-        The cell; methods and protocols do not change its data.
-    pca_view : bool, default=False
-        Whether principal components are added as a second view.
+    With `pca_view` principal components are the second view.
     """
     data = _dataset(task)
     noisy = _with_noise(task, data)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
 
 from htsvm.experiments.blocks import Block, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_cell
 from htsvm.experiments.grids import Grid, powers
 from htsvm.experiments.methods import NESTED, PAPER, get
 from htsvm.experiments.results import ACCURACY, Results
 from htsvm.experiments.score_tables import Line, score_table, seconds
 from htsvm.experiments.significance import significance
-from htsvm.experiments.splits import FOLDS, make_split
-from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
+from htsvm.experiments.splits import FOLDS
+from htsvm.experiments.tasks import Experiment, Profile, Task, cells
 from htsvm.experiments.two_view import collapse_table, methods, score_measures
 
 NAME = "stl10"
@@ -71,11 +70,6 @@ def tasks(profile: Profile) -> list[Task]:
 def image_methods() -> list[str]:
     """Return the multi-view methods, the control, and the model with α chosen by itself."""
     return [*methods(), AUTO]
-
-
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task))
 
 
 def _paper_name(pair: tuple[str, str]) -> str:
@@ -142,5 +136,5 @@ def _where_the_loss_plays_no_part(results: Results, datasets: list[str]) -> list
 
 
 EXPERIMENT = Experiment(
-    NAME, "the 45 pairs of STL-10, HOG and LBP", "tables 20-23", tasks, run, sections
+    NAME, "the 45 pairs of STL-10, HOG and LBP", "tables 20-23", tasks, run_cell, sections
 )

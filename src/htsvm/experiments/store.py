@@ -46,7 +46,7 @@ KEY = ("experiment", "protocol", "dataset", "noise", "method", "fold", "seed", "
 WHERE = " AND ".join(f"{name} = ?" for name in KEY)
 
 
-class StoreError(Exception):
+class StoreError(ValueError):
     """A file is not a store, or not one of this version, or cannot be read or written."""
 
 
@@ -185,7 +185,7 @@ class Store:
                 raise
 
     def close(self) -> None:
-        """Close the file, and let go of the cells that are claimed here."""
+        """Close the file, and release the cells that are claimed here."""
         for run in list(self._locks):
             self.end_run(run)
         self._connection.close()
@@ -211,7 +211,7 @@ class Store:
         return run
 
     def end_run(self, run: int) -> None:
-        """Let go of the claims of a run."""
+        """Release the claims of a run."""
         try:
             with self._writing():
                 self._connection.execute("DELETE FROM claims WHERE run = ?", (run,))

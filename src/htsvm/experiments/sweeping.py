@@ -55,16 +55,8 @@ class _Record:
 def sweep(method: Method, points: list[Params], split: Split, seed: int) -> list[Swept]:
     """Return every point of the grid, fitted to the training part, in the order of the grid.
 
-    Parameters
-    ----------
-    method : Method
-        A `MultiViewHTSVC` with some parameters fixed.
-    points : list of dict
-        A grid: the product of the values of each parameter.
-    split : Split
-        The data.
-    seed : int
-        The seed of the model.
+    `method` is a `MultiViewHTSVC` with some parameters fixed, `points` the product of the values of
+    each of the others.
     """
     n = len(split.y)
     X = np.vstack([split.X, split.X_test])

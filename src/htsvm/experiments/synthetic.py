@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from htsvm.datasets import BAYES_ACCURACY
 from htsvm.experiments.blocks import Block, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_cell
 from htsvm.experiments.methods import NESTED, PAPER, SINGLE, of_kind
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, seconds, support
 from htsvm.experiments.single_view import grid
-from htsvm.experiments.splits import GAUSSIANS, make_split
-from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
+from htsvm.experiments.splits import GAUSSIANS
+from htsvm.experiments.tasks import Experiment, Profile, Task, cells
 
 NAME = "synthetic"
 SIZES = (5000, 10000, 15000, 20000, 25000, 30000)
@@ -37,11 +35,6 @@ def tasks(profile: Profile) -> list[Task]:
         setting=grid(profile).setting,
         folds=lambda _: _draws(profile),
     )
-
-
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task))
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -69,5 +62,5 @@ def sections(results: Results, profile: Profile) -> list[Block]:
 
 
 EXPERIMENT = Experiment(
-    NAME, "two Gaussians, 5,000 to 30,000 samples", "tables 9-11", tasks, run, sections
+    NAME, "two Gaussians, 5,000 to 30,000 samples", "tables 9-11", tasks, run_cell, sections
 )

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
 from htsvm.datasets import describe, names
 from htsvm.experiments.blocks import Block, Entry, Table, Words
-from htsvm.experiments.evaluate import evaluate
+from htsvm.experiments.evaluate import run_with_views
 from htsvm.experiments.grids import Grid, powers
 from htsvm.experiments.methods import MULTI, NESTED, PAPER, get, of_kind
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, seconds
 from htsvm.experiments.significance import significance
-from htsvm.experiments.splits import folds, make_split
-from htsvm.experiments.tasks import Experiment, Profile, Row, Task, cells
+from htsvm.experiments.splits import folds
+from htsvm.experiments.tasks import Experiment, Profile, Task, cells
 
 NAME = "two-view"
 QUICK_SETS = ("iris", "heart")
@@ -57,27 +56,23 @@ def methods() -> list[str]:
     return [*of_kind(MULTI), CONTROL]
 
 
-def _sets(quick: bool) -> list[str]:
+def set_names(quick: bool) -> list[str]:
+    """Return the names of the sets."""
     return list(QUICK_SETS) if quick else names("two-view")
 
 
 def tasks(profile: Profile) -> list[Task]:
     """Return the cells, larger sets first."""
-    sets = sorted(_sets(profile.quick), key=lambda name: -describe(name).rows)
+    sets = sorted(set_names(profile.quick), key=lambda name: -describe(name).rows)
     return cells(
         NAME, profile, datasets=sets, methods=methods(), setting=grid(profile).setting,
         folds=folds(profile),
     )  # fmt: skip
 
 
-def run(task: Task) -> Iterator[Row]:
-    """Compute a cell."""
-    return evaluate(task, make_split(task, pca_view=True))
-
-
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return the tables."""
-    lines = [Line(name, name, paper=paper_name(name)) for name in _sets(profile.quick)]
+    lines = [Line(name, name, paper=paper_name(name)) for name in set_names(profile.quick)]
     blocks: list[Block] = [
         Words(
             (
@@ -128,6 +123,6 @@ EXPERIMENT = Experiment(
     "ten two-view UCI sets: accuracy, precision, recall, F1, time",
     "tables 15-19",
     tasks,
-    run,
+    run_with_views,
     sections,
 )

@@ -53,7 +53,7 @@ class Classifiers(ABC, Generic[Point]):
         return point
 
     def constant(self, point: Point) -> Array:
-        """Return which views have a classifier that is constant: none, if nobody cares."""
+        """Return which views have a constant classifier; none by default."""
         return np.zeros(len(self.costs(point)), dtype=bool)
 
     def leave_out(self, point: Point, views: Array) -> None:

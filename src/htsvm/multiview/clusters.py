@@ -18,7 +18,7 @@ from htsvm.linalg.spaces import distinct_rows
 # The L-method needs two points of the graph on either side of the knee.
 FEWEST_POINTS = 5
 # Ward's method looks at all pairs. Where a class has more distinct rows than this in a view, what
-# is clustered is a summary: so many centres of mini-batch k-means on a sample of distinct rows,
+# is clustered is a summary: this many centres of mini-batch k-means on a sample of distinct rows,
 # this many times as large.
 DIRECT_ROWS = 5000
 SUMMARY_ROWS = 500

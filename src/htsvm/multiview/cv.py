@@ -95,7 +95,7 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     memory : None, str or joblib.Memory, default=None
         Where to keep clusters and covariances for other fits on the same samples.
     starts : "auto" or list of str, default="auto"
-        From where the "newton" solver goes down in the first round of each view: "convex" (the
+        Where the "newton" solver starts in the first round of each view: "convex" (the
         solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
         squares with equal classes), "pushed" and "one_column" (for a view of one column). They
         are compared by quick searches, and the one

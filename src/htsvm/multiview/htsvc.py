@@ -17,7 +17,6 @@ from htsvm.multiview import elsewhere
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.structured import PER_VIEW, StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers
-from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Solver
 from htsvm.svm.solving import AnyProblem
 
@@ -50,9 +49,7 @@ class TruncatedMultiViewSVC(StructuredMultiViewSVC):
         covariances: list[list[Array]] | None,
         n_jobs: int | None,
     ) -> ViewClassifiers:
-        solver = self._solver()
-        if isinstance(problems[0], MulticlassProblem):
-            solver = solver.for_several_classes()
+        solver = self._solver().suited_to(problems[0])
         # The paper's algorithm as printed starts anew in each round.
         literal = getattr(solver, "safeguards", None) == ()
         return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
@@ -150,7 +147,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         Where to keep clusters and covariances, so that other fits on the same samples (other
         parameters in a grid, for instance) find them there.
     starts : "auto" or list of str, default="auto"
-        From where the "newton" solver goes down in the first round of each view: "convex" (the
+        Where the "newton" solver starts in the first round of each view: "convex" (the
         solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
         squares with equal classes), "pushed" and "one_column" (for a view of one column). They
         are compared by quick searches, and the one

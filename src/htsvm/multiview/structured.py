@@ -23,8 +23,6 @@ from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoints
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
-from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers import SolverResult
 from htsvm.svm.fitted import joined_history
 from htsvm.svm.solving import AnyProblem
 from htsvm.svm.validation import seed_of
@@ -176,7 +174,10 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         )
         self._store_certificates(outcomes)
         tables = [
-            [_pulls(view.result, p) for view, p in zip(one.point.views, of_views, strict=True)]
+            [
+                p.coefficients(view.result.multipliers)
+                for view, p in zip(one.point.views, of_views, strict=True)
+            ]
             for one, of_views in zip(outcomes, problems, strict=True)
         ]
         self._store_view_support([np.vstack(tables) for tables in zip(*tables, strict=True)], codes)
@@ -192,11 +193,3 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
             [replace(c, sample_status=None) for c in one.point.certificates] for one in outcomes
         ]
         self.certificate_: Any = certificates[0] if len(outcomes) == 1 else certificates
-
-
-def _pulls(result: SolverResult, problem: AnyProblem) -> Array:
-    """Return what each sample adds to the classifier, with a row per score."""
-    if isinstance(problem, MulticlassProblem):
-        return result.multipliers.T
-    signed: Array = -result.multipliers * problem.y
-    return signed[None, :]

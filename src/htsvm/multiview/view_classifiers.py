@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,7 +20,7 @@ from htsvm.multiview.warm_start import (
     start_of,
 )
 from htsvm.multiview.whitening import Unchanged, whitened
-from htsvm.solvers import Problem, Solver, SolverResult, certify_result, solve_certified
+from htsvm.solvers import Solver, SolverResult, certify_result, solve_certified
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class ViewClassifiers(Classifiers[ViewPoints]):
             return point
         views, certificates = list(point.views), []
         for v, view in enumerate(views):
-            problem = self._problem(v, weights)
+            problem: Any = self._problem(v, weights)
             certificate = certify_result(problem, view.result, self.solver.tol)
             if not certificate.certified and whitened(problem) is not None:
                 # Residuals are measured in the given coordinates.
@@ -169,7 +170,7 @@ class ViewClassifiers(Classifiers[ViewPoints]):
                     certificate = certify_result(problem, view.result, self.solver.tol)
             # Of a multi-class problem no second-order verdict is known.
             escape = getattr(certificate, "escape_direction", None)
-            if escape is not None and isinstance(problem, Problem) and not self.literal:
+            if escape is not None and not self.literal:
                 solver = for_warm_start(self.solver, problem)
                 result, other = solve_certified(problem, solver, start=start_of(view.result))
                 better = self._point(v, problem, result)

@@ -31,20 +31,19 @@ def start_of(result: SolverResult) -> tuple[Array, Any, Array]:
 
 def for_warm_start(solver: Solver, problem: ViewProblem) -> Solver:
     """Return the solver with a finer tolerance; restarts are for the first round."""
-    share = MULTICLASS_SHARE if isinstance(problem, MulticlassProblem) else WARM_SHARE
+    share = WARM_SHARE if problem.n_scores == 1 else MULTICLASS_SHARE
     return solver.with_options(tol=share * solver.tol, n_restarts=0)
 
 
 def majorised(problem: Any, solver: Solver, result: SolverResult) -> SolverResult:
-    """Go down from a point without ever leaving its valley.
+    """Descend from a point without leaving its basin.
 
     A solver takes larger steps than a warm start needs, and may end near another minimiser, above
     its start. The hinge loss with weights that touches the loss at the present violations lies
     above it; minimising one such convex problem after the other cannot increase the objective by
     more than their tolerance.
     """
-    several = isinstance(problem, MulticlassProblem)
-    share = MULTICLASS_MAJORISER_SHARE if several else MAJORISER_SHARE
+    share = MAJORISER_SHARE if problem.n_scores == 1 else MULTICLASS_MAJORISER_SHARE
     solver = replace(solver, tol=share * solver.tol)
     convex, objective = problem.majorised(result.coef, result.intercept)
     for _ in range(MAJORISERS):

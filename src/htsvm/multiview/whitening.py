@@ -73,8 +73,8 @@ def whitened(problem: Problem | MulticlassProblem) -> Whitened | None:
     """Return a problem with R = I, or None where that cannot be had or does not pay."""
     if not problem.regularizer.is_matrix or problem.rows is not None or problem.operator.sparse:
         return None
-    if isinstance(problem, MulticlassProblem):
-        pays = problem.operator.stored * problem.n_classes >= LARGE
+    if problem.n_scores > 1:
+        pays = problem.operator.stored * problem.n_scores >= LARGE
     else:
         pays = problem.n_features >= COLUMNS_PER_SAMPLE * problem.n_samples
     if not pays:

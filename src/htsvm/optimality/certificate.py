@@ -30,7 +30,7 @@ class Certificate(ABC):
         The residual up to which the point is certified.
     trivial_objective, convex_objective : float
         The objective of the best constant classifier, and at the solution of the convex start;
-        NaN where nobody filled it in.
+        NaN where it was not computed.
     n_support : int
         Samples with a multiplier; -1 where multipliers play no part.
     rounding_floor : float

@@ -107,7 +107,7 @@ def certify_multiclass(
     summary, status = point.summarise()
     certificate = conclude_multiclass(
         W, summary, point.dual_sums,
-        C=C, loss=loss, regularizer=R, fit_intercept=fit_intercept, tol=tol,
+        loss=loss, regularizer=R, fit_intercept=fit_intercept, tol=tol,
         row_length=operator.row_length,
     )  # fmt: skip
     return replace(certificate, sample_status=status)
@@ -118,7 +118,6 @@ def conclude_multiclass(
     summary: MulticlassSummary,
     dual_sums: Callable[[Array], tuple[Array, float]],
     *,
-    C: float,
     loss: Loss,
     regularizer: Quadratic,
     fit_intercept: bool,

@@ -1,4 +1,4 @@
-"""Pictures of losses, of a fit as it goes, and of decision boundaries."""
+"""Pictures of losses, of the history of a fit, and of decision boundaries."""
 
 from __future__ import annotations
 

@@ -49,6 +49,10 @@ class BaseProblem:
         """Return the coefficients of the samples in the classifier, a row per score."""
 
     @abstractmethod
+    def targets(self) -> Array:
+        """Return what least squares aims at, a column per score."""
+
+    @abstractmethod
     def multipliers_from(self, rows: Array, coefficients: Array) -> Any:
         """Return multipliers from the coefficients of some rows, zero for all others."""
 

@@ -71,6 +71,10 @@ class Problem(BaseProblem):
         table: Array = -multipliers[None] * self.y
         return table
 
+    def targets(self) -> Array:
+        """Return what least squares aims at: the labels, as a column."""
+        return self.y[:, None].astype(np.float64)
+
     def multipliers_from(self, rows: Array, coefficients: Array) -> Any:
         """Return psi from the coefficients of some rows, zero for all others."""
         psi = np.zeros(self.n_samples)

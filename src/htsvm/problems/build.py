@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,131 +79,111 @@ def class_factors(class_weight: Any, classes: Array, mass: Array) -> Array:
     return factors
 
 
-def binary_problems(
-    X: Any,
-    n_classes: int,
-    codes: Array,
-    weights: Array | None,
+def stated_problems(
+    X: Any, codes: Array, weights: Array | None, factors: Array, **options: Any
+) -> list[Problem | MulticlassProblem]:
+    """Return the problems of a fit, with a factor for each class; `options` as in `tasks_of`."""
+    operator = as_operator(X)
+    mass = np.bincount(codes, weights=weights, minlength=len(factors))
+    tasks = tasks_of(mass, factors, **options)
+    return [task.problem(operator.separate(), codes, weights) for task in tasks]
+
+
+def tasks_of(
+    mass: Array,
     factors: Array,
     *,
     C: float,
     loss: Loss,
     fit_intercept: bool,
+    multiclass: bool = False,
     balanced: bool = True,
-) -> list[Problem]:
-    """Return the binary problems of a fit: one for two classes, else one per class.
+) -> list[Task]:
+    """Return what makes the problems of a fit.
 
-    If `balanced`, those against the rest are balanced by the weight of the two sides, before the
-    `factors` of the classes are applied.
+    There is one for two classes, else one for all (`multiclass`) or one per class. If `balanced`,
+    those of a class against the rest are balanced by the weight of the two sides, before the
+    `factors` of the classes are applied. `mass` holds the sum of the sample weights
+    of each class.
     """
-    operator = as_operator(X)
-    mass = np.bincount(codes, weights=weights, minlength=n_classes)
-    tasks = binary_tasks(
-        mass, factors, C=C, loss=loss, fit_intercept=fit_intercept, balanced=balanced
-    )
-    return [binary_problem(operator.separate(), codes, weights, task) for task in tasks]
-
-
-@dataclass(frozen=True, eq=False)
-class MulticlassTask:
-    """What makes a multi-class problem of rows, class codes and sample weights.
-
-    Attributes
-    ----------
-    n_classes : int
-        The number of classes.
-    factors : ndarray
-        Factors of the weights per class.
-    C, loss, fit_intercept
-        As in `MulticlassProblem`.
-    """
-
-    n_classes: int
-    factors: Array
-    C: float
-    loss: Loss
-    fit_intercept: bool
-
-
-def multiclass_problem(
-    X: Any,
-    n_classes: int,
-    codes: Array,
-    weights: Array | None,
-    factors: Array,
-    *,
-    C: float,
-    loss: Loss,
-    fit_intercept: bool,
-) -> MulticlassProblem:
-    """Return the problem of a fit of all classes at once."""
-    operator = as_operator(X)
-    total = weigh_samples(weights, factors, codes)
-    return MulticlassProblem(
-        operator=operator,
-        labels=np.ascontiguousarray(codes, dtype=np.intp),
-        n_classes=n_classes,
-        penalty=np.full(len(codes), C) if total is None else C * total,
-        loss=loss,
-        regularizer=Quadratic(None, operator.shape[1]),
-        C=C,
-        fit_intercept=fit_intercept,
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class BinaryTask:
-    """What makes a binary problem of rows, class codes and sample weights.
-
-    Attributes
-    ----------
-    positive : int
-        The code of the class with the label +1.
-    factors : ndarray
-        Factors of the weights per class.
-    balance : ndarray of shape (2,)
-        Further factors for the labels -1 and +1.
-    C, loss, fit_intercept
-        As in `Problem`.
-    """
-
-    positive: int
-    factors: Array
-    balance: Array
-    C: float
-    loss: Loss
-    fit_intercept: bool
-
-
-def binary_tasks(
-    mass: Array, factors: Array, *, C: float, loss: Loss, fit_intercept: bool, balanced: bool = True
-) -> list[BinaryTask]:
-    """Return the tasks of a fit, given the weight of each class: see `binary_problems`."""
-    tasks = []
+    if multiclass:
+        return [MulticlassTask(factors, C, loss, fit_intercept)]
+    tasks: list[Task] = []
     for k in range(len(mass)) if len(mass) > 2 else (1,):
         balance = np.ones(2)
         if len(mass) > 2 and balanced:
             sides = np.array([np.delete(mass, k).sum(), mass[k]])
             balance = class_factors("balanced", np.arange(2), sides)
-        tasks.append(BinaryTask(k, factors, balance, C, loss, fit_intercept))
+        tasks.append(BinaryTask(factors, C, loss, fit_intercept, k, balance))
     return tasks
 
 
-def binary_problem(
-    operator: Operator, codes: Array, weights: Array | None, task: BinaryTask
-) -> Problem:
-    """Return the binary problem of a task on some rows."""
-    side = (codes == task.positive).astype(np.intp)
-    total = weigh_samples(weigh_samples(weights, task.factors, codes), task.balance, side)
-    return Problem(
-        operator=operator,
-        y=np.where(side == 1, 1, -1).astype(np.int8),
-        penalty=np.full(len(side), task.C) if total is None else task.C * total,
-        loss=task.loss,
-        regularizer=Quadratic(None, operator.shape[1]),
-        C=task.C,
-        fit_intercept=task.fit_intercept,
-    )
+@dataclass(frozen=True, eq=False)
+class Task(ABC):
+    """What makes a problem of rows, class codes and sample weights.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_classes,)
+        Factors of the weights per class.
+    C, loss, fit_intercept
+        As in `Problem`.
+    """
+
+    factors: Array
+    C: float
+    loss: Loss
+    fit_intercept: bool
+
+    @abstractmethod
+    def problem(
+        self, operator: Operator, codes: Array, weights: Array | None
+    ) -> Problem | MulticlassProblem:
+        """Return the problem on some rows."""
+
+    def _stated(self, operator: Operator, weights: Array | None, count: int) -> dict[str, Any]:
+        """Return what problems of two and of several classes have in common."""
+        return {
+            "operator": operator, "C": self.C, "loss": self.loss,
+            "penalty": np.full(count, self.C) if weights is None else self.C * weights,
+            "regularizer": Quadratic(None, operator.shape[1]), "fit_intercept": self.fit_intercept,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class MulticlassTask(Task):
+    """What makes a problem of all classes."""
+
+    def problem(self, operator: Operator, codes: Array, weights: Array | None) -> MulticlassProblem:
+        """Return the problem on some rows."""
+        total = weigh_samples(weights, self.factors, codes)
+        return MulticlassProblem(
+            labels=np.ascontiguousarray(codes, dtype=np.intp), n_classes=len(self.factors),
+            **self._stated(operator, total, len(codes)),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryTask(Task):
+    """What makes a problem of one class against another, or against the rest.
+
+    Attributes
+    ----------
+    positive : int
+        The code of the class with the label +1.
+    balance : ndarray of shape (2,)
+        Further factors for the labels -1 and +1.
+    """
+
+    positive: int
+    balance: Array
+
+    def problem(self, operator: Operator, codes: Array, weights: Array | None) -> Problem:
+        """Return the problem on some rows."""
+        side = (codes == self.positive).astype(np.intp)
+        total = weigh_samples(weigh_samples(weights, self.factors, codes), self.balance, side)
+        y = np.where(side == 1, 1, -1).astype(np.int8)
+        return Problem(y=y, **self._stated(operator, total, len(side)))
 
 
 def weigh_samples(weights: Array | None, factors: Array, codes: Array) -> Array | None:

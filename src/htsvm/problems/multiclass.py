@@ -85,6 +85,12 @@ class MulticlassProblem(BaseProblem):
         """Return the pulls of the samples, a row per class."""
         return multipliers.T
 
+    def targets(self) -> Array:
+        """Return what least squares aims at: 1 for the own class, less the mean over classes."""
+        T = np.full((self.n_samples, self.n_classes), -1.0 / self.n_classes)
+        T[np.arange(self.n_samples), self.labels] += 1.0
+        return T
+
     def multipliers_of(self, part: MulticlassProblem, values: Array) -> Any:
         """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
         return values

@@ -47,6 +47,10 @@ class Solver(ABC):
         """Return the solver of the multi-class problem with the same options."""
         raise TypeError(f"{type(self).__name__} solves problems of two classes only.")
 
+    def suited_to(self, problem: Any) -> Solver:
+        """Return this solver for a problem of two classes, else that of several classes."""
+        return self if problem.n_scores == 1 else self.for_several_classes()
+
     def check_loss(self, loss: Loss) -> None:
         """Complain of a loss that lacks what the solver needs, and name those that have it."""
         require(loss, self.requires, f"{type(self).__name__}")

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from htsvm._typing import Array, validated_fit
 from htsvm.backends import backend_of
 from htsvm.losses import Loss
-from htsvm.problems.build import binary_problems, multiclass_problem, weigh_classes
+from htsvm.problems.build import stated_problems, weigh_classes
 from htsvm.solvers import Solver
 from htsvm.solvers.api import configured
 from htsvm.solvers.starts import checked_names
@@ -105,15 +105,13 @@ class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[mi
     ) -> list[AnyProblem]:
         """Return the problems of a fit: one, or one per class against the rest."""
         factors = weigh_classes(self.class_weight, classes, codes, weights)
-        stated: dict[str, Any] = {
-            "C": C, "loss": loss, "fit_intercept": bool(self.fit_intercept),
-        }  # fmt: skip
-        if is_multiclass(
+        multiclass = is_multiclass(
             getattr(self, "multi_class", "ovr"), len(classes), getattr(self, "solver", "")
-        ):
-            return [multiclass_problem(X, len(classes), codes, weights, factors, **stated)]
-        stated["balanced"] = self._balanced_rest
-        return [*binary_problems(X, len(classes), codes, weights, factors, **stated)]
+        )
+        return stated_problems(
+            X, codes, weights, factors, C=C, loss=loss, fit_intercept=bool(self.fit_intercept),
+            multiclass=multiclass, balanced=self._balanced_rest,
+        )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

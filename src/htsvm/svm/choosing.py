@@ -11,7 +11,7 @@ from htsvm.svm.folds import Held
 
 # Points whose accuracy is within this many standard errors of the best are equally accurate.
 WIDTH = 0.5
-# A point that is not constant is preferred to one that is, unless it is worse by so many.
+# A point that is not constant is preferred to one that is, unless it is worse by this many.
 CONSTANT_WIDTH = 1.0
 
 Place = tuple[int, int]

@@ -1,4 +1,4 @@
-"""Least squares, strongly shrunk: directions from which a truncated fit goes well.
+"""Least squares, strongly shrunk: directions from which truncated fits start.
 
 With many wrong labels and few samples the least squares solution fits the noise, and so does what
 is found from there. The more it is shrunk, the closer its direction comes to that from one class
@@ -15,16 +15,15 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses import Loss
-from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.svm.solving import AnyProblem
 
-# The systems are solved to this residual, in so many steps at most.
+# The relative residual of the systems, and the most steps of conjugate gradients.
 ACCURACY, MOST_STEPS = 1e-2, 12
 # What a direction is multiplied by, in units of one over the spread of its scores.
 FACTORS = np.exp(np.linspace(-2.0, 3.5, 10))
 # Where the boundary may lie among the scores.
 QUANTILES = np.linspace(0.05, 0.95, 15)
-# The factor and the boundary are sought on so many rows.
+# The most rows on which the factor and the boundary are searched for.
 SEARCH_ROWS = 1000
 
 
@@ -53,9 +52,9 @@ class Direction:
         """Return the multiple of the direction, with the boundary, of the lowest objective."""
         share = problem.n_samples / len(self.rows)
         penalty = share * problem.penalty[self.rows]
-        if isinstance(problem, MulticlassProblem):
-            return self._among_factors(problem, penalty)
-        return self._among_boundaries(problem, penalty)
+        if problem.n_scores == 1:
+            return self._among_boundaries(problem, penalty)
+        return self._among_factors(problem, penalty)
 
     def _among_boundaries(self, problem: Any, penalty: Array) -> Any:
         y, f = problem.y[self.rows], self.scores[:, 0]
@@ -70,7 +69,7 @@ class Direction:
         b = -t * (place + float(self.offset[0])) if problem.fit_intercept else 0.0
         return t * self.W[0], b, None
 
-    def _among_factors(self, problem: MulticlassProblem, penalty: Array) -> Any:
+    def _among_factors(self, problem: Any, penalty: Array) -> Any:
         labels = problem.labels[self.rows]
         rows, best = np.arange(len(labels)), (np.inf, 0.0)
         F = self.scores if problem.fit_intercept else self.scores + self.offset
@@ -124,11 +123,7 @@ def shrunk(problem: AnyProblem, strength: float, rng: np.random.Generator) -> Di
 
 def _targets(problem: AnyProblem, weights: Array) -> Array:
     """Return what least squares aims at, a column per class or one, less its mean."""
-    if isinstance(problem, MulticlassProblem):
-        T = np.full((problem.n_samples, problem.n_classes), -1.0 / problem.n_classes)
-        T[np.arange(problem.n_samples), problem.labels] += 1.0
-    else:
-        T = problem.y[:, None].astype(np.float64)
+    T = problem.targets()
     T -= weights @ T
     return T
 

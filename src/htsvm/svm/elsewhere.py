@@ -17,7 +17,7 @@ from htsvm.svm.warn import warn_shares, warn_unconverged
 
 
 def newton_of(estimator: Any, backend: Any) -> Solver:
-    """Return the solver of an estimator; complain if it goes through the rows one by one."""
+    """Return the solver of an estimator; complain if it visits the rows one by one."""
     solver: Solver = estimator._solver()
     if not solver.on_dask:
         raise ValueError(

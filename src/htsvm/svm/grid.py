@@ -12,7 +12,6 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated
-from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, SolverResult
 from htsvm.solvers.smooth import SmoothMulticlass
 from htsvm.svm.directions import Direction, shrunk
@@ -100,7 +99,7 @@ class Grid:
 
         None where the way does not matter: a search for several classes without a cap.
         """
-        if isinstance(self.problem, MulticlassProblem) and np.isinf(cap):
+        if self.problem.n_scores > 1 and np.isinf(cap):
             return None
         i = int(np.flatnonzero(self.caps == cap)[0])
         rank = int(np.flatnonzero(self.Cs[self.order] == C)[0])
@@ -122,15 +121,15 @@ class Grid:
         if known and _untouched(problem, known[0]):
             return replace(known[0], seconds=0.0)
         result = self._solver.solve(problem, start=self._start(problem, known))
-        violations = _violations(problem, result.coef, result.intercept)
+        violations = problem.violations_at(result.coef, result.intercept)
         self.passes += self.problem.operator.passes - before
         return Point(result, C, violations, time.perf_counter() - began)
 
     @cached_property
     def _solver(self) -> Any:
         """Who solves: the solver, but a search for several classes."""
-        problem = self.problem
-        return SmoothMulticlass(problem) if isinstance(problem, MulticlassProblem) else self.solver
+        problem: Any = self.problem
+        return self.solver if problem.n_scores == 1 else SmoothMulticlass(problem)
 
     def _leading_to(self, i: int, rank: int) -> list[Place]:
         """Return the places that a point may start from, that for the next larger cap first."""
@@ -153,12 +152,6 @@ class Grid:
         m, n = self.problem.operator.shape
         strength = min(SHRINKAGE * n / max(m, 1), MOST_SHRINKAGE)
         return shrunk(self.problem, strength, np.random.default_rng(self.solver.random_state))
-
-
-def _violations(problem: AnyProblem, coef: Array, intercept: Any) -> Array:
-    if isinstance(problem, MulticlassProblem):
-        return problem.violations(problem.levels(coef, intercept))
-    return problem.violations(coef, intercept)
 
 
 def _untouched(problem: AnyProblem, above: Point) -> bool:

@@ -67,7 +67,7 @@ class HTSVC(BaseLinearSVC):
     warm_start : bool, default=False
         Whether to start from the last solution.
     starts : "auto" or list of str, default="auto"
-        From where the "newton" solver goes down, where the loss is truncated and there is no warm
+        Where the "newton" solver starts, where the loss is truncated and there is no warm
         start: "convex" (the solution without truncation), "least_squares", "annealed", "ladder",
         "balanced" (least squares with equal classes), "pushed" and "one_column" (the lowest point
         of all, for up to 150 samples of one column). They are compared by quick searches, and the

@@ -16,10 +16,9 @@ from htsvm.backends import backend_of
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import PointCertificate
 from htsvm.problems.build import (
-    binary_problems,
     check_weights,
     encode_labels,
-    multiclass_problem,
+    stated_problems,
     weigh_classes,
 )
 from htsvm.solvers import Newton, Solver
@@ -178,10 +177,8 @@ def _problems(
     classes, codes = encode_labels(y)
     check_path_classes(classes)
     factors = weigh_classes(class_weight, classes, codes, weights)
-    if is_multiclass(multi_class, len(classes), "newton"):
-        yield classes, [multiclass_problem(X, len(classes), codes, weights, factors, **options)]
-    else:
-        yield classes, binary_problems(X, len(classes), codes, weights, factors, **options)
+    options["multiclass"] = is_multiclass(multi_class, len(classes), "newton")
+    yield classes, stated_problems(X, codes, weights, factors, **options)
 
 
 def check_path_classes(classes: Array) -> None:

@@ -33,6 +33,6 @@ def is_multiclass(multi_class: str, n_classes: int, solver: Any) -> bool:
 
 def solve_any(problem: AnyProblem, solver: Solver, *, start: Any = None) -> AnyFitted:
     """Solve and certify a binary or a multi-class problem; `solver` is that of the binary one."""
-    if isinstance(problem, MulticlassProblem):
-        return solve_multiclass(problem, solver.for_several_classes(), start=start)
-    return solve_certified(problem, solver, start=start)
+    run: Any = solve_certified if problem.n_scores == 1 else solve_multiclass
+    fitted: AnyFitted = run(problem, solver.suited_to(problem), start=start)
+    return fitted

@@ -104,7 +104,9 @@ def warn_shares(model: Any, fitted: Sequence[Fitted], share: Array) -> None:
         f"{type(model).__name__} ignores {share[k]:.0%} of the samples of class "
         f"{plain(model.classes_[k])!r} as outliers"
     )
-    if not np.any(model.coef_[k if len(fitted) > 1 else 0]):
+    # Several views with kernels have no coef_, but coefficients of each view.
+    coefs = [model.coef_] if hasattr(model, "coef_") else model.view_coef_
+    if not any(np.any(np.atleast_2d(coef)[k if len(fitted) > 1 else 0]) for coef in coefs):
         text += ": the lowest objective found is that of a constant classifier (coef_ = 0)"
     advice = [] if model.class_weight == "balanced" else ["class_weight='balanced'"]
     advice += ["a larger C"] + ([f"a larger {model._cap_name}"] if model._cap_name else [])

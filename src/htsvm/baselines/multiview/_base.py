@@ -24,7 +24,7 @@ from htsvm.multiview.parameters import fixed_weights
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.views import is_view_collection
 from htsvm.optimality import GapCertificate, GradientCertificate
-from htsvm.problems.build import binary_problems, weigh_classes
+from htsvm.problems.build import stated_problems, weigh_classes
 from htsvm.svm.fitted import joined_history
 
 # Coefficients up to this size are rounding errors.
@@ -135,9 +135,9 @@ class MultiViewBaseline(BaseMultiViewSVC):
             codes, weights = codes[kept], None if weights is None else weights[kept]
         views = [view.astype(np.float64, copy=False) for view in views]
         prepared = self._prepared(views, codes, weights)
-        problems = binary_problems(
-            views[0], len(classes), codes, weights, factors, C=1.0, loss=Hinge(),
-            fit_intercept=True, balanced=self._balanced_rest,
+        problems: list[Any] = stated_problems(
+            views[0], codes, weights, factors, C=1.0, loss=Hinge(), fit_intercept=True,
+            balanced=self._balanced_rest,
         )  # fmt: skip
         widest = max(prepared.coordinates, key=lambda view: int(view.shape[1]))
         with single_threaded_blas(as_operator(widest)):

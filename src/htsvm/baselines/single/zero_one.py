@@ -100,7 +100,7 @@ class ZeroOneSVC(BaseLinearSVC):
     minimiser. Its objective is never above that of the hinge solution, nor above that of the best
     constant classifier, C times the number k of samples in the smaller class.
 
-    ``coef_ = 0`` may well be the true optimum. Whoever satisfies samples of both classes needs
+    ``coef_ = 0`` may well be the true optimum. To satisfy samples of both classes takes
     :math:`\|w\| \ge 2/D`, with D the largest distance between two samples of different classes, so
     that no classifier beats the constant one while :math:`C k \le 2 / D^2`; on features in
     [-1, 1] that is when :math:`C k \le 1 / (2 n)`. Between that and the C from which on the best

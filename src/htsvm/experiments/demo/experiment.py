@@ -177,20 +177,7 @@ def tasks(settings: Settings) -> list[Task]:
 
 
 def run(settings: Settings, progress: Callable[[], None] = lambda: None) -> Results:
-    """Run the experiment here and now, without a store.
-
-    Parameters
-    ----------
-    settings : Settings
-        How much to compute.
-    progress : callable, optional
-        Called after each of the `tasks`.
-
-    Returns
-    -------
-    Results
-        What was found.
-    """
+    """Run the experiment here and now, without a store; `progress` is called after each cell."""
     results = Results(settings)
     began = time.perf_counter()
     for task in tasks(settings):

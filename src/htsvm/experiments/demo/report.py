@@ -22,15 +22,7 @@ from htsvm.experiments.demo.table import html_table
 
 
 def write_report(results: Results, file: TextIO) -> None:
-    """Write the report of a finished experiment.
-
-    Parameters
-    ----------
-    results : Results
-        What the experiment found.
-    file : text file
-        Open for writing.
-    """
+    """Write the report of a finished experiment."""
     settings = results.settings
     shown = panels(results)
     single = figures.fit_for_convergence(settings.seed)

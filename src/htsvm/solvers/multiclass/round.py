@@ -75,6 +75,15 @@ class MulticlassReport:
     crossed: bool = False
 
 
+class RoundOptions(NamedTuple):
+    """How a round is run: its penalty xi, tolerance, most steps, and the reach of its rows."""
+
+    xi: float
+    tol: float
+    max_steps: int
+    reach: float
+
+
 class MulticlassRounds:
     """Semismooth Newton on the augmented Lagrangian of the weighted problem.
 
@@ -89,11 +98,10 @@ class MulticlassRounds:
         self.problem = problem
         self.system = MulticlassSystem.of(problem)
 
-    def run(
-        self, it: MulticlassIterate, xi: float, *, tol: float, max_steps: int, reach: float
-    ) -> MulticlassReport:
+    def run(self, it: MulticlassIterate, options: RoundOptions) -> MulticlassReport:
         """Run a round on the samples whose violation is above ``-reach``."""
         problem = self.problem
+        xi, tol, max_steps, reach = options
         kept = relevant(it, problem.labels, reach if len(it.q) >= SELECT_FROM else math.inf)
         before = it.W, it.b, self._majoriser(it)
         share = int(np.count_nonzero(kept)) / len(kept)
@@ -109,7 +117,7 @@ class MulticlassRounds:
             if self._majoriser(it) > before[2] and math.isfinite(reach):
                 # The rows that were left out say no: again, with all of them.
                 go_to(it, problem, before[0], before[1])
-                return self.run(it, xi, tol=tol, max_steps=max_steps, reach=math.inf)
+                return self.run(it, options._replace(reach=math.inf))
         report.crossed = part.close(it, problem.labels)
         return report
 

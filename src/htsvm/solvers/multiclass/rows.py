@@ -27,11 +27,11 @@ from htsvm.solvers.multiclass.round import (
     MulticlassReport,
     MulticlassRounds,
     MultiplierSums,
+    RoundOptions,
     go_to,
     multiplier_sums,
 )
 from htsvm.solvers.multiclass.sweeps import MulticlassSweeps, prefers_sweeps
-from htsvm.solvers.multiclass.system import MulticlassSystem
 
 
 @dataclass(frozen=True)
@@ -179,19 +179,13 @@ class MulticlassRows(MulticlassState):
 
     def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> MulticlassReport:
         """Minimise the function of a round approximately and take the multiplier step."""
-        if isinstance(self.rounds, MulticlassSweeps):
-            return self.rounds.run(self.it, xi, reach)
-        return self.rounds.run(self.it, xi, tol=tol, max_steps=max_steps, reach=reach)
+        return self.rounds.run(self.it, RoundOptions(xi, tol, max_steps, reach))
 
     def least_squares(self) -> tuple[Array, Array]:
         """Return (W, b) of a least squares fit to the labels."""
-        rounds = self.rounds
-        system = (
-            rounds.system
-            if isinstance(rounds, MulticlassRounds)
-            else MulticlassSystem.of(self.problem)
+        return solve_least_squares(
+            self.rounds.system, every_row(self.problem), *target_sums(self.problem)
         )
-        return solve_least_squares(system, every_row(self.problem), *target_sums(self.problem))
 
     def losses_at_scales(self, W: Array, b: Array) -> Array:
         """Return the total losses at multiples of (W, b): with a cap of one, and as they are."""

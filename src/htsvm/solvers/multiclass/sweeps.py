@@ -12,6 +12,7 @@ common part pull all one way, and coordinate descent would take many times as lo
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
@@ -19,8 +20,13 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.optimality import residuals
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers.multiclass.round import MulticlassIterate, MulticlassReport, resized
-from htsvm.solvers.multiclass.system import MOST_SPECTRUM_FEATURES
+from htsvm.solvers.multiclass.round import (
+    MulticlassIterate,
+    MulticlassReport,
+    RoundOptions,
+    resized,
+)
+from htsvm.solvers.multiclass.system import MOST_SPECTRUM_FEATURES, MulticlassSystem
 
 # The loops over samples; None where nothing was compiled.
 compiled = kernels.optional("solvers.multiclass._sweeps")
@@ -77,13 +83,18 @@ class MulticlassSweeps:
         typical = float(np.median(self.squares[used])) or 1.0
         self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
 
-    def run(self, it: MulticlassIterate, xi: float, reach: float) -> MulticlassReport:
+    @cached_property
+    def system(self) -> MulticlassSystem:
+        """The Newton system of the problem, which a least squares start needs."""
+        return MulticlassSystem.of(self.problem)
+
+    def run(self, it: MulticlassIterate, options: RoundOptions) -> MulticlassReport:
         """Sweep over the relevant rows, the more often the larger xi has grown.
 
         The run raises xi while multipliers lag behind their levels, which here means that sweeps
-        were too few. `tol` and `max_steps` play no part.
+        were too few. Tolerance and number of steps play no part.
         """
-        problem = self.problem
+        problem, xi, reach = self.problem, options.xi, options.reach
         places = np.arange(len(it.q))
         it.alpha = resized(it.alpha, it.weights)
         own = it.alpha[places, problem.labels]
