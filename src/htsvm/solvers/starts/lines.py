@@ -20,13 +20,13 @@ from htsvm.linalg.operators import dense, double
 from htsvm.losses import HybridTruncated, Loss, Ramp
 from htsvm.problems.binary import Problem
 
-# Lines are tried with so many samples on the margin in turn: all, or some between the extremes.
+# So many samples are put on the margin in turn, unless told otherwise.
 MOST_KINKS = 150
 # The lowest points of so many lines are evaluated anew, without what sums have lost; so many of
 # them may have the same direction.
 FINALISTS, PER_DIRECTION = 16, 8
 # Lines times pieces that are looked at together, and so bound the memory.
-TOGETHER = 100_000
+TOGETHER = 20_000
 
 
 def suits(problem: Any) -> bool:
@@ -49,6 +49,9 @@ class Lines:
     ----------
     problem : Problem
         A problem that `suits`.
+    most_kinks : int
+        Lines are tried with so many samples on the margin in turn: all, or some between the
+        extremes.
 
     Attributes
     ----------
@@ -56,8 +59,8 @@ class Lines:
         The samples that count, without copies.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, most_kinks: int = MOST_KINKS) -> None:
+        self.problem, self.most_kinks = problem, most_kinks
         counts = problem.penalty > 0.0
         X = dense(double(problem.operator.block(slice(None))))[counts]
         table = np.column_stack([problem.y[counts], X])
@@ -69,7 +72,7 @@ class Lines:
     def work(self) -> int:
         """The work that one direction takes: lines times pieces."""
         m = len(self.y)
-        return 3 * m * (min(m, MOST_KINKS) + 1)
+        return 3 * m * (min(m, self.most_kinks) + 1)
 
     def lowest(self, points: Array, directions: Array) -> tuple[Array, Array]:
         """Return the lowest points on lines, with any intercept, and the objectives there.
@@ -142,9 +145,9 @@ class Lines:
     def _kinks(self, by: Array) -> Array:
         """Return for each direction the samples that are put on the margin in turn."""
         m = len(self.y)
-        if m <= MOST_KINKS:
+        if m <= self.most_kinks:
             return np.broadcast_to(np.arange(m), (len(by), m))
-        ranks = np.linspace(0, m - 1, MOST_KINKS).astype(np.intp)
+        ranks = np.linspace(0, m - 1, self.most_kinks).astype(np.intp)
         kinks: Array = np.argsort(by, axis=1, kind="stable")[:, ranks]
         return kinks
 
@@ -192,52 +195,58 @@ def along_lines(
     pieces = pieces_of(loss)
     assert pieces is not None
     bounds, terms = np.array(pieces.bounds), np.array(pieces.terms)
-    k = len(slopes)
     moves = slopes != 0.0
-    safe = np.where(moves, slopes, 1.0)
-    at = (bounds[None, None, :] - offsets[:, :, None]) / safe[:, :, None]
-    at = np.where(moves[:, :, None], at, np.inf).reshape(k, -1)
+    inverse = 1.0 / np.where(moves, slopes, np.inf)
+    at = np.concatenate(
+        [np.where(moves, (bound - offsets) * inverse, np.inf) for bound in bounds], axis=1
+    )
     # What the coefficients of 1, t, t² change by when t passes a bound upwards.
-    change = np.diff(terms, axis=0)[None, None, :, :]
-    change = change * (np.sign(slopes) * penalty)[:, :, None, None]
-    change = _in_steps(change, offsets[:, :, None], slopes[:, :, None])
+    signed = np.copysign(penalty, slopes) * moves
+    jumps = [_in_steps(change, offsets, slopes, signed) for change in np.diff(terms, axis=0)]
     # Far to the left a sample is on the flat piece or on the safe one; one that stays, where it is.
     still = np.searchsorted(bounds, offsets, side="left")
-    begin = np.where(moves, np.where(slopes > 0.0, 0, len(bounds)), still)
-    base = _in_steps(terms[begin] * penalty[None, :, None], offsets, slopes).sum(axis=1)
-    base += energy
+    begin = terms[np.where(moves, np.where(slopes > 0.0, 0, len(bounds)), still)]
+    first = _in_steps(np.moveaxis(begin, -1, 0), offsets, slopes, penalty)
     order = np.argsort(at, axis=1)
-    at = np.take_along_axis(at, order, axis=1)
-    change = np.take_along_axis(change.reshape(k, -1, 3), order[:, :, None], axis=1)
-    change[~np.isfinite(at)] = 0.0
-    coefficients = np.concatenate([base[:, None, :], base[:, None, :] + change.cumsum(axis=1)], 1)
-    return _lowest(at, coefficients)
+    order += (np.arange(len(at)) * at.shape[1])[:, None]
+    coefficients = []
+    for i in range(3):
+        column = np.empty((len(at), at.shape[1] + 1))
+        column[:, 0] = first[i].sum(axis=1) + energy[:, i]
+        column[:, 1:] = np.concatenate([jump[i] for jump in jumps], axis=1).ravel()[order]
+        coefficients.append(np.cumsum(column, axis=1, out=column))
+    return _lowest(at.ravel()[order], coefficients)
 
 
-def _in_steps(terms: Array, offsets: Array, slopes: Array) -> Array:
-    """Return ``a + b q + c q²`` with ``q = offset + t slope`` as coefficients of 1, t, t²."""
-    a, b, c = terms[..., 0], terms[..., 1], terms[..., 2]
-    return np.stack(
-        [a + b * offsets + c * offsets**2, (b + 2.0 * c * offsets) * slopes, c * slopes**2],
-        axis=-1,
-    )
+def _in_steps(term: Array, offsets: Array, slopes: Array, factor: Array) -> list[Array]:
+    """Return ``a + b q + c q²`` with ``q = offset + t slope``, as coefficients of 1, t, t²."""
+    a, b, c = term
+    steep = factor * slopes
+    return [
+        factor * (a + offsets * (b + c * offsets)),
+        steep * (b + 2.0 * c * offsets),
+        steep * c * slopes,
+    ]
 
 
-def _lowest(at: Array, coefficients: Array) -> tuple[Array, Array]:
+def _lowest(at: Array, coefficients: list[Array]) -> tuple[Array, Array]:
     """Return the lowest value of each row of pieces that end at `at`, and where it is."""
     k = len(at)
-    left = np.concatenate([np.full((k, 1), -np.inf), at], axis=1)
-    right = np.concatenate([at, np.full((k, 1), np.inf)], axis=1)
-    constant, linear, square = (coefficients[:, :, i] for i in range(3))
+    rows = np.arange(k)
+    constant, linear, square = coefficients
+    edge = np.full((k, 1), np.inf)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        inner = np.clip(np.where(square > 0.0, -linear / (2.0 * square), left), left, right)
-        best_values, best_weights = np.full(k, np.inf), np.zeros(k)
-        for w in (inner, left, right):
-            values = constant + w * (linear + w * square)
-            values[~np.isfinite(w) | ~np.isfinite(values)] = np.inf
+        # A lowest point within a piece, and all points between two pieces.
+        inner = np.where(square > 0.0, -0.5 * linear / square, np.nan)
+        outside = (inner < np.concatenate([-edge, at], 1)) | (inner > np.concatenate([at, edge], 1))
+        inner[outside] = np.nan
+        best_values, best_steps = np.full(k, np.inf), np.zeros(k)
+        for t, piece in ((inner, slice(None)), (at, slice(-1))):
+            values = constant[:, piece] + t * (linear[:, piece] + t * square[:, piece])
+            values[~np.isfinite(values)] = np.inf
             where = values.argmin(axis=1)
-            lowest = values[np.arange(k), where]
+            lowest = values[rows, where]
             better = lowest < best_values
             best_values = np.where(better, lowest, best_values)
-            best_weights = np.where(better, w[np.arange(k), where], best_weights)
-    return best_values, best_weights
+            best_steps = np.where(better, t[rows, where], best_steps)
+    return best_values, best_steps

@@ -12,8 +12,8 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.solvers.descent import CAP_FACTORS
-from htsvm.solvers.starts import one_column
-from htsvm.solvers.starts.terrain import ROUGH, Terrain
+from htsvm.solvers.starts import directions, lines, one_column
+from htsvm.solvers.starts.terrain import LITTLE_DATA, ROUGH, Terrain
 
 # Steps of a search: on a smooth stand-in for the loss, and on the loss itself at the end.
 STEPS, LAST_STEPS = 15, 25
@@ -28,6 +28,11 @@ PUSH_STEPS, PUSH_WIDTH, AFTER_PUSH = 6, 0.7, 0.35
 # How many pushes there are, at most, and how much work they may be: samples times features, summed
 # over all of them.
 MOST_PUSHES, LEAST_PUSHES, PUSH_WORK = 12, 2, 300_000
+
+# Exact searches along lines: up to so many samples and so much work, lines times pieces, with so
+# many samples on the margin in turn; from so many of the best points there is a way down; so many
+# rounds from the lowest point.
+LINE_SAMPLES, LINE_WORK, KINKS, LINES_SETTLED, LINE_ROUNDS = 150, 50_000, 24, 3, 6
 
 
 @dataclass
@@ -117,7 +122,7 @@ class Convex(SearchStart):
         # Where no sample feels the truncation this is a minimum, but one that is hardly better
         # than a constant may have lower ones beyond.
         good = terrain.objective(z) <= GOOD_FIT * terrain.problem.trivial_objective
-        good = good and not one_column.suits(terrain.problem)
+        good = good and not (one_column.suits(terrain.problem) or Lines.suits(terrain.problem))
         if (good and terrain.largest_violation(z) <= bend) or terrain.separates(z):
             search.truncated = False
             search.add(self.name, z)
@@ -209,6 +214,54 @@ class OneColumn(SearchStart):
             search.add(self.name, one_column.lowest_point(search.terrain.problem))
 
 
+@dataclass(frozen=True)
+class Lines(SearchStart):
+    """On little data: exact searches along the directions of other classifiers, then of columns."""
+
+    name = "lines"
+
+    def run(self, search: Search) -> None:
+        """Look along all directions from zero, then from the lowest point, and go down."""
+        terrain = search.terrain
+        if not self.suits(terrain.problem):
+            return
+        samples = lines.Lines(terrain.problem, KINKS)
+        most = max(1, int(LINE_WORK / samples.work))
+        rivals = directions.of_rivals(samples, terrain.problem.fit_intercept)
+        axes = directions.of_columns(samples)
+        rays = np.concatenate([self.points(search), rivals, axes])[:most]
+        self.take(search, *samples.lowest(np.zeros_like(rays), rays))
+        for _ in range(LINE_ROUNDS):
+            before, z = search.lowest, search.point
+            assert z is not None
+            others = directions.at_random(axes, search.rng, len(axes))
+            ways = np.concatenate([axes, self.points(search) - z, others, rivals])
+            ways = ways[np.any(ways[:, :-1] != 0.0, axis=1)][:most]
+            self.take(search, *samples.lowest(np.broadcast_to(z, ways.shape), ways))
+            if not search.lowest < (1.0 - ROUGH) * before:
+                break
+
+    @staticmethod
+    def points(search: Search) -> Array:
+        """Return the points of all starts so far and the convex solution."""
+        found = [*search.points.values()]
+        if search.convex is not None:
+            found.append(search.convex)
+        return np.reshape(found, (-1, len(search.terrain.zero())))
+
+    def take(self, search: Search, found: Array, values: Array) -> None:
+        """Add the lowest point of some lines, and where a way down from the best few leads."""
+        for z in found[:LINES_SETTLED]:
+            search.add(self.name, z)
+            search.add(self.name, search.terrain.settle(z, LAST_STEPS))
+
+    @staticmethod
+    def suits(problem: Any) -> bool:
+        """Return whether there are several columns, and little data."""
+        m, n = problem.n_samples, problem.n_features
+        return n > 1 and m * n <= LITTLE_DATA and m <= LINE_SAMPLES and lines.suits(problem)
+
+
 ALL: tuple[SearchStart, ...] = (
     Convex(),
     LeastSquares(),
@@ -217,6 +270,7 @@ ALL: tuple[SearchStart, ...] = (
     Annealed("balanced", WARM, balanced=True),
     Pushed(),
     OneColumn(),
+    Lines(),
 )
 NAMES = tuple(start.name for start in ALL)
 # For several classes these find what all of them would.
