@@ -119,10 +119,7 @@ class Convex(SearchStart):
         z = terrain.settle(terrain.zero(), CONVEX_STEPS, stretch=math.inf)
         search.convex = z
         bend = terrain.loss.curved_interval[0]
-        # Where no sample feels the truncation this is a minimum, but one that is hardly better
-        # than a constant may have lower ones beyond.
-        good = terrain.objective(z) <= GOOD_FIT * terrain.problem.trivial_objective
-        good = good and not (one_column.suits(terrain.problem) or Lines.suits(terrain.problem))
+        good = terrain.objective(z) <= self.good_enough(terrain.problem)
         if (good and terrain.largest_violation(z) <= bend) or terrain.separates(z):
             search.truncated = False
             search.add(self.name, z)
@@ -132,6 +129,19 @@ class Convex(SearchStart):
             if factor * bend < largest:
                 z = terrain.settle(z, STRETCHED_STEPS, stretch=factor, tol=ROUGH)
         search.add(self.name, terrain.settle(z, LAST_STEPS))
+
+    @staticmethod
+    def good_enough(problem: Any) -> float:
+        """Return an objective up to which a solution that no truncation touches needs no rival.
+
+        Such a solution is a minimum, but one that is hardly better than a constant may have lower
+        ones beyond. All of these have a sample where the loss bends: what the lightest one costs
+        there is a lower bound, for which little data has the time.
+        """
+        if not (one_column.suits(problem) or Lines.suits(problem)):
+            return GOOD_FIT * float(problem.trivial_objective)
+        lightest = float(problem.penalty.min(initial=np.inf, where=problem.penalty > 0.0))
+        return lightest * float(problem.loss.value(problem.loss.curved_interval[0]))
 
 
 @dataclass(frozen=True)
