@@ -55,7 +55,8 @@ def of_columns(lines: Lines) -> Array:
     """Return each column as a direction."""
     sizes = np.abs(lines.X).max(axis=0)
     axes = np.diag(1.0 / np.where(sizes > 0.0, sizes, 1.0))
-    return np.column_stack([axes, np.zeros(len(axes))])[sizes > 0.0]
+    directions: Array = np.column_stack([axes, np.zeros(len(axes))])[sizes > 0.0]
+    return directions
 
 
 def at_random(axes: Array, rng: np.random.Generator, count: int) -> Array:
