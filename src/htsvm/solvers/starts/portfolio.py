@@ -30,9 +30,11 @@ PUSH_STEPS, PUSH_WIDTH, AFTER_PUSH = 6, 0.7, 0.35
 MOST_PUSHES, LEAST_PUSHES, PUSH_WORK = 12, 2, 300_000
 
 # Exact searches along lines: up to so many samples and so much work, lines times pieces, with so
-# many samples on the margin in turn; from so many of the best points there is a way down; so many
-# rounds from the lowest point.
-LINE_SAMPLES, LINE_WORK, KINKS, LINES_SETTLED, LINE_ROUNDS = 150, 50_000, 24, 3, 6
+# many samples on the margin in turn; from so many of the best points there is a way down.
+LINE_SAMPLES, LINE_WORK, KINKS, LINES_SETTLED = 150, 50_000, 24, 3
+# Rounds from the lowest point: so many at most, so many in a row that gain nothing, and so many
+# random mixtures of columns per column.
+LINE_ROUNDS, IDLE_ROUNDS, MIXTURES = 8, 2, 4
 
 
 @dataclass
@@ -241,14 +243,16 @@ class Lines(SearchStart):
         axes = directions.of_columns(samples)
         rays = np.concatenate([self.points(search), rivals, axes])[:most]
         self.take(search, *samples.lowest(np.zeros_like(rays), rays))
+        idle = 0
         for _ in range(LINE_ROUNDS):
             before, z = search.lowest, search.point
             assert z is not None
-            others = directions.at_random(axes, search.rng, len(axes))
+            others = directions.at_random(axes, search.rng, MIXTURES * len(axes))
             ways = np.concatenate([axes, self.points(search) - z, others, rivals])
             ways = ways[np.any(ways[:, :-1] != 0.0, axis=1)][:most]
             self.take(search, *samples.lowest(np.broadcast_to(z, ways.shape), ways))
-            if not search.lowest < (1.0 - ROUGH) * before:
+            idle = 0 if search.lowest < (1.0 - ROUGH) * before else idle + 1
+            if idle == IDLE_ROUNDS:
                 break
 
     @staticmethod
