@@ -8,18 +8,40 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from htsvm import HTSVC, HTSVCCV, KernelHTSVC, MultiViewHTSVC, baselines
+from htsvm import HTSVC, HTSVCCV, KernelHTSVC, KernelHTSVCCV, MultiViewHTSVC, baselines, ht_path
+from htsvm.multiview import MultiViewHTSVCCV
 
+OWN = (HTSVC, HTSVCCV, KernelHTSVC, KernelHTSVCCV, MultiViewHTSVC, MultiViewHTSVCCV)
 FORMS = ("dense", "csr", "csc", "float32", "fortran")
-LINEAR = ("HTSVC", "RampSVC", "HingeSVC", "PinballSVC", "LeastSquaresSVC", "ZeroOneSVC")
-VIEWS = ("MultiViewHTSVC", "SVM2K", "MvSVM2C", "MvLSSVC2C", "MvSL01SVM", "MvASYBX", "WaveMvSVM")
+LINEAR = ("HTSVC", "RampSVC", "HingeSVC", "PinballSVC", "LeastSquaresSVC", "ZeroOneSVC", "ht_path")
+VIEWS = (
+    "MultiViewHTSVC", "MultiViewHTSVCCV", "SVM2K", "MvSVM2C", "MvLSSVC2C", "MvSL01SVM", "MvASYBX",
+    "WaveMvSVM",
+)  # fmt: skip
+KERNELS = ("rbf", "linear", "poly", "laplacian", "sigmoid", "cosine")
 # How often each estimator is drawn.
 SHARES = {
-    "HTSVC": 0.52, "RampSVC": 0.1, "HingeSVC": 0.08, "PinballSVC": 0.06, "LeastSquaresSVC": 0.05,
+    "HTSVC": 0.494, "RampSVC": 0.1, "HingeSVC": 0.08, "PinballSVC": 0.06, "LeastSquaresSVC": 0.05,
     "ZeroOneSVC": 0.05, "KernelHTSVC": 0.06, "MultiViewHTSVC": 0.04, "SVM2K": 0.006,
     "MvSVM2C": 0.006, "MvLSSVC2C": 0.006, "MvSL01SVM": 0.004, "MvASYBX": 0.006,
-    "WaveMvSVM": 0.006, "HTSVCCV": 0.006,
+    "WaveMvSVM": 0.006, "HTSVCCV": 0.006, "ht_path": 0.02, "KernelHTSVCCV": 0.003,
+    "MultiViewHTSVCCV": 0.003,
 }  # fmt: skip
+
+
+class Path:
+    """`ht_path` as an estimator: the smallest of three penalties, reached from the larger ones."""
+
+    def __init__(self, C: float, **options: Any) -> None:
+        self.C, self.options = C, options
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Path:
+        """Follow the path, and keep its end."""
+        Cs = self.C * np.array([1.0, 4.0, 16.0])
+        path = ht_path(X, y, Cs=Cs, sample_weight=sample_weight, **self.options)
+        self.coef_, self.intercept_ = path.coef[0], path.intercept[0]
+        self.objective_, self.certificate_ = path.objective[0], path.certificates[0]
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +61,7 @@ class Case:
     params : dict
         Its parameters.
     form : str
-        One of `FORMS`.
+        One of `FORMS`, or "dask".
     traits : tuple of str
         What makes it hostile, in words.
     words : bool
@@ -57,12 +79,8 @@ class Case:
 
     def model(self) -> Any:
         """Return the estimator, not fitted."""
-        own = {"HTSVC": HTSVC, "HTSVCCV": HTSVCCV, "KernelHTSVC": KernelHTSVC}
-        kind = own.get(self.estimator) or (
-            MultiViewHTSVC
-            if self.estimator == "MultiViewHTSVC"
-            else getattr(baselines, self.estimator)
-        )
+        kinds = {kind.__name__: kind for kind in OWN} | {"ht_path": Path}
+        kind = kinds.get(self.estimator) or getattr(baselines, self.estimator)
         return kind(**self.params)
 
     def data(self) -> Any:
@@ -71,11 +89,22 @@ class Case:
             return self.X.astype(np.float32)
         if self.form == "fortran":
             return np.asfortranarray(self.X)
+        if self.form == "dask":
+            return self.in_blocks(self.X)
         return self.X if self.form == "dense" else sp.csr_matrix(self.X).asformat(self.form)
 
     def labels(self) -> np.ndarray:
         """Return the labels as the estimator gets them."""
         return np.array([f"class {c:02d}" for c in self.y]) if self.words else self.y
+
+    def in_blocks(self, array: np.ndarray) -> Any:
+        """Return an array as a Dask array of two blocks, where that is the form."""
+        if self.form != "dask":
+            return array
+        import dask.array as da
+
+        rows = len(array) // 2 + 1
+        return da.from_array(array, chunks=(rows, *array.shape[1:]))
 
     def values(self) -> np.ndarray:
         """Return the numbers that the estimator sees."""
@@ -108,7 +137,7 @@ def draw(seed: int, number: int) -> Case:
     traits: list[str] = []
     m, n = _shape(rng, estimator)
     classes = 2 if rng.random() < 0.96 else int(rng.integers(3, 6))
-    if estimator in VIEWS[1:]:
+    if estimator in VIEWS[2:]:
         classes = 2
     if rng.random() < 0.001:
         classes = 11
@@ -117,7 +146,7 @@ def draw(seed: int, number: int) -> Case:
     weights = _weights(rng, y, traits)
     params = _params(rng, estimator, X, classes, traits)
     form = str(rng.choice(FORMS, p=[0.5, 0.2, 0.1, 0.1, 0.1]))
-    if estimator in ("MultiViewHTSVC", *VIEWS) and form in ("csc",):
+    if estimator in VIEWS and form == "csc":
         form = "csr"
     return Case(X, y, weights, estimator, params, form, tuple(traits))
 
@@ -224,9 +253,9 @@ def _params(
     m, n = X.shape
     C = float(10.0 ** (rng.uniform(-2.0, 2.0) if rng.random() < 0.6 else rng.uniform(-8.0, 8.0)))
     params: dict[str, Any] = {"C": C}
-    if estimator == "HTSVCCV":
-        return {"cv": 2} if min(np.bincount(np.arange(m) % 2)) > 1 else {}
-    if estimator in ("HTSVC", "KernelHTSVC", "MultiViewHTSVC"):
+    if estimator.endswith("CV"):
+        params = {"cv": 2, "Cs": [C, 10.0 * C]}
+    if estimator in ("HTSVC", "ht_path", "KernelHTSVC", "MultiViewHTSVC"):
         if rng.random() < 0.6:
             caps = [0.1, 0.5, 0.9, 1.1, 2.0, 2.3, 3.0, 10.0, 1e3, np.inf]
             params["cap"] = float(rng.choice(caps))
@@ -238,22 +267,22 @@ def _params(
             params["solver"] = "admm"
         elif draw_ < 0.16:
             params["starts"] = ["convex"]
-        if k > 2 and rng.random() < 0.4:
-            params["multi_class"] = "ovr"
+    if estimator in ("HTSVC", "ht_path") and k > 2 and rng.random() < 0.4:
+        params["multi_class"] = "ovr"
     if estimator == "RampSVC":
         params["ceiling"] = float(rng.choice([0.3, 1.0, 2.0, 2.1, 5.0, np.inf]))
     if estimator == "PinballSVC":
         params["tau"] = float(rng.choice([0.0, 0.1, 0.5, 1.0]))
     if estimator == "ZeroOneSVC" and rng.random() < 0.05 and m <= 60:
         params["solver"] = "admm"
-    if estimator == "KernelHTSVC":
-        params["kernel"] = str(rng.choice(["rbf", "linear", "poly"]))
+    if estimator in ("KernelHTSVC", "KernelHTSVCCV"):
+        params["kernel"] = str(rng.choice(KERNELS))
         if rng.random() < 0.3:
             params["n_landmarks"] = int(rng.integers(1, m + 1))
     if estimator in VIEWS:
         left = max(1, n // 2)
         params["views"] = [left, n - left] if n > 1 else [[0], [0]]
-        if estimator in VIEWS[1:]:
+        if estimator in VIEWS[2:]:
             params = {"C": C, "views": params["views"]}
     if estimator in LINEAR:
         if rng.random() < 0.15:

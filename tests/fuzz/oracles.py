@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -105,13 +105,13 @@ def no_longer_than(seconds: float) -> Iterator[None]:
 def fit(case: Case) -> Outcome:
     """Fit a case and say what became of it, without judging the point."""
     model, X = case.model(), case.data()
-    options = {} if case.weights is None else {"sample_weight": case.weights}
+    options = {} if case.weights is None else {"sample_weight": case.in_blocks(case.weights)}
     started = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             with no_longer_than(PATIENCE):
-                model.fit(X, case.labels(), **options)
+                model.fit(X, case.in_blocks(case.labels()), **options)
         except Overdue:
             kind = "slow" if case.X.size < SMALL else "overdue"
             return Outcome("overdue", PATIENCE, complaints={kind: f"over {PATIENCE:.0f} s"})
@@ -150,6 +150,9 @@ def may_be_refused(case: Case) -> bool:
             return True
     if len(np.unique(case.y)) < 2 or np.any(np.abs(case.X) > HUGE):
         return True
+    # Mostly not positive semidefinite.
+    if case.params.get("kernel") == "sigmoid":
+        return True
     # Folds need two samples of each class.
     return case.estimator.endswith("CV") and np.bincount(case.y).min() < 2
 
@@ -161,6 +164,10 @@ def judge(case: Case, relations: Iterable[str] = ()) -> Outcome:
         return outcome
     if case.estimator in LINEAR:
         _look_at_point(case, outcome)
+    elif case.estimator == "HTSVCCV":
+        # The final fit is one of HTSVC with what was chosen.
+        chosen = {"C": outcome.model.C_, "cap": outcome.model.cap_}
+        _look_at_point(replace(case, estimator="HTSVC", params=chosen), outcome)
     elif hasattr(outcome.model, "decision_function"):
         values = outcome.model.decision_function(case.data())
         if not np.all(np.isfinite(values)):
@@ -301,6 +308,15 @@ def copies(case: Case, rng: np.random.Generator) -> Case | None:
 
 
 @_relation
+def blocks(case: Case, rng: np.random.Generator) -> Case | None:
+    """Return the case as a Dask array of two blocks."""
+    if case.estimator != "HTSVC" or case.form != "dense" or len(case.y) < 4:
+        return None
+    several = len(np.unique(case.y)) > 2
+    return None if several or "solver" in case.params else case.changed(form="dask")
+
+
+@_relation
 def names(case: Case, rng: np.random.Generator) -> Case | None:
     """Return the case with words for labels, in the same order."""
     return case.changed(words=True)
@@ -338,7 +354,8 @@ def order(case: Case, rng: np.random.Generator) -> Case | None:
 @_relation
 def again(case: Case, rng: np.random.Generator) -> Case | None:
     """Return the same case: a fit can be repeated; several classes with two threads."""
-    return case.changed(params={"n_jobs": 2} if len(np.unique(case.y)) > 2 else {})
+    threads = len(np.unique(case.y)) > 2 and case.estimator != "ht_path"
+    return case.changed(params={"n_jobs": 2} if threads else {})
 
 
 def _compare(case: Case, outcome: Outcome, relation: str) -> None:

@@ -36,7 +36,7 @@ class Loss:
     def of(cls, case: Case) -> Loss:
         """Return the loss of an estimator."""
         params = case.params
-        if case.estimator in ("HTSVC", "KernelHTSVC", "MultiViewHTSVC"):
+        if case.estimator in ("HTSVC", "ht_path", "KernelHTSVC", "MultiViewHTSVC"):
             return cls("hybrid", params.get("cap", 1.0), params.get("knee", 2.0 / 3.0))
         if case.estimator == "RampSVC":
             return cls("ramp", params.get("ceiling", 2.0))
@@ -166,7 +166,7 @@ def sides(case: Case) -> list[Side]:
     C, intercept = case.params.get("C", 1.0), case.params.get("fit_intercept", True)
     if k == 2:
         return [Side(X, 2 * case.y - 1, C * given, loss, intercept)]
-    joint = case.estimator in ("HTSVC", "KernelHTSVC") and (
+    joint = case.estimator in ("HTSVC", "ht_path", "KernelHTSVC") and (
         case.params.get("multi_class", "auto") != "ovr" and case.params.get("solver") != "admm"
     )
     if joint:

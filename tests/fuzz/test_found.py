@@ -141,3 +141,66 @@ def test_zero_one_loss_never_above_the_convex_start():
     weights = np.array([3.0, 3e15, 3e15, 3.0, 3.0, 3e15])
     model = ZeroOneSVC(C=3.467002991680658e-07).fit(X, [1, 0, 0, 0, 0, 1], sample_weight=weights)
     assert model.objective_[0] <= model.certificate_[0].convex_objective * (1.0 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "params", "objective"),
+    [
+        (
+            # Penalties of 7e8 that can all be satisfied; the search gave up one of them.
+            [[4, -3], [-1, 3], [10, -3], [-2, 0.4], [-100, -3], [-20, 9]],
+            [0, 1, 1, 0, 0, 0],
+            {"C": 7e8},
+            0.307,
+        ),
+        (
+            # One sample given up, not two: a direction that logistic regression finds.
+            [[2.4e5, 360], [2.5e7, 360], [-1e8, 360], [-5.3e7, 360], [-1.1e9, 360], [5.9e7, 360]],
+            [0, 0, 0, 1, 0, 1],
+            {"C": 1e5},
+            1.001e5,
+        ),
+        (
+            # Far from the origin: the way along a direction needs its own intercept.
+            [
+                [179.86, 181.96], [179.36, 180.13], [178.25, 181.09], [190.28, 217.17],
+                [180.11, 180.14],
+            ],
+            [1, 0, 0, 1, 1],
+            {"C": 6.0},
+            3.70,
+        ),
+        (
+            # No sample feels the truncation at the convex solution, but there is a lower valley.
+            [
+                [3, 0, 0.2], [0, 1, 0], [0, 0.7, 0], [0, 0, 0],
+                [0, 10, 0], [0.2, 0, 0], [8, 0, 0], [0.01, 0, 0.8],
+            ],
+            [1, 0, 0, 0, 0, 1, 1, 1],
+            {"ceiling": 1.0, "C": 20.0},
+            26.3,
+        ),
+    ],
+)  # fmt: skip
+def test_directions_of_other_classifiers_lead_no_lower(X, y, params, objective):
+    kind = "RampSVC" if "ceiling" in params else "HTSVC"
+    outcome = judge(Case(np.array(X, dtype=float), np.array(y), None, kind, params))
+    assert not outcome.complaints
+    assert outcome.model.objective_[0] <= objective
+
+
+def test_a_saddle_between_two_valleys():
+    """Three samples, two of them alike: the constant was kept where a slope is lower."""
+    X, y = np.array([[3.0, 2.0], [3.0, 2.0], [2.0, 3.0]]), np.array([0, 1, 1])
+    weights = np.array([4.0469, 1.3024, 847.15])
+    case = Case(X, y, weights, "HTSVC", {"C": 0.2, "cap": 2.0})
+    assert not judge(case).complaints
+    assert HTSVC(**case.params).fit(X, y, sample_weight=weights).objective_[0] < 1.51
+
+
+def test_copies_of_samples_of_one_column():
+    """104 samples were sorted, 208 were not."""
+    rng = np.random.default_rng(3)
+    x = np.round(rng.normal(size=(90, 1)) * (rng.random((90, 1)) < 0.3), 2)
+    case = Case(x, (rng.random(90) < 0.4).astype(int), None, "HTSVC", {"C": 200.0, "cap": 1.1})
+    assert not judge(case, ["copies"]).complaints

@@ -37,6 +37,16 @@ def test_no_solution_on_the_path_is_beaten_by_a_neighbour():
         assert path.objective[i, 0] <= (energy + C * loss).min() * 1.002
 
 
+def test_objectives_are_those_of_the_certificates():
+    """One evaluation: they differed in the last digits."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        x, y = rng.integers(-3, 4, (9, 1)) * 37.1, np.arange(9) % 2
+        path = ht_path(x, y, Cs=[3e-8, 1e-7, 5e-7])
+        stated = [[c.objective for c in row] for row in path.certificates]
+        np.testing.assert_array_equal(path.objective, stated)
+
+
 def test_path_takes_weights_and_classes():
     X, y = load_iris(return_X_y=True)
     path = ht_path(X, y, Cs=2, class_weight="balanced")

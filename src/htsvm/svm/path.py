@@ -140,7 +140,7 @@ def ht_path(
         Cs=grid,
         coef=np.array([np.vstack([result.coef for result, _ in row]) for row in rows]),
         intercept=np.array([np.hstack([result.intercept for result, _ in row]) for row in rows]),
-        objective=np.array([[result.objective for result, _ in row] for row in rows]),
+        objective=np.array([[c.objective for _, c in row] for row in rows]),
         n_iter=np.array([[result.n_iter for result, _ in row] for row in rows]),
         n_support=np.array([[c.n_support for _, c in row] for row in rows]),
         certificates=[[replace(c, sample_status=None) for _, c in row] for row in rows],

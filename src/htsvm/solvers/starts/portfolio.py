@@ -12,8 +12,8 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.solvers.descent import CAP_FACTORS
-from htsvm.solvers.starts import one_column
-from htsvm.solvers.starts.terrain import ROUGH, Terrain
+from htsvm.solvers.starts import directions, lines, one_column
+from htsvm.solvers.starts.terrain import LITTLE_DATA, ROUGH, Terrain
 
 # Steps of a search: on a smooth stand-in for the loss, and on the loss itself at the end.
 STEPS, LAST_STEPS = 15, 25
@@ -28,6 +28,13 @@ PUSH_STEPS, PUSH_WIDTH, AFTER_PUSH = 6, 0.7, 0.35
 # How many pushes there are, at most, and how much work they may be: samples times features, summed
 # over all of them.
 MOST_PUSHES, LEAST_PUSHES, PUSH_WORK = 12, 2, 300_000
+
+# Exact searches along lines: up to so many samples and so much work, lines times pieces, with so
+# many samples on the margin in turn; from so many of the best points there is a way down.
+LINE_SAMPLES, LINE_WORK, KINKS, LINES_SETTLED = 150, 50_000, 24, 3
+# Rounds from the lowest point: so many at most, so many in a row that gain nothing, and so many
+# random mixtures of columns per column.
+LINE_ROUNDS, IDLE_ROUNDS, MIXTURES = 8, 2, 4
 
 
 @dataclass
@@ -114,10 +121,7 @@ class Convex(SearchStart):
         z = terrain.settle(terrain.zero(), CONVEX_STEPS, stretch=math.inf)
         search.convex = z
         bend = terrain.loss.curved_interval[0]
-        # Where no sample feels the truncation this is a minimum, but one that is hardly better
-        # than a constant may have lower ones beyond.
-        good = terrain.objective(z) <= GOOD_FIT * terrain.problem.trivial_objective
-        good = good and not one_column.suits(terrain.problem)
+        good = terrain.objective(z) <= self.good_enough(terrain.problem)
         if (good and terrain.largest_violation(z) <= bend) or terrain.separates(z):
             search.truncated = False
             search.add(self.name, z)
@@ -127,6 +131,19 @@ class Convex(SearchStart):
             if factor * bend < largest:
                 z = terrain.settle(z, STRETCHED_STEPS, stretch=factor, tol=ROUGH)
         search.add(self.name, terrain.settle(z, LAST_STEPS))
+
+    @staticmethod
+    def good_enough(problem: Any) -> float:
+        """Return an objective up to which a solution that no truncation touches needs no rival.
+
+        Such a solution is a minimum, but one that is hardly better than a constant may have lower
+        ones beyond. All of these have a sample where the loss bends: what the lightest one costs
+        there is a lower bound, for which little data has the time.
+        """
+        if not (one_column.suits(problem) or Lines.suits(problem)):
+            return GOOD_FIT * float(problem.trivial_objective)
+        lightest = float(problem.penalty.min(initial=np.inf, where=problem.penalty > 0.0))
+        return lightest * float(problem.loss.value(problem.loss.curved_interval[0]))
 
 
 @dataclass(frozen=True)
@@ -209,6 +226,56 @@ class OneColumn(SearchStart):
             search.add(self.name, one_column.lowest_point(search.terrain.problem))
 
 
+@dataclass(frozen=True)
+class Lines(SearchStart):
+    """On little data: exact searches along the directions of other classifiers, then of columns."""
+
+    name = "lines"
+
+    def run(self, search: Search) -> None:
+        """Look along all directions from zero, then from the lowest point, and go down."""
+        terrain = search.terrain
+        if not self.suits(terrain.problem):
+            return
+        samples = lines.Lines(terrain.problem, KINKS)
+        most = max(1, int(LINE_WORK / samples.work))
+        rivals = directions.of_rivals(samples, terrain.problem.fit_intercept)
+        axes = directions.of_columns(samples)
+        rays = np.concatenate([self.points(search), rivals, axes])[:most]
+        self.take(search, *samples.lowest(np.zeros_like(rays), rays))
+        idle = 0
+        for _ in range(LINE_ROUNDS):
+            before, z = search.lowest, search.point
+            assert z is not None
+            others = directions.at_random(axes, search.rng, MIXTURES * len(axes))
+            ways = np.concatenate([axes, self.points(search) - z, others, rivals])
+            ways = ways[np.any(ways[:, :-1] != 0.0, axis=1)][:most]
+            self.take(search, *samples.lowest(np.broadcast_to(z, ways.shape), ways))
+            idle = 0 if search.lowest < (1.0 - ROUGH) * before else idle + 1
+            if idle == IDLE_ROUNDS:
+                break
+
+    @staticmethod
+    def points(search: Search) -> Array:
+        """Return the points of all starts so far and the convex solution."""
+        found = [*search.points.values()]
+        if search.convex is not None:
+            found.append(search.convex)
+        return np.reshape(found, (-1, len(search.terrain.zero())))
+
+    def take(self, search: Search, found: Array, values: Array) -> None:
+        """Add the lowest point of some lines, and where a way down from the best few leads."""
+        for z in found[:LINES_SETTLED]:
+            search.add(self.name, z)
+            search.add(self.name, search.terrain.settle(z, LAST_STEPS))
+
+    @staticmethod
+    def suits(problem: Any) -> bool:
+        """Return whether there are several columns, and little data."""
+        m, n = problem.n_samples, problem.n_features
+        return n > 1 and m * n <= LITTLE_DATA and m <= LINE_SAMPLES and lines.suits(problem)
+
+
 ALL: tuple[SearchStart, ...] = (
     Convex(),
     LeastSquares(),
@@ -217,6 +284,7 @@ ALL: tuple[SearchStart, ...] = (
     Annealed("balanced", WARM, balanced=True),
     Pushed(),
     OneColumn(),
+    Lines(),
 )
 NAMES = tuple(start.name for start in ALL)
 # For several classes these find what all of them would.
