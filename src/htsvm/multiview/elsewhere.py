@@ -61,7 +61,7 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
         warn_moving(outcomes, estimator.tol, estimator.max_rounds)
         warn_dropped(outcomes, estimator.view_names_)
         warn_constant(outcomes, estimator.view_names_, estimator._cap_name)
-        warn_shares(estimator, counting[: len(outcomes)], shares)
+        warn_shares(estimator, shares)
     finally:
         for of_views in problems:
             for problem in of_views:

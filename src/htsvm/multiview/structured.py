@@ -80,7 +80,7 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         warn_moving(outcomes, self.tol, self.max_rounds)
         warn_dropped(outcomes, self.view_names_)
         warn_constant(outcomes, self.view_names_, self._cap_name)
-        warn_ignored(self, counting[: len(outcomes)], codes, weights)
+        warn_ignored(self, codes, weights)
 
     # ------------------------------------------------------------------------- before the fit
 

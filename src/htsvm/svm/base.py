@@ -171,7 +171,7 @@ class BaseLinearSVC(BaseSVC):
         store_status(self, codes)
         warn_unconverged(type(self).__name__, fitted, self.max_iter)
         warn_slow(type(self).__name__, fitted)
-        warn_ignored(self, fitted, codes, weights)
+        warn_ignored(self, codes, weights)
         warn_unrecognised(self, problems[0].operator, codes)
 
     def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:

@@ -56,7 +56,7 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
         status, estimator.ignored_ = dataset.statuses(backend.Solved([problems], [results]))
         estimator.sample_status_ = status[:, 0] if len(problems) > 1 else status[:, 0, 0]
         warn_unconverged(type(estimator).__name__, fitted, estimator.max_iter)
-        warn_shares(estimator, fitted, _ignored_shares(problems))
+        warn_shares(estimator, _ignored_shares(problems))
     finally:
         dataset.close()
 

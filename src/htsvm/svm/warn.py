@@ -65,14 +65,14 @@ def _gave_up(result: SolverResult) -> bool:
     return CONSTANT in result.notes
 
 
-def warn_ignored(model: Any, fitted: Sequence[Fitted], codes: Array, weights: Array | None) -> None:
+def warn_ignored(model: Any, codes: Array, weights: Array | None) -> None:
     """Warn if more than half of a class is ignored, given the codes of all samples."""
     k = len(model.classes_)
     counted, ignored = codes, model.ignored_
     if weights is not None:
         counted, ignored = codes[weights > 0.0], ignored[weights[ignored] > 0.0]
     size, lost = (np.bincount(some, minlength=k) for some in (counted, codes[ignored]))
-    warn_shares(model, fitted, lost / np.maximum(size, 1))
+    warn_shares(model, lost / np.maximum(size, 1))
 
 
 def warn_unrecognised(model: Any, operator: Operator, codes: Array) -> None:
@@ -95,7 +95,7 @@ def warn_unrecognised(model: Any, operator: Operator, codes: Array) -> None:
         )
 
 
-def warn_shares(model: Any, fitted: Sequence[Fitted], share: Array) -> None:
+def warn_shares(model: Any, share: Array) -> None:
     """Warn if more than half of a class is ignored, given the share of each."""
     if not np.any(share > 0.5):
         return
@@ -105,8 +105,9 @@ def warn_shares(model: Any, fitted: Sequence[Fitted], share: Array) -> None:
         f"{plain(model.classes_[k])!r} as outliers"
     )
     # Several views with kernels have no coef_, but coefficients of each view.
-    coefs = [model.coef_] if hasattr(model, "coef_") else model.view_coef_
-    if not any(np.any(np.atleast_2d(coef)[k if len(fitted) > 1 else 0]) for coef in coefs):
+    given = [model.coef_] if hasattr(model, "coef_") else model.view_coef_
+    coefs = [np.atleast_2d(coef) for coef in given]
+    if not any(np.any(coef[k if len(coef) > 1 else 0]) for coef in coefs):
         text += ": the lowest objective found is that of a constant classifier (coef_ = 0)"
     advice = [] if model.class_weight == "balanced" else ["class_weight='balanced'"]
     advice += ["a larger C"] + ([f"a larger {model._cap_name}"] if model._cap_name else [])
