@@ -92,7 +92,9 @@ def _change(results: Results, lines: list[Line]) -> Table:
         "cross-validation on the training part",
         "data set", [get(name).label for name in pairs], rows, better="",
         protocol=NESTED, metric="change",
-        note=f"The same folds. {get(CONTROL).label} sees both views side by side.",
+        note="The same folds, but not the same grids: γ adds points (and caps for "
+        f"{get(CONTROL).label}, 3 points without a kernel), and α is tuned with linear kernels. "
+        f"{get(CONTROL).label} sees both views side by side.",
     )  # fmt: skip
 
 
