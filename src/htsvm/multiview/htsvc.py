@@ -149,7 +149,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
     starts : "auto" or list of str, default="auto"
         Where the "newton" solver starts in the first round of each view: "convex" (the
         solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
-        squares with equal classes), "pushed", "one_column" (for a view of one column) and
+        squares with equal classes), "spread", "pushed", "one_column" (for a view of one column) and
         "lines" (for up to 150 samples). They are compared by quick searches, and the one that leads
         lowest is taken; "auto" tries all of them.
     n_restarts : int, default=0

@@ -69,9 +69,10 @@ class HTSVC(BaseLinearSVC):
     starts : "auto" or list of str, default="auto"
         Where the "newton" solver starts, where the loss is truncated and there is no warm
         start: "convex" (the solution without truncation), "least_squares", "annealed", "ladder",
-        "balanced" (least squares with equal classes), "pushed", "one_column" (the lowest point of
-        all, for up to 150 samples of one column) and "lines" (exact searches along the directions
-        of other classifiers, for up to 150 samples). They are compared by quick searches, and the
+        "balanced" (least squares with equal classes), "spread" (convex solutions with other sample
+        weights), "pushed", "one_column" (the lowest point of all, for up to 150 samples of one
+        column) and "lines" (exact searches along the directions of other classifiers, for up to
+        150 samples). They are compared by quick searches, and the
         one that leads lowest is taken; "auto" tries all of them, for several classes the first, the
         third and, if classes are uneven, the fifth. ``["convex"]`` is the quickest.
     n_restarts : int, default=0

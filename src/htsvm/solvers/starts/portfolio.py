@@ -25,9 +25,10 @@ GOOD_FIT = 0.5
 WARM, LADDER = (0.5,), (4.0, 2.0, 1.0, 0.5, 0.25)
 # A push: so many steps at this width with random weights, then at that with those of the problem.
 PUSH_STEPS, PUSH_WIDTH, AFTER_PUSH = 6, 0.7, 0.35
-# How many pushes there are, at most, and how much work they may be: samples times features, summed
-# over all of them.
-MOST_PUSHES, LEAST_PUSHES, PUSH_WORK = 12, 2, 300_000
+# How many searches of a kind there are, at most, and how much work they may be: samples times
+# features, summed over all of them. On 360 problems of at most 500 rows 12 spread starts lead to
+# within 0.5 % of the reference search in 89 % where without them it is 84 %; 24 in 90 %.
+MOST_SEARCHES, LEAST_PUSHES, PUSH_WORK, SPREAD_WORK = 12, 2, 300_000, 100_000
 
 # Exact searches along lines: up to so many samples and so much work, lines times pieces, with so
 # many samples on the margin in turn; from so many of the best points there is a way down.
@@ -188,6 +189,24 @@ class Annealed(SearchStart):
 
 
 @dataclass(frozen=True)
+class Spread(SearchStart):
+    """Convex solutions with other sample weights, times the best number, truncated at once."""
+
+    name = "spread"
+
+    def run(self, search: Search) -> None:
+        """Go down from one after the other; as often as the size of the data allows."""
+        terrain = search.terrain
+        for _ in range(affordable(terrain, SPREAD_WORK, 0)):
+            terrain.weigh(terrain.wave(search.rng))
+            try:
+                z = terrain.settle(terrain.zero(), CONVEX_STEPS, stretch=math.inf, tol=ROUGH)
+            finally:
+                terrain.weigh(None)
+            search.add(self.name, terrain.settle(terrain.rescaled(z), LAST_STEPS))
+
+
+@dataclass(frozen=True)
 class Pushed(SearchStart):
     """From the lowest point so far, pushed away by other sample weights, again and again."""
 
@@ -196,7 +215,7 @@ class Pushed(SearchStart):
     def run(self, search: Search) -> None:
         """Push, go down, keep the lowest; as often as the size of the data allows."""
         terrain = search.terrain
-        for _ in range(self.count(terrain)):
+        for _ in range(affordable(terrain, PUSH_WORK, LEAST_PUSHES)):
             z = search.least_squares() if search.point is None else search.point
             terrain.weigh(terrain.wave(search.rng))
             try:
@@ -206,12 +225,12 @@ class Pushed(SearchStart):
             z = terrain.anneal(z, AFTER_PUSH, STEPS)
             search.add(self.name, terrain.settle(z, LAST_STEPS))
 
-    @staticmethod
-    def count(terrain: Terrain) -> int:
-        """Return how many pushes the size of the data allows."""
-        work = terrain.problem.operator.stored + terrain.problem.n_samples
-        classes = getattr(terrain.problem, "n_classes", 1)
-        return int(np.clip(PUSH_WORK / (work * classes), LEAST_PUSHES, MOST_PUSHES))
+
+def affordable(terrain: Terrain, work: int, least: int) -> int:
+    """Return how many searches of a kind the size of the data allows."""
+    each = terrain.problem.operator.stored + terrain.problem.n_samples
+    classes = getattr(terrain.problem, "n_classes", 1)
+    return int(np.clip(work / (each * classes), least, MOST_SEARCHES))
 
 
 @dataclass(frozen=True)
@@ -282,6 +301,7 @@ ALL: tuple[SearchStart, ...] = (
     Annealed("annealed", WARM),
     Annealed("ladder", LADDER),
     Annealed("balanced", WARM, balanced=True),
+    Spread(),
     Pushed(),
     OneColumn(),
     Lines(),
