@@ -20,6 +20,7 @@ def main() -> int:
     parser.add_argument("--table", type=Path, default=Path("build/fuzz/results.csv"))
     parser.add_argument("--shrink", type=float, default=20.0, help="seconds per failure")
     parser.add_argument("--tiny", action="store_true", help="only fits of milliseconds")
+    parser.add_argument("--since", type=int, default=0, help="sum up from this stream on")
     options = parser.parse_args()
 
     from tests.fuzz import campaign
@@ -31,7 +32,7 @@ def main() -> int:
         options.seed, first, options.minutes, options.cases, failures, options.shrink, options.tiny
     )
     campaign.append(options.table, options.seed, first, after, tallies, name)
-    print(campaign.summary(options.table))
+    print(campaign.summary(options.table, options.since))
     bad = sum(t.counts["wrong"] + t.counts["slow"] for t in tallies.values())
     print(f"cases {first} to {after - 1} of stream {options.seed}: {bad} wrong or slow")
     return 1 if bad else 0

@@ -175,11 +175,13 @@ def append(
             writer.writerow([*where, *counts, f"{tally.seconds:.1f}", f"{tally.memory:.2f}"])
 
 
-def summary(table: Path) -> str:
-    """Return the totals of a table, one line per estimator and one for all."""
+def summary(table: Path, since: int = 0) -> str:
+    """Return the totals of a table from a stream on, one line per estimator and one for all."""
     totals: dict[str, Counter[str]] = {}
     with table.open() as file:
         for row in csv.DictReader(file):
+            if int(row["seed"]) < since:
+                continue
             for name in (row["estimator"], "all"):
                 totals.setdefault(name, Counter()).update(
                     {column: int(row[column]) for column in COLUMNS[6:14]}

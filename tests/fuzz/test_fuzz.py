@@ -135,6 +135,7 @@ def test_the_table_is_resumed(tmp_path):
     assert campaign.next_number(table, 6) == 0
     last = campaign.summary(table).splitlines()[-1].split()
     assert last[:2] == ["all", "4"]
+    assert len(campaign.summary(table, since=6).splitlines()) == 1
 
 
 def test_the_reference_knows_the_losses():

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from htsvm import HTSVC
 from htsvm.linalg import as_operator
 from htsvm.losses import Hinge, HybridTruncated, Ramp
-from htsvm.problems.build import BinaryTask, binary_problem
+from htsvm.problems.build import BinaryTask
 from htsvm.solvers.starts import BinaryTerrain, chosen, search
 from htsvm.solvers.starts.directions import at_random, of_columns, of_rivals
 from htsvm.solvers.starts.lines import Lines, suits
@@ -20,9 +20,13 @@ def drawn(seed, m=14, n=3, loss=None, intercept=True, C=3.0, weights=True):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(m, n)), rng.integers(0, 2, m)
     y[:2] = 0, 1
-    task = BinaryTask(1, np.ones(2), np.ones(2), C, loss or HybridTruncated(0.6, 1.3), intercept)
     weight = rng.uniform(0.0, 3.0, m) if weights else None
-    return binary_problem(as_operator(X), y, weight, task), X, y, rng
+    return stated(X, y, C, loss or HybridTruncated(0.6, 1.3), weight, intercept), X, y, rng
+
+
+def stated(X, y, C, loss, weights=None, intercept=True):
+    task = BinaryTask(np.ones(2), C, loss, intercept, 1, np.ones(2))
+    return task.problem(as_operator(X), y, weights)
 
 
 def value(problem, z):
@@ -51,8 +55,7 @@ def test_nothing_on_a_line_is_lower(seed, loss, intercept):
 def test_copies_and_order_play_no_part():
     problem, X, y, rng = drawn(3, weights=False)
     twice = rng.permutation(np.repeat(np.arange(14), 2))
-    task = BinaryTask(1, np.ones(2), np.ones(2), 1.5, problem.loss, True)
-    copies = binary_problem(as_operator(X[twice]), y[twice], None, task)
+    copies = stated(X[twice], y[twice], 1.5, problem.loss)
     ways = rng.normal(size=(5, 4))
     ours, its = (Lines(p).lowest(np.zeros((5, 4)), ways) for p in (problem, copies))
     assert len(Lines(copies).y) == 14

@@ -143,7 +143,9 @@ class Cluster:
                         callback_timeout=LOOK_EVERY,
                     )
                 )
-            except TimeoutError:
+            except (TimeoutError, UnboundLocalError):
+                # The latter where the limit is over on both sides of `sync` at the same moment:
+                # there is neither a result nor an error then.
                 if any(future.status == "error" for future in futures):
                     raise
             except KilledWorker as error:
