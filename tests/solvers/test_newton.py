@@ -417,7 +417,8 @@ def test_restarts_never_hurt_and_repeat():
     X, y, C = tiny(7)
     plain = Newton().solve(make_problem(X, y, C))
     many = [Newton(n_restarts=5, random_state=3).solve(make_problem(X, y, C)) for _ in range(2)]
-    assert many[0].objective <= plain.objective
+    # The searches of another random_state may end elsewhere in the same valley.
+    assert many[0].objective <= plain.objective * (1.0 + 1e-6)
     assert many[0].objective == many[1].objective
     np.testing.assert_array_equal(many[0].coef, many[1].coef)
 

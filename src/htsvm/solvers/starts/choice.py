@@ -41,6 +41,8 @@ CLOSE = 0.03
 LITTLE = 0.02
 # What a descent from the best point of the search gains, at most, where it may win.
 POLISHED = 0.01
+# Objectives that differ by no more than this share are those of one minimum.
+SAME = 1e-6
 # The solver may end above where the search ended by this share, before the next point is tried.
 SLIPPED = 1e-3
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
@@ -206,7 +208,10 @@ def _descended(problem: Any, found: Search, share: float, descend: Descend) -> S
         results.append(_named(descend(None, beat=beat), "convex", found.reached))
     if start is not None and not (results and _clearly_lower(results[0], name, reached, share)):
         results.append(_named(_never_up(problem, start, reached, descend), name, found.reached))
-    best = min(results, key=lambda result: result.objective)
+    # Two ways to one minimum: the first is taken, not the one that rounding prefers.
+    best = results[0]
+    for other in results[1:]:
+        best = other if other.objective < (1.0 - SAME) * best.objective else best
     convex = results[0].convex_objective
     if not math.isfinite(convex) and found.convex is not None:
         convex = problem.objective_at(*found.terrain.parts(found.convex))

@@ -143,7 +143,8 @@ class Convex(SearchStart):
         """
         if not (one_column.suits(problem) or Lines.suits(problem)):
             return GOOD_FIT * float(problem.trivial_objective)
-        lightest = float(problem.penalty.min(initial=np.inf, where=problem.penalty > 0.0))
+        # Copies of a sample count as one.
+        lightest = float(lines.Lines(problem).penalty.min(initial=np.inf))
         return lightest * float(problem.loss.value(problem.loss.curved_interval[0]))
 
 
