@@ -119,10 +119,10 @@ def bars(rows: list[Row]) -> list[Bar]:
     ratio = "fit time over LinearSVC()"
     hinge = 'fit time over LinearSVC(loss="hinge")'
     return [
-        at_most(f"{ratio}, median <= 0.5", rows, "ratio_linearsvc", 0.5, worst=False),
-        at_most(f"{ratio}, below {LARGE:,} samples <= 2", small, "ratio_linearsvc", 2.0),
+        at_most(f"{ratio}, median <= 0.3", rows, "ratio_linearsvc", 0.3, worst=False),
+        at_most(f"{ratio}, below {LARGE:,} samples <= 1.5", small, "ratio_linearsvc", 1.5),
         at_most(f"{ratio}, from {LARGE:,} samples up <= 1", large, "ratio_linearsvc", 1.0),
-        at_most(f"{hinge}, median <= 0.3", rows, "ratio_linearsvc_hinge", 0.3, worst=False),
+        at_most(f"{hinge}, median <= 0.15", rows, "ratio_linearsvc_hinge", 0.15, worst=False),
         every("certified at tol = 1e-3 every time", rows, "certified"),
         at_most("passes, median <= 80", rows, "passes", 80.0, worst=False),
         _never_above(rows, "convex_objective", "the convex start"),

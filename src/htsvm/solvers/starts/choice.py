@@ -32,7 +32,7 @@ UNEVEN = 2.0
 # All rows are taken if they are no more than this many samples.
 NO_SAMPLE = 1.5
 # So many of the points found on a sample go on with all rows by way of a sigmoid. On 54 problems of
-# six large sets three of them end 0.02 % lower in the mean (0.5 % at most), in 15 to 35 % more time.
+# six large sets three of them end 0.02 % lower in the mean, 0.5 % at most, in 15 to 35 % more time.
 REFINED = 1
 # The solver's own way may still lead lower than the search if the search by the same way ended
 # above its lowest point by no more than this share.
