@@ -304,7 +304,7 @@ def test_what_the_own_way_has_clearly_beaten_is_left_out(monkeypatch, polished, 
 
 @pytest.mark.parametrize(("close", "takes_part"), [(np.inf, True), (-0.5, False)])
 def test_what_is_far_behind_on_all_rows_is_left_out(monkeypatch, close, takes_part):
-    X, y = noisy(m=300, flipped=0.3)
+    X, y = noisy(m=900, flipped=0.3)
     problem = stated(X, y, C=10.0)
     monkeypatch.setattr(choice_module, "CLOSE", close)
     seen = spied(monkeypatch)
@@ -312,6 +312,18 @@ def test_what_is_far_behind_on_all_rows_is_left_out(monkeypatch, close, takes_pa
     assert min(result.starts, key=result.starts.get) != "convex"
     assert any(own for own, _, _ in seen) == takes_part
     assert np.isfinite(result.convex_objective)
+
+
+def test_little_data_end_no_higher_than_the_exact_convex_solution(monkeypatch):
+    X, y = noisy(m=60, flipped=0.3)
+    problem = stated(X, y, C=10.0)
+    convex = Newton(starts=("convex",)).solve(replace(problem, loss=HybridTruncated(cap=np.inf)))
+    reached = problem.objective_at(convex.coef, convex.intercept)
+    poor = replace(convex, objective=2.0 * reached, start="convex")
+    monkeypatch.setattr(choice_module, "best_start", lambda *rest: poor)
+    result = Newton().solve(problem)
+    assert result.objective <= 1.001 * reached
+    assert result.start == "convex"
 
 
 def test_a_descent_that_falls_behind_ends(monkeypatch):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from htsvm.problems.binary import Problem
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
@@ -20,7 +21,7 @@ from htsvm.solvers.starts.portfolio import (
     chosen,
     search,
 )
-from htsvm.solvers.starts.terrain import REFINING_STEPS, BinaryTerrain, Terrain
+from htsvm.solvers.starts.terrain import LITTLE_DATA, REFINING_STEPS, BinaryTerrain, Terrain
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
 SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
@@ -102,12 +103,39 @@ def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> So
     compared = searches(problem, solver.starts)
     if start is None:
         if compared:
-            return best_start(problem, compared, solver.random_state, descend)
-        return replace(descend(None), start="convex")
+            best = best_start(problem, compared, solver.random_state, descend)
+        else:
+            best = replace(descend(None), start="convex")
+        return _no_higher_than_convex(problem, solver, best, descend)
     warm = replace(descend(start), start="warm")
     if not (solver.compare_warm and compared):
         return warm
     return no_worse_than_cold(problem, warm, compared, solver.random_state, descend)
+
+
+def _no_higher_than_convex(
+    problem: Any, solver: Any, result: SolverResult, descend: Descend
+) -> SolverResult:
+    """Return `result`, or what the exact convex solution leads to if that is lower.
+
+    Searches and the solver's own way only come near that solution. On little data a hard margin
+    that they miss may matter, and the exact one is cheap.
+    """
+    little = isinstance(problem, Problem) and problem.rows is None
+    little = little and problem.n_samples * problem.n_features <= LITTLE_DATA
+    without = None if math.isinf(problem.loss.cap) else problem.loss.stretched(math.inf)
+    if not little or without is None or "convex" not in (*result.starts, result.start):
+        return result
+    exact = replace(solver, starts=("convex",), n_restarts=0, callback=None)
+    convex = exact.solve(replace(problem, loss=without))
+    reached = problem.objective_at(convex.coef, convex.intercept)
+    if not reached < (1.0 - SLIPPED) * result.objective:
+        return result
+    start = (convex.coef, convex.intercept, convex.multipliers)
+    lower = _named(_never_up(problem, start, reached, descend), "convex", result.starts)
+    if not lower.objective < result.objective:
+        return result
+    return replace(lower, convex_objective=min(reached, result.convex_objective))
 
 
 def best_start(
