@@ -204,3 +204,18 @@ def test_copies_of_samples_of_one_column():
     x = np.round(rng.normal(size=(90, 1)) * (rng.random((90, 1)) < 0.3), 2)
     case = Case(x, (rng.random(90) < 0.4).astype(int), None, "HTSVC", {"C": 200.0, "cap": 1.1})
     assert not judge(case, ["copies"]).complaints
+
+
+def test_little_data_end_no_higher_than_the_convex_solution():
+    """A hard margin among others, which searches came only near: 0.04499 was certified."""
+    u = 81.13571937202249
+    X = u * np.array(
+        [[0, 3, -1, 3], [0, 1, -1, 3], [0, -1, -1, -1], [0, 3, -3, 3], [0, -3, -3, 0],
+         [0, 1, -1, 3], [0, 2, 1, -1.0]]
+    )  # fmt: skip
+    X[:, 0] = [
+        -136.02049521403657, -101.94737784302171, -0.4669639504665355, -185.40840801690325,
+        -61.61775460748055, -114.82923166292267, 30.015907345630215,
+    ]  # fmt: skip
+    model = HTSVC(C=0.013459692275002473, cap=2.3).fit(X, [1, 0, 1, 0, 0, 1, 0])
+    assert model.objective_[0] < 0.0448
