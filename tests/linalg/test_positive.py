@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from htsvm.linalg import Quadratic, as_operator
+from htsvm.linalg import dense as dense_module
 from htsvm.linalg.positive import Cholesky, Gram, cholesky_factor, conjugate_gradients
 from htsvm.linalg.row_system import RowSystem
 
@@ -111,3 +112,6 @@ def test_the_dual_form_may_use_inner_products_that_are_kept(count, monkeypatch):
     np.testing.assert_allclose(np.append(dw, db), expected, rtol=1e-6, atol=1e-8)
     assert whole.kept_kernel(1.0 / R.diagonal()) is whole.kept_kernel(1.0 / R.diagonal())
     assert as_operator(X.T.copy()).kept_kernel(np.ones(40)) is None
+    # A few rows of many are no reason to form the products of all of them.
+    monkeypatch.setattr(dense_module, "MOST_KEPT", 39)
+    assert as_operator(X).kept_kernel(np.ones(100)) is None

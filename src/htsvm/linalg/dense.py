@@ -15,6 +15,8 @@ from htsvm.linalg.operators import BLOCK, Operator
 compiled = kernels.optional("linalg._rows")
 # BLAS multiplies arrays with this many columns, and where this share of rows is read.
 BLAS_COLUMNS, BLAS_SHARE = 32, 0.3
+# Inner products are kept of at most so many rows: as many as an explicit system may have.
+MOST_KEPT = 4000
 
 
 class DenseOperator(Operator):
@@ -62,11 +64,13 @@ class DenseOperator(Operator):
         The last `scale` is the one that it is kept for.
         """
         m, n = self.shape
-        if 2 * m > n:
+        if 2 * m > n or m > MOST_KEPT:
             return None
-        if self._kept is None or not np.array_equal(self._kept[0], scale):
-            self._kept = (scale, self.kernel(scale))
-        return self._kept[1]
+        # Fits in other threads may share the rows: what is looked at is not looked up again.
+        kept = self._kept
+        if kept is None or not np.array_equal(kept[0], scale):
+            kept = self._kept = (scale, self.kernel(scale))
+        return kept[1]
 
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""

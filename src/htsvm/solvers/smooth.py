@@ -19,8 +19,7 @@ from htsvm.solvers.starts.smoothing import Rounded
 from htsvm.solvers.starts.terrain import ROUNDING
 
 # Steps of one point at most, each of which gains at least this share. On 600 digits with and
-# without wrong labels 40 steps (and 1e-4) choose points that are 0.2 worse in the mean, 160 no
-# better ones.
+# without wrong labels (five draws) 40 steps, and 1e-4, chose points 0.2 less accurate in the mean.
 STEPS, GAIN = 80, 1e-5
 
 
@@ -51,10 +50,9 @@ class SmoothMulticlass:
             self._terrains[problem.C] = self._any.at(problem)
         terrain = self._terrains[problem.C]
         terrain.problem = problem
-        terrain.stage = Rounded(problem.loss, ROUNDING * min(problem.loss.cap, 1.0))
         if start is None:
             start = terrain.parts(terrain.rescaled(terrain.least_squares(STEPS)))
-            terrain.stage = Rounded(problem.loss, ROUNDING * min(problem.loss.cap, 1.0))
+        terrain.stage = Rounded(problem.loss, ROUNDING * min(problem.loss.cap, 1.0))
         z = np.append(np.ravel(start[0]), start[1])
         z, _, steps = minimise(terrain, z, STEPS, GAIN)
         coef, intercept = terrain.parts(z)

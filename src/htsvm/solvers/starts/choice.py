@@ -327,8 +327,8 @@ def _never_up(
 def _best_point(problem: Any, found: Search, share: float) -> tuple[str, Any, float]:
     """Return the start that led lowest, where to go down from, and the objective there.
 
-    What was found on some of the rows is judged on all of them, and the best few go on there, where
-    that can be done quickly.
+    What was found on some of the rows is judged on all of them, and the best goes on there, with
+    the loss and by way of a sigmoid, where that can be done quickly.
     """
     terrain = found.terrain
     assert found.point is not None
