@@ -13,6 +13,7 @@ ORDER = ["losses", "linalg", "problems", "optimality", "solvers", "svm", "multiv
          "baselines", "datasets", "audit", "plotting", "experiments"]  # fmt: skip
 # Modules beside the packages that any of them may use.
 SHARED = {
+    "_documented",
     "_lazy",
     "_typing",
     "_version",

@@ -13,6 +13,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 
+from htsvm._documented import documented
 from htsvm._typing import Array, validated_fit
 from htsvm.exceptions import warn_user
 from htsvm.losses import HybridTruncated, Loss
@@ -36,6 +37,7 @@ FOLD_TOL, FOLD_ROUNDS = 1e-2, 30
 CLEARLY = 4.0
 
 
+@documented
 class HTSVCCV(BaseLinearSVC):
     """HTSVC that chooses C and the cap by cross-validation, by a rule made for noisy labels.
 
@@ -54,9 +56,7 @@ class HTSVCCV(BaseLinearSVC):
     caps : float or array-like, default=(inf, 4, 2, 1)
         The caps to try. With ``inf`` among them truncation is never forced on data that is better
         off without.
-    cv : int, splitter or iterable, default=None
-        The folds. None is stratified 5-fold, a number that many; both are shuffled, driven by
-        `random_state`.
+    {cv}
     scoring : str or callable, default=None
         None is the rule described below. Otherwise a score to maximise, as everywhere in
         scikit-learn ("accuracy", "f1", a scorer); of equal means the larger cap, then the smaller
@@ -65,32 +65,17 @@ class HTSVCCV(BaseLinearSVC):
         Whether to move the threshold of a binary decision from zero to where the held-out decisions
         have the best accuracy. "auto" does so at points of the grid where that is clearly better:
         by more than four standard errors of the difference, and only if `scoring` is None.
-    knee : float, default=2/3
-        Where the straight part of the loss ends, as a share of the cap; in (0, 1).
+    {knee}
     solver : {"newton", "admm"} or solver object, default="newton"
         The solver of the final fit; the folds are solved by "newton".
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions.
-    max_iter : int, default=1000
-        The largest number of iterations.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class; "balanced" gives all classes the same total weight.
-    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
-        How to fit more than two classes: as one problem for all ("joint", also called
-        "crammer_singer"), or each class against the rest with balanced weights ("ovr"). "auto" is
-        "joint".
+    {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
     n_restarts : int, default=0
         Further starts of the final fit; the lowest objective wins.
     random_state : int, RandomState or None, default=None
-        Drives all that is random in the solver: the sample of rows of the first, rough phase on
-        large data, and the restarts. None always takes the same seed, so that a fit can be
-        repeated.
-    n_jobs : int, optional
-        Threads over folds.
-    verbose : int, default=0
-        1 prints a line per fold and the choice; 2 also a line per iteration of the final fit.
+        Drives the folds and all that is random in the solver: the sample of rows of the first,
+        rough phase on large data, and the restarts. None always takes the same seed, so that a fit
+        can be repeated.
+    {n_jobs of folds}, {verbose of folds}
 
     Attributes
     ----------

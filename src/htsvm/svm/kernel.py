@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from htsvm._documented import documented
 from htsvm._typing import Array
 from htsvm.linalg.kernel_functions import NAMES, kernel_function, resolved_gamma
 from htsvm.linalg.kernel_operator import KernelNorm, KernelOperator
@@ -26,6 +27,7 @@ from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.validation import seed_of
 
 
+@documented
 class KernelHTSVC(BaseLinearSVC):
     r"""Support vector classifier with a kernel that resists wrong labels.
 
@@ -39,8 +41,7 @@ class KernelHTSVC(BaseLinearSVC):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Penalty of the loss; larger means less regularisation.
+    {C}
     kernel : str or callable, default="rbf"
         The kernel: "rbf", "poly", "sigmoid", "laplacian", "cosine", "linear" or "precomputed". A
         callable takes two sets of rows and returns their kernel matrix. With
@@ -49,15 +50,11 @@ class KernelHTSVC(BaseLinearSVC):
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly", "sigmoid" and "laplacian". "scale" is ``1 / (n_features *
         X.var())``, "auto" ``1 / n_features``.
-    degree : float, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant term of "poly" and "sigmoid".
+    {degree}, {coef0}
     cap : float, default=1.0
         The margin violation from which on a sample is ignored. 1 is the decision boundary; ``inf``
         never ignores a sample (the problem of `sklearn.svm.SVC` with 6C/5).
-    knee : float, default=2/3
-        Where the straight part of the loss ends, as a share of the cap.
+    {knee}
     n_landmarks : int, "auto" or None, default="auto"
         None solves the problem of the whole kernel matrix. A number restricts w to combinations of
         this many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
@@ -66,19 +63,7 @@ class KernelHTSVC(BaseLinearSVC):
     landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
         How landmarks are chosen. A precomputed kernel has no rows to look at: there the choice is
         uniform.
-    memory_limit : float, default=2048
-        Megabytes that a kernel matrix, or the coordinates on landmarks, may take.
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions.
-    max_iter : int, default=1000
-        The largest number of iterations.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class.
-    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
-        How to fit more than two classes: one problem for all ("auto", "joint" and
-        "crammer_singer"), or each class against the rest with balanced weights ("ovr").
+    {memory_limit}, {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
     n_restarts : int, default=0
         Further random starts; the lowest objective wins.
     n_jobs : int, optional
@@ -86,21 +71,16 @@ class KernelHTSVC(BaseLinearSVC):
     random_state : int, RandomState or None, default=None
         Drives the choice of landmarks and all that is random in the solver. None always takes the
         same seed, so that a fit can be repeated.
-    verbose : int, default=0
-        Whether to print a line per iteration.
+    {verbose}
 
     Attributes
     ----------
     method_ : {"exact", "landmarks"}
         Which problem was solved: that of the whole kernel matrix, or the one on landmarks.
-    classes_ : ndarray
-        The class labels.
-    support_ : ndarray
-        Indices of the support vectors.
+    {classes_}, {support_}
     support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
         The support vectors; of a precomputed kernel an empty array.
-    n_support_ : ndarray of shape (n_classes,)
-        Their number per class.
+    {n_support_}
     dual_coef_ : ndarray of shape (1 or n_classes, n_support)
         Their coefficients.
     landmarks_ : ndarray
@@ -109,31 +89,19 @@ class KernelHTSVC(BaseLinearSVC):
     landmark_coef_ : ndarray of shape (1 or n_classes, n_landmarks)
         Their coefficients: ``decision_function(X) == k(X, landmarks) @ landmark_coef_.T +
         intercept_``.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
+    {intercept_}
     gamma_ : float
         The gamma in use.
-    objective_ : ndarray
-        The objective of each problem: one, or with "ovr" one per class.
+    {objective_}
     certificate_ : list of certificates
         For each problem residuals, objectives and verdict in the space of the kernel (of an exact
         fit) or of the landmarks, for all samples.
     sample_status_ : ndarray of shape (n_samples,), or (n_samples, n_classes) with "ovr"
         What became of each sample, as a `SampleStatus`.
-    ignored_ : ndarray
-        Indices of the samples that were ignored.
-    history_ : dict of ndarrays
-        One entry per iteration in each column.
-    n_iter_ : int
-        Iterations (the most over the problems).
+    {ignored_}, {history_}, {n_iter_}
     n_passes_ : float
         The work, in products with the kernel matrix or with the coordinates.
-    seconds_ : list of dict
-        For each problem, seconds by part.
-    n_features_in_ : int
-        The number of columns of X.
-    feature_names_in_ : ndarray
-        Their names, if X had any.
+    {seconds_}, {n_features_in_}, {feature_names_in_}
 
     See Also
     --------

@@ -10,6 +10,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 
+from htsvm._documented import documented
 from htsvm._typing import Array
 from htsvm.exceptions import warn_user
 from htsvm.linalg.kernel_functions import resolved_gamma
@@ -30,6 +31,7 @@ FACTORS = (0.25, 1.0, 4.0)
 WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
 
 
+@documented
 class KernelHTSVCCV(KernelHTSVC):
     """KernelHTSVC that chooses C, cap and gamma by cross-validation, by the rule of `HTSVCCV`.
 
@@ -47,44 +49,25 @@ class KernelHTSVCCV(KernelHTSVC):
     gammas : "auto" or array-like, default="auto"
         The values of gamma to try; "auto" is 1/4, 1 and 4 times ``1 / (n_features * X.var())``. A
         kernel without gamma has one value.
-    cv : int, splitter or iterable, default=None
-        The folds. None is stratified 5-fold, a number that many; both are shuffled, driven by
-        `random_state`.
+    {cv}
     scoring : str or callable, default=None
         None is the rule of `HTSVCCV`; otherwise a score to maximise, as in scikit-learn.
     kernel : {"rbf", "poly", "sigmoid", "laplacian", "cosine", "linear", "precomputed"} or \
             callable, default="rbf"
         The kernel, as in `KernelHTSVC`.
-    degree : float, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant term of "poly" and "sigmoid".
-    knee : float, default=2/3
-        Where the straight part of the loss ends, as a share of the cap.
+    {degree}, {coef0}, {knee}
     n_landmarks : int, "auto" or None, default="auto"
         Landmarks of the final fit: a number, None for an exact fit, "auto" by size.
     landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
         How landmarks are chosen.
-    memory_limit : float, default=2048
-        Megabytes that a kernel matrix, or the coordinates on landmarks, may take.
-    tol : float, default=1e-3
-        The largest residual of the final fit.
-    max_iter : int, default=1000
-        The largest number of iterations.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class.
-    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
-        How to fit more than two classes.
+    {memory_limit}, {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
     n_restarts : int, default=0
         Further random starts of the final fit; the lowest objective wins.
-    n_jobs : int, optional
-        Threads over folds.
+    {n_jobs of folds}
     random_state : int, RandomState or None, default=None
-        Drives folds, landmarks and the solver. None always takes the same seed.
-    verbose : int, default=0
-        1 prints a line per fold and the choice; 2 also a line per iteration of the final fit.
+        Drives folds, landmarks and the solver. None always takes the same seed, so that a fit can
+        be repeated.
+    {verbose of folds}
 
     Attributes
     ----------

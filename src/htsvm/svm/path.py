@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
+from htsvm._documented import documented
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.losses import HybridTruncated
@@ -63,6 +64,7 @@ class HTPath:
     classes: Array
 
 
+@documented
 def ht_path(
     X: Any,
     y: Any,
@@ -90,25 +92,13 @@ def ht_path(
         The penalties, or how many between 1/16 and 16.
     cap : float, default=1.0
         The margin violation from which on a sample is ignored; ``inf`` never ignores one.
-    knee : float, default=2/3
-        Where the straight part of the loss ends, as a share of the cap; in (0, 1).
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions.
+    {knee}, {tol}
     max_iter : int, default=1000
         The largest number of iterations for each C.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class; "balanced" gives all classes the same total weight.
-    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
-        How to fit more than two classes: as one problem for all ("joint", also called
-        "crammer_singer"), or each class against the rest with balanced weights ("ovr"). "auto" is
-        "joint".
+    {fit_intercept}, {class_weight}, {multi_class}
     sample_weight : array-like of shape (n_samples,), optional
         Factors of C per sample.
-    random_state : int, RandomState or None, default=None
-        Drives the sample of rows of the first fit's rough phase on large data. None always takes
-        the same seed, so that a path can be repeated.
+    {random_state}
 
     Returns
     -------
