@@ -22,10 +22,10 @@ from htsvm.multiview.alternation import Outcome
 from htsvm.multiview.htsvc import MultiViewHTSVC, TruncatedMultiViewSVC
 from htsvm.multiview.preparation import Prepared
 from htsvm.multiview.view_classifiers import ViewPoints
+from htsvm.problems import AnyProblem
 from htsvm.svm import choosing, folds
 from htsvm.svm.folds import Fold, Held
 from htsvm.svm.path import check_grid
-from htsvm.svm.solving import AnyProblem
 from htsvm.svm.validation import seed_of
 
 # A view with a smaller weight has none.

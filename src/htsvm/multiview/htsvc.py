@@ -18,8 +18,8 @@ from htsvm.multiview import elsewhere
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.structured import PER_VIEW, StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers
+from htsvm.problems import AnyProblem
 from htsvm.solvers import Solver
-from htsvm.svm.solving import AnyProblem
 
 
 class TruncatedMultiViewSVC(StructuredMultiViewSVC):

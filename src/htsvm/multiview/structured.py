@@ -23,8 +23,8 @@ from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoints
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
+from htsvm.problems import AnyProblem
 from htsvm.svm.fitted import joined_history
-from htsvm.svm.solving import AnyProblem
 from htsvm.svm.validation import seed_of
 from htsvm.svm.warn import warn_ignored, warn_unconverged
 

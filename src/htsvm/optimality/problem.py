@@ -11,7 +11,7 @@ from htsvm._typing import Array
 from htsvm.optimality.binary import BinaryCertificate, certify
 from htsvm.optimality.certificate import PointCertificate
 from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
-from htsvm.problems import MulticlassProblem, Problem
+from htsvm.problems import AnyProblem, MulticlassProblem, Problem
 
 
 @singledispatch
@@ -26,25 +26,22 @@ def certify_problem(
 def _binary(
     problem: Problem, coef: Array, intercept: float, multipliers: Array, tol: float
 ) -> BinaryCertificate:
-    return certify(
-        problem.operator, problem.y, coef, intercept, multipliers, loss=problem.loss, tol=tol,
-        **_weighing(problem),
-    )  # fmt: skip
+    point = (coef, intercept, multipliers)
+    return certify(problem.operator, problem.y, *point, tol=tol, **_stated(problem))
 
 
 @certify_problem.register
 def _multiclass(
     problem: MulticlassProblem, coef: Array, intercept: Array, multipliers: Array, tol: float
 ) -> MulticlassCertificate:
-    return certify_multiclass(
-        problem.operator, problem.labels, coef, intercept, multipliers, loss=problem.loss, tol=tol,
-        **_weighing(problem),
-    )  # fmt: skip
+    point = (coef, intercept, multipliers)
+    return certify_multiclass(problem.operator, problem.labels, *point, tol=tol, **_stated(problem))
 
 
-def _weighing(problem: Problem | MulticlassProblem) -> dict[str, Any]:
+def _stated(problem: AnyProblem) -> dict[str, Any]:
     uniform = bool(np.all(problem.penalty == problem.C))
     return {
-        "C": problem.C, "sample_weight": None if uniform else problem.penalty / problem.C,
+        "loss": problem.loss, "C": problem.C,
+        "sample_weight": None if uniform else problem.penalty / problem.C,
         "regularizer": problem.regularizer, "fit_intercept": problem.fit_intercept,
     }  # fmt: skip

@@ -23,6 +23,7 @@ from scipy import linalg
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic
+from htsvm.linalg.operators import dense, double
 
 # Up to this dimension an eigen-decomposition costs no more than looking for a way around it.
 SMALL = 256
@@ -276,16 +277,7 @@ def _row_space(
 
 def _dense_rows(operator: Operator, rows: Array) -> Array:
     """Return a few rows of X as a dense float64 array."""
-    part = operator.take(rows)
-    X = getattr(part, "X", None)
-    if X is not None:
-        dense = X.toarray() if hasattr(X, "toarray") else X
-        return np.asarray(dense, dtype=np.float64)
-    columns = np.empty((part.shape[1], len(rows)))
-    unit, plus = np.eye(part.shape[1]), np.ones(len(rows), dtype=np.int8)
-    for j in range(part.shape[1]):
-        part.signed_dot(plus, unit[j], 0.0, columns[j])
-    return columns.T
+    return dense(double(operator.take(rows).block(slice(None))))
 
 
 def _pivoted_cholesky(gram: Array) -> tuple[Array, Array]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.optimality import BinaryCertificate, certify_problem
-from htsvm.problems.binary import Problem, Start
+from htsvm.optimality import PointCertificate, certify_problem
+from htsvm.problems import AnyProblem
 from htsvm.solvers.api import Solver
 from htsvm.solvers.result import SolverResult, continued
 
@@ -20,8 +20,8 @@ FINER = (0.3, 0.1)
 
 
 def solve_certified(
-    problem: Problem, solver: Solver, *, start: Start | None = None
-) -> tuple[SolverResult, BinaryCertificate]:
+    problem: AnyProblem, solver: Solver, *, start: Any = None
+) -> tuple[SolverResult, PointCertificate]:
     """Solve `problem` and certify the result independently of the solver.
 
     Where the certificate shows that the point is not a local minimiser, the solver goes on from a
@@ -31,18 +31,18 @@ def solve_certified(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or MulticlassProblem
         What to minimise.
     solver : Solver
-        Who does it.
-    start : (w, b, psi), optional
+        Who does it; see `Solver.suited_to`.
+    start : (w, b, psi) or (W, b, B), optional
         A warm start.
 
     Returns
     -------
     result : SolverResult
         The best point found; its history and counts cover all runs.
-    certificate : BinaryCertificate
+    certificate : BinaryCertificate or MulticlassCertificate
         The certificate of that point.
     """
     result, certificate = solve_to_certificate(problem, solver, start)
@@ -91,7 +91,7 @@ def certify_result(problem: Any, result: SolverResult, tol: float) -> Any:
 
 
 def _lower_point(
-    problem: Problem, result: SolverResult, direction: Array
+    problem: Any, result: SolverResult, direction: Array
 ) -> tuple[Array, float, Array] | None:
     """Search both ways along `direction` for the lowest objective; None if there is none lower."""
     n = problem.n_features

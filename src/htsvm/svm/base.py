@@ -14,16 +14,16 @@ from sklearn.utils.validation import validate_data
 from htsvm._typing import Array, validated_fit
 from htsvm.backends import backend_of
 from htsvm.losses import Loss
+from htsvm.problems import AnyProblem
 from htsvm.problems.build import stated_problems, weigh_classes
-from htsvm.solvers import Solver
+from htsvm.solvers import Solver, solve_certified
 from htsvm.solvers.api import configured
 from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm.doc_links import DocLinks
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
 from htsvm.svm.memory import check_memory
-from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
-from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, seed_of
+from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, is_multiclass, seed_of
 from htsvm.svm.warn import warn_ignored, warn_slow, warn_unconverged, warn_unrecognised
 
 
@@ -157,12 +157,12 @@ class BaseLinearSVC(BaseSVC):
         """Fit data that has been validated."""
         problems = self._problems(X, classes, codes, weights, C=self._penalty(), loss=self._loss())
         starts = self._warm_starts(classes, problems)
-        solver = self._solver()
+        solver = self._solver().suited_to(problems[0])
         if len(problems) == 1:
-            fitted = [solve_any(problems[0], solver, start=starts[0])]
+            fitted = [solve_certified(problems[0], solver, start=starts[0])]
         else:
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(solve_any)(problem, solver, start=start)
+                delayed(solve_certified)(problem, solver, start=start)
                 for problem, start in zip(problems, starts, strict=True)
             )
         self.classes_ = classes

@@ -17,6 +17,7 @@ from htsvm._documented import documented
 from htsvm._typing import Array, validated_fit
 from htsvm.exceptions import warn_user
 from htsvm.losses import HybridTruncated, Loss
+from htsvm.problems import AnyProblem
 from htsvm.problems.build import labels_of
 from htsvm.solvers import Newton, Solver
 from htsvm.svm import choosing, folds
@@ -25,7 +26,6 @@ from htsvm.svm.folds import Fold, Held, Routed
 from htsvm.svm.grid import Grid
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import check_grid
-from htsvm.svm.solving import AnyProblem
 from htsvm.svm.validation import seed_of
 
 # Where the default grid of C begins and ends. With many wrong labels the best C is small.

@@ -15,7 +15,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses import Loss
-from htsvm.svm.solving import AnyProblem
+from htsvm.problems import AnyProblem
 
 # The relative residual of the systems, and the most steps of conjugate gradients.
 ACCURACY, MOST_STEPS = 1e-2, 12

@@ -9,10 +9,9 @@ from joblib import Parallel, delayed
 from sklearn.utils.validation import _check_feature_names
 
 from htsvm._typing import Array
-from htsvm.solvers import Solver
+from htsvm.solvers import Solver, solve_certified
 from htsvm.svm.fitted import store_results, warm_starts
-from htsvm.svm.solving import is_multiclass, solve_any
-from htsvm.svm.validation import check_classes
+from htsvm.svm.validation import check_classes, is_multiclass
 from htsvm.svm.warn import warn_shares, warn_unconverged
 
 
@@ -44,6 +43,7 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
             estimator.class_weight, C=estimator._penalty(), loss=estimator._loss(),
             fit_intercept=bool(estimator.fit_intercept), multiclass=multiclass,
         )  # fmt: skip
+        solver = solver.suited_to(problems[0])
         starts = warm_starts(estimator, dataset.classes, problems)
         fitted = Parallel(n_jobs=estimator.n_jobs, prefer="threads")(
             delayed(_solve)(problem, solver, start)
@@ -64,7 +64,7 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
 def _solve(problem: Any, solver: Solver, start: Any) -> Any:
     """Solve one problem, and leave nothing on the workers, whatever happens."""
     try:
-        return solve_any(problem, solver, start=start)
+        return solve_certified(problem, solver, start=start)
     finally:
         problem.release()
 

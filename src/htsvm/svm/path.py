@@ -16,16 +16,16 @@ from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import PointCertificate
+from htsvm.problems import AnyProblem
 from htsvm.problems.build import (
     check_weights,
     encode_labels,
     stated_problems,
     weigh_classes,
 )
-from htsvm.solvers import Newton, Solver
+from htsvm.solvers import Newton, Solver, solve_certified
 from htsvm.svm.fitted import AnyFitted
-from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
-from htsvm.svm.validation import seed_of
+from htsvm.svm.validation import is_multiclass, seed_of
 from htsvm.svm.warn import warn_unconverged
 
 
@@ -208,6 +208,7 @@ def solve_path(
         A start for each C, for instance the solutions for a larger cap. Otherwise each C but the
         largest starts from the next larger one.
     """
+    solver = solver.suited_to(problem)
     fits: list[AnyFitted | None] = [None] * len(Cs)
     previous: tuple[AnyFitted, float] | None = None
     for i in np.argsort(-Cs, kind="stable"):
@@ -228,7 +229,7 @@ def _solve_at(
     """Solve `problem` for one C, from the solution for another if there is one."""
     scaled = problem.scaled(C)
     try:
-        return solve_any(scaled, solver, start=_start(previous, C))
+        return solve_certified(scaled, solver, start=_start(previous, C))
     finally:
         scaled.release()
 

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._typing import Array
 from htsvm.problems.build import check_weights, encode_labels
+from htsvm.solvers.api import named
 
 # What scikit-learn checks of the parameters that most estimators have.
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -83,3 +84,21 @@ def seed_of(random_state: Any) -> int:
     if random_state is None or isinstance(random_state, Integral):
         return int(random_state or 0)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def is_multiclass(multi_class: str, n_classes: int, solver: Any) -> bool:
+    """Return whether a fit is to be one problem for all classes.
+
+    Two classes are one binary problem whatever `multi_class` says. "auto" means "joint", except
+    for solvers that only know binary problems; "crammer_singer", the name that
+    scikit-learn's LinearSVC has for it, is "joint".
+    """
+    if n_classes == 2 or multi_class == "ovr":
+        return False
+    able = named(solver).several_classes
+    if multi_class != "auto" and not able:
+        raise ValueError(
+            f"multi_class={multi_class!r} needs solver='newton', got solver={solver!r}; use that "
+            "solver, or multi_class='ovr' for one binary problem per class."
+        )
+    return able

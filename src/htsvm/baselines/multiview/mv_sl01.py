@@ -10,8 +10,8 @@ from htsvm._typing import Array
 from htsvm.losses import Loss, ZeroOne
 from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoint
+from htsvm.problems import AnyProblem
 from htsvm.solvers import ZeroOneSolver
-from htsvm.svm.solving import AnyProblem
 from htsvm.svm.validation import seed_of
 
 
