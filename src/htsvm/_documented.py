@@ -1,4 +1,4 @@
-"""Parameters and attributes that several estimators share, described once.
+"""Parameters and attributes that several estimators and functions share, described once.
 
 A docstring names them in braces, ``{tol}, {max_iter}``, where their entries belong. They are filled
 in when the class is defined, each parameter with its own default, so that ``help`` shows them all.
@@ -16,6 +16,14 @@ from typing import Any, TypeVar, cast
 Documented = TypeVar("Documented")
 
 ENTRIES = """\
+X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    Samples.
+y : array-like of shape (n_samples,)
+    Class labels, of any type.
+sample_weight : array-like of shape (n_samples,), optional
+    Factors of C per sample. Zero takes a sample out.
+ax : matplotlib Axes, optional
+    Where to draw; a new figure by default.
 C : float
     Penalty of the loss; larger means less regularisation.
 knee : float, default=2/3
@@ -180,7 +188,7 @@ def _entry(key: str, parameters: Mapping[str, inspect.Parameter]) -> str:
     name = key.partition(" of ")[0]
     head, _, description = _BY_NAME[key].partition("\n")
     kind = head.partition(" : ")[2]
-    if name in parameters and "default=" not in kind:
-        default = parameters[name].default
+    default = parameters[name].default if name in parameters else inspect.Parameter.empty
+    if default is not inspect.Parameter.empty and not re.search("default=|optional", kind):
         kind += f', default="{default}"' if isinstance(default, str) else f", default={default!r}"
     return f"{name} : {kind}\n{description}"

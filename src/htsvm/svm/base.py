@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from htsvm._documented import documented
 from htsvm._typing import Array, validated_fit
 from htsvm.backends import backend_of
 from htsvm.losses import Loss
@@ -43,6 +44,7 @@ class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[mi
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     @validated_fit
+    @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -53,8 +55,7 @@ class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[mi
             are, without a copy. Dask collections are fitted block by block on their workers.
         y : array-like of shape (n_samples,)
             Class labels, of any type. A Dask array or Series may go with Dask data.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample. Zero takes a sample out.
+        {sample_weight}
 
         Returns
         -------

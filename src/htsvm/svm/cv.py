@@ -308,13 +308,13 @@ class HTSVCCV(BaseLinearSVC):
                 "leave it at 'auto'."
             )
 
+    @documented
     def predict(self, X: Any) -> Any:
         """Return the predicted class of each sample.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------

@@ -187,6 +187,7 @@ class KernelHTSVC(BaseLinearSVC):
         self.random_state = random_state
         self.verbose = verbose
 
+    @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelHTSVC:
         """Fit the model.
 
@@ -194,10 +195,7 @@ class KernelHTSVC(BaseLinearSVC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data; with ``kernel="precomputed"`` the kernel matrix of the samples.
-        y : array-like of shape (n_samples,)
-            Class labels, of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample. Zero takes a sample out.
+        {y}, {sample_weight}
 
         Returns
         -------
