@@ -13,9 +13,12 @@ from htsvm.linalg.operators import Operator
 
 
 def as_operator(X: Any) -> Operator:
-    """Wrap a dense array or a sparse matrix; operators pass through."""
+    """Wrap a dense array or a sparse matrix, of floats or made so; operators pass through."""
     if isinstance(X, Operator):
         return X
-    if sp.issparse(X):
-        return CSROperator(sp.csr_matrix(X))
-    return DenseOperator(np.asarray(X))
+    X = X if sp.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got shape {X.shape}.")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    return CSROperator(sp.csr_matrix(X)) if sp.issparse(X) else DenseOperator(X)

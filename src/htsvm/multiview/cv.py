@@ -16,6 +16,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.exceptions import warn_user
 from htsvm.multiview.alternation import Outcome
@@ -26,7 +27,6 @@ from htsvm.problems import AnyProblem
 from htsvm.svm import choosing, folds
 from htsvm.svm.folds import Fold, Held
 from htsvm.svm.path import check_grid
-from htsvm.svm.validation import seed_of
 
 # A view with a smaller weight has none.
 LOST = 1e-3

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.linalg.spaces import RowSpace
 from htsvm.multiview.parameters import per_view
@@ -15,7 +16,7 @@ from htsvm.multiview.views import resolve_views, split_views
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.problems import AnyProblem
 from htsvm.svm.elsewhere import check_columns, newton_of
-from htsvm.svm.validation import check_classes, is_multiclass, seed_of
+from htsvm.svm.validation import check_classes, is_multiclass
 from htsvm.svm.warn import warn_shares, warn_unconverged
 
 

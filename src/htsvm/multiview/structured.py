@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.linalg.spaces import Space
 from htsvm.losses import Loss
@@ -25,7 +26,6 @@ from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
 from htsvm.problems import AnyProblem
 from htsvm.svm.fitted import joined_history
-from htsvm.svm.validation import seed_of
 from htsvm.svm.warn import warn_ignored, warn_unconverged
 
 Outcomes = list[Outcome[ViewPoints]]

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array, validated_fit
 from htsvm.backends import backend_of
 from htsvm.losses import Loss
@@ -24,7 +25,7 @@ from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm.doc_links import DocLinks
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
 from htsvm.svm.memory import check_memory
-from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, is_multiclass, seed_of
+from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, is_multiclass
 from htsvm.svm.warn import warn_ignored, warn_slow, warn_unconverged, warn_unrecognised
 
 

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array, validated_fit
 from htsvm.exceptions import warn_user
 from htsvm.losses import HybridTruncated, Loss
@@ -26,7 +27,6 @@ from htsvm.svm.folds import Fold, Held, Routed
 from htsvm.svm.grid import Grid
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import check_grid
-from htsvm.svm.validation import seed_of
 
 # Where the default grid of C begins and ends. With many wrong labels the best C is small.
 SMALLEST_C, LARGEST_C = 2.0**-10, 2.0**6

@@ -11,9 +11,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.linalg.kernel_functions import NAMES, kernel_function, resolved_gamma
-from htsvm.linalg.kernel_operator import KernelNorm, KernelOperator
+from htsvm.linalg.kernel_operator import KernelNorm
 from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
@@ -24,7 +25,6 @@ from htsvm.svm._kernels import (
     check_precomputed,
 )
 from htsvm.svm.base import BaseLinearSVC
-from htsvm.svm.validation import seed_of
 
 
 @documented
@@ -230,7 +230,7 @@ class KernelHTSVC(BaseLinearSVC):
 
     def _problems(self, X: Any, *args: Any, **stated: Any) -> list[Any]:
         problems = super()._problems(X, *args, **stated)
-        if not isinstance(X, KernelOperator):
+        if not problems[0].operator.representers:
             return problems
         return [replace(problem, regularizer=KernelNorm(X)) for problem in problems]
 

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.exceptions import warn_user
 from htsvm.linalg.kernel_functions import resolved_gamma
@@ -22,7 +23,6 @@ from htsvm.svm.cv import HTSVCCV, check_caps
 from htsvm.svm.folds import Held, Routed
 from htsvm.svm.kernel import KernelHTSVC
 from htsvm.svm.path import check_grid
-from htsvm.svm.validation import seed_of
 
 # Where the default grid of C begins and ends, and the factors of the default gamma.
 SMALLEST_C, LARGEST_C = 2.0**-6, 2.0**8

@@ -12,6 +12,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.losses import HybridTruncated
@@ -25,7 +26,7 @@ from htsvm.problems.build import (
 )
 from htsvm.solvers import Newton, Solver, solve_certified
 from htsvm.svm.fitted import AnyFitted
-from htsvm.svm.validation import is_multiclass, seed_of
+from htsvm.svm.validation import is_multiclass
 from htsvm.svm.warn import warn_unconverged
 
 

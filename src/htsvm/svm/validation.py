@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -77,13 +76,6 @@ def check_classes(name: str, classes: Array, mass: Array) -> None:
             "sample_weight is zero for every sample of all but one class; the classes "
             f"without weight are {empty!r}."
         )
-
-
-def seed_of(random_state: Any) -> int:
-    """Return a seed; always the same one for None, so that fits can be repeated."""
-    if random_state is None or isinstance(random_state, Integral):
-        return int(random_state or 0)
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def is_multiclass(multi_class: str, n_classes: int, solver: Any) -> bool:

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
 from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.linalg.spaces import LARGEST_SIDE
@@ -21,7 +22,6 @@ from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.optimality import GradientCertificate
 from htsvm.optimality.residuals import gradient_residuals
-from htsvm.svm.validation import seed_of
 
 
 @documented

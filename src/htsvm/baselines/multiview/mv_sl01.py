@@ -6,13 +6,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.losses import Loss, ZeroOne
 from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoint
 from htsvm.problems import AnyProblem
 from htsvm.solvers import ZeroOneSolver
-from htsvm.svm.validation import seed_of
 
 
 class ZeroOneClassifiers(ViewClassifiers):

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 
 from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm.losses import Loss, ZeroOne
 from htsvm.solvers import ADMM, Solver, ZeroOneSolver
 from htsvm.solvers.starts import checked_names
 from htsvm.svm.base import BaseLinearSVC
-from htsvm.svm.validation import seed_of
 
 
 @documented
