@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -38,6 +38,7 @@ CLEARLY = 4.0
 
 
 @documented
+@dataclass(eq=False, repr=False)
 class HTSVCCV(BaseLinearSVC):
     """HTSVC that chooses C and the cap by cross-validation, by a rule made for noisy labels.
 
@@ -135,6 +136,24 @@ class HTSVCCV(BaseLinearSVC):
     (5, 2, 3)
     """
 
+    _: KW_ONLY
+    Cs: Any = 9
+    caps: Any = (np.inf, 4.0, 2.0, 1.0)
+    cv: Any = None
+    scoring: Any = None
+    tune_threshold: bool | str = "auto"
+    knee: float = 2.0 / 3.0
+    solver: Any = "newton"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **HTSVC._parameter_constraints,
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
@@ -146,43 +165,6 @@ class HTSVCCV(BaseLinearSVC):
     for _name in ("C", "cap", "warm_start", "starts"):
         del _parameter_constraints[_name]
     del _name
-
-    def __init__(
-        self,
-        *,
-        Cs: Any = 9,
-        caps: Any = (np.inf, 4.0, 2.0, 1.0),
-        cv: Any = None,
-        scoring: Any = None,
-        tune_threshold: bool | str = "auto",
-        knee: float = 2.0 / 3.0,
-        solver: Any = "newton",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.Cs = Cs
-        self.caps = caps
-        self.cv = cv
-        self.scoring = scoring
-        self.tune_threshold = tune_threshold
-        self.knee = knee
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @validated_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> HTSVCCV:
