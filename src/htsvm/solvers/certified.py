@@ -13,9 +13,10 @@ from htsvm.problems import AnyProblem
 from htsvm.solvers.api import Solver
 from htsvm.solvers.result import SolverResult, continued
 
-# How often a stationary point that is no minimiser is left along a direction of descent.
+# How often a stationary point that is no minimiser is left along a direction of descent. A bound on
+# the work: each time costs another descent.
 ESCAPES = 3
-# Shares of tol with which a solver goes on whose point is not certified.
+# Shares of tol to which a solver continues where its point is not certified.
 FINER = (0.3, 0.1)
 
 
