@@ -15,9 +15,9 @@ from htsvm.linalg.operators import BLOCK, Operator, sum_of_squares
 
 # None where nothing was compiled.
 compiled = kernels.optional("linalg._rows")
-# From 32 columns on BLAS is about as quick as the kernels (200,000 rows: 7 ms and 8 ms of CPU time).
-# For X'v it reads all rows, they only those with v != 0: with 64 columns 11 ms, and 7 ms for a share
-# of 0.3, 10 ms for 0.5.
+# From 32 columns on BLAS is about as quick as the kernels (200,000 rows: 7 and 8 ms of CPU time).
+# For X'v it reads all rows, they only those with v != 0: with 64 columns 11 ms, and 7 ms for a
+# share of 0.3, 10 ms for 0.5.
 BLAS_COLUMNS, BLAS_SHARE = 32, 0.3
 # Inner products are kept of at most 4000 rows, as many as an explicit system may have: 128 MB.
 MOST_KEPT = 4000
