@@ -22,6 +22,11 @@ y : array-like of shape (n_samples,)
     Class labels, of any type.
 sample_weight : array-like of shape (n_samples,), optional
     Factors of C per sample. Zero takes a sample out.
+sample_weight of folds : array-like of shape (n_samples,), optional
+    Factors of C per sample; they also weigh the held-out samples.
+**params : dict
+    ``groups`` for the splitter. With metadata routing enabled, whatever the splitter and the scorer
+    have requested.
 ax : matplotlib Axes, optional
     Where to draw; a new figure by default.
 C : float
@@ -163,10 +168,10 @@ view_intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
     The intercepts of the views.
 """
 _BY_NAME = {
-    entry.partition(" : ")[0]: entry for entry in re.split(r"^(?=\w)", ENTRIES, flags=re.M)[1:]
+    entry.partition(" : ")[0]: entry for entry in re.split(r"^(?=\S)", ENTRIES, flags=re.M)[1:]
 }
 # A line of names in braces, and its margin.
-_LINE = re.compile(r"^( *)(\{\w[\w ]*\}(?:, \{\w[\w ]*\})*),?\n", re.M)
+_LINE = re.compile(r"^( *)(\{[\w* ]+\}(?:, \{[\w* ]+\})*),?\n", re.M)
 
 
 def documented(kind: Documented) -> Documented:

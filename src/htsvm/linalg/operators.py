@@ -90,7 +90,7 @@ class Operator(Extent):
     """The rows of X.
 
     A new kind of operator brings `shape`, `stored`, `block` and `_taken`. All else follows from
-    these, some rows at a time; override what can be had more cheaply, and count its work.
+    these, some rows at a time; override what can be computed faster, and count its work.
     """
 
     # Whether BLAS multiplies the rows; and the rows as compiled solvers want them, or None.

@@ -175,7 +175,7 @@ class RowSystem:
         self._kept = None if rows is not None else ((form, xi), factor)
 
     def _inner_products(self, rows: Array | None, part: Operator, scale: Array) -> Array:
-        """Return the inner products of the rows of `part`; those of all rows may be at hand."""
+        """Return the inner products of the rows of `part`; those of all rows may have been kept."""
         whole = (self.whole or self.operator).kept_kernel(scale)
         if whole is None:
             return part.kernel(scale)

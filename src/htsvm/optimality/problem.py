@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.optimality.binary import BinaryCertificate, certify
+from htsvm.optimality.binary import certify
 from htsvm.optimality.certificate import PointCertificate
-from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
-from htsvm.problems import AnyProblem, MulticlassProblem, Problem
+from htsvm.optimality.multiclass import certify_multiclass
+from htsvm.problems import MulticlassProblem, Problem
 
 
 @singledispatch
@@ -22,26 +22,18 @@ def certify_problem(
     raise TypeError(f"no certificate is known for problems of the type {type(problem).__name__}.")
 
 
-@certify_problem.register
-def _binary(
-    problem: Problem, coef: Array, intercept: float, multipliers: Array, tol: float
-) -> BinaryCertificate:
-    point = (coef, intercept, multipliers)
-    return certify(problem.operator, problem.y, *point, tol=tol, **_stated(problem))
-
-
-@certify_problem.register
-def _multiclass(
-    problem: MulticlassProblem, coef: Array, intercept: Array, multipliers: Array, tol: float
-) -> MulticlassCertificate:
-    point = (coef, intercept, multipliers)
-    return certify_multiclass(problem.operator, problem.labels, *point, tol=tol, **_stated(problem))
-
-
-def _stated(problem: AnyProblem) -> dict[str, Any]:
+@certify_problem.register(Problem)
+@certify_problem.register(MulticlassProblem)
+def _with_rows_here(
+    problem: Any, coef: Array, intercept: Any, multipliers: Array, tol: float
+) -> PointCertificate:
+    binary = problem.n_scores == 1
+    run: Any = certify if binary else certify_multiclass
     uniform = bool(np.all(problem.penalty == problem.C))
-    return {
-        "loss": problem.loss, "C": problem.C,
-        "sample_weight": None if uniform else problem.penalty / problem.C,
-        "regularizer": problem.regularizer, "fit_intercept": problem.fit_intercept,
-    }  # fmt: skip
+    certificate: PointCertificate = run(
+        problem.operator, problem.y if binary else problem.labels, coef, intercept, multipliers,
+        C=problem.C, sample_weight=None if uniform else problem.penalty / problem.C,
+        loss=problem.loss, regularizer=problem.regularizer, fit_intercept=problem.fit_intercept,
+        tol=tol,
+    )  # fmt: skip
+    return certificate

@@ -74,7 +74,7 @@ def solve_to_certificate(problem: Any, solver: Solver, start: Any) -> tuple[Solv
     result = solver.solve(problem, start=start)
     certificate = certify_result(problem, result, solver.tol)
     for share in FINER:
-        if certificate.certified or not (result.converged and solver.goes_on):
+        if certificate.certified or not (result.converged and solver.refines):
             break
         finer = replace(solver, tol=share * solver.tol)
         point = (result.coef, result.intercept, result.multipliers)

@@ -119,9 +119,10 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,)
-            Class labels. For Dask data, a Dask array.
+            Class labels; of two, ``classes_[1]`` where the score is above zero, or above
+            `threshold_` if a search has set one. For Dask data, a Dask array.
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X) - getattr(self, "threshold_", 0.0)
         backend = backend_of(scores)
         return (labels_of if backend is None else backend.labels)(scores, self.classes_)
 

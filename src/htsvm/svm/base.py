@@ -91,7 +91,7 @@ class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[mi
         return X, y, *checked_labels(type(self).__name__, y, sample_weight)
 
     def _validated_data(self, X: Any, y: Any) -> tuple[Any, Array]:
-        """Return X and y, checked; sets what scikit-learn wants to know of the features."""
+        """Return X and y, checked; set `n_features_in_` and `feature_names_in_`."""
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
             accept_large_sparse=True,

@@ -19,7 +19,6 @@ from htsvm._typing import Array, validated_fit
 from htsvm.exceptions import warn_user
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems import AnyProblem
-from htsvm.problems.build import labels_of
 from htsvm.solvers import Newton, Solver
 from htsvm.svm import choosing, folds
 from htsvm.svm.base import BaseLinearSVC
@@ -167,6 +166,7 @@ class HTSVCCV(BaseLinearSVC):
     del _name
 
     @validated_fit
+    @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> HTSVCCV:
         """Choose C and cap by cross-validation, then fit all the data.
 
@@ -174,13 +174,7 @@ class HTSVCCV(BaseLinearSVC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample; they also weigh the held-out samples.
-        **params : dict
-            ``groups`` for the splitter. With metadata routing enabled, whatever the splitter
-            and the scorer have requested.
+        {y}, {sample_weight of folds}, {**params}
 
         Returns
         -------
@@ -289,22 +283,6 @@ class HTSVCCV(BaseLinearSVC):
                 f"tune_threshold=True needs two classes, but y has {len(classes)}; "
                 "leave it at 'auto'."
             )
-
-    @documented
-    def predict(self, X: Any) -> Any:
-        """Return the predicted class of each sample.
-
-        Parameters
-        ----------
-        {X}
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels: ``classes_[1]`` where the decision value is above `threshold_`.
-        """
-        scores = self.decision_function(X)
-        return labels_of(scores - self.threshold_, self.classes_)
 
     def _progress(self) -> Any:
         return super()._progress() if self.verbose > 1 else None

@@ -1,4 +1,4 @@
-"""Fits of data that is not in this process, by way of the backend that looks after it."""
+"""Fits of data that is not in this process, by way of its backend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from htsvm.svm.warn import warn_shares, warn_unconverged
 
 
 def newton_of(estimator: Any, backend: Any) -> Solver:
-    """Return the solver of an estimator; complain if it visits the rows one by one."""
+    """Return the solver of an estimator; raise ValueError if it needs the rows in memory."""
     solver: Solver = estimator._solver()
     if not solver.on_dask:
         raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -27,8 +27,123 @@ from htsvm.svm._kernels import (
 from htsvm.svm.base import BaseLinearSVC
 
 
+class BaseKernelSVC(BaseLinearSVC):
+    """What `KernelHTSVC` and its search share: all but the loss and the choice of gamma."""
+
+    _has_weights: ClassVar[bool] = False
+    # The only solver that several classes in one problem and a kernel matrix have.
+    solver: ClassVar[str] = "newton"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: rule
+            for name, rule in BaseLinearSVC._parameter_constraints.items()
+            if name not in ("C", "warm_start", "solver")
+        },
+        "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "kernel": [StrOptions({*NAMES, "precomputed"}), callable],
+        "degree": [Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
+        "landmark_selection": [StrOptions(set(SELECTIONS))],
+        "memory_limit": [Interval(Real, 0.0, None, closed="neither")],
+    }
+
+    def _fit_space(
+        self, X: Any, classes: Array, codes: Array, weights: Array | None, gamma: float
+    ) -> None:
+        """Fit data that has been validated, with a given gamma."""
+        one_problem = is_one_problem(self.multi_class, classes)
+        rng = np.random.default_rng(seed_of(self.random_state))
+        space = kernel_space(self, X, weights, gamma, one_problem, rng)
+        self._space = space
+        try:
+            self._fit_checked(space.samples, classes, codes, weights)
+        finally:
+            del self._space
+        self._store_kernel(X, space)
+
+    def _validated_data(self, X: Any, y: Any) -> tuple[Any, Array]:
+        if self.kernel == "precomputed":
+            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+            check_precomputed(X)
+            return X, y
+        return super()._validated_data(X, y)
+
+    def _problems(self, X: Any, *args: Any, **stated: Any) -> list[Any]:
+        problems = super()._problems(X, *args, **stated)
+        if not problems[0].operator.representers:
+            return problems
+        return [replace(problem, regularizer=KernelNorm(X)) for problem in problems]
+
+    def _warm_starts(self, classes: Array, problems: Any) -> list[Any]:
+        """Return where problems of a kernel matrix begin: at a fit on a few landmarks."""
+        if self._space.landmarks is not None:
+            return [None] * len(problems)
+        return [self._space.start(p, self._rough_start) for p in problems]
+
+    def _rough_start(self, problem: Problem) -> Any:
+        """Solve a problem on few landmarks roughly; return the solution as a start."""
+        solver = replace(self._solver(), tol=10.0 * self.tol, callback=None, n_restarts=0)
+        found = solver.solve(problem)
+        return found.coef, found.intercept, found.multipliers
+
+    def _store_kernel(self, X: Any, space: KernelSpace) -> None:
+        """Turn what was fitted in coordinates into a sum over samples."""
+        self.method_, self.gamma_ = space.method, space.gamma
+        self.landmarks_, self.landmark_coef_ = space.lift(self.coef_)
+        del self.coef_
+        precomputed = self.kernel == "precomputed"
+        self.support_vectors_ = np.empty((0, 0)) if precomputed else X[self.support_]
+        self._landmark_rows = None if precomputed else X[self.landmarks_]
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the signed scores, a sum over the support vectors or the landmarks.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; with ``kernel="precomputed"`` their kernel with the training samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive scores mean ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        precomputed = self.kernel == "precomputed"
+        X = validate_data(
+            self, X, accept_sparse=False if precomputed else "csr",
+            dtype=[np.float64, np.float32], reset=False,
+        )  # fmt: skip
+        scores = np.tile(self.intercept_, (X.shape[0], 1))
+        function = None if precomputed else self._function(self.gamma_)
+        for part in blocks(X.shape[0], max(len(self.landmarks_), 1)):
+            if function is None:
+                values = X[part][:, self.landmarks_]
+            elif len(self.landmarks_):
+                values = function(X[part], self._landmark_rows)
+            else:
+                continue
+            scores[part] += values @ self.landmark_coef_.T
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def _function(self, gamma: float) -> Any:
+        return kernel_function(self.kernel, gamma, self.degree, self.coef0)
+
+    def _solver(self) -> Solver:
+        return self._named_solver("newton")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+
 @documented
-class KernelHTSVC(BaseLinearSVC):
+@dataclass(eq=False, repr=False)
+class KernelHTSVC(BaseKernelSVC):
     r"""Support vector classifier with a kernel that resists wrong labels.
 
     Minimises
@@ -123,69 +238,33 @@ class KernelHTSVC(BaseLinearSVC):
     ('exact', True)
     """
 
-    _has_weights: ClassVar[bool] = False
-    # The only solver that several classes in one problem and a kernel matrix have.
-    solver: ClassVar[str] = "newton"
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    cap: float = 1.0
+    knee: float = 2.0 / 3.0
+    n_landmarks: Any = "auto"
+    landmark_selection: str = "kmeans++"
+    memory_limit: float = 2048
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: rule
-            for name, rule in BaseLinearSVC._parameter_constraints.items()
-            if name not in ("warm_start", "solver")
-        },
+        **BaseKernelSVC._parameter_constraints,
+        "C": BaseLinearSVC._parameter_constraints["C"],
         "cap": [Interval(Real, 0.0, None, closed="right")],
-        "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "kernel": [StrOptions({*NAMES, "precomputed"}), callable],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
-        "degree": [Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
-        "landmark_selection": [StrOptions(set(SELECTIONS))],
-        "memory_limit": [Interval(Real, 0.0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        cap: float = 1.0,
-        knee: float = 2.0 / 3.0,
-        n_landmarks: Any = "auto",
-        landmark_selection: str = "kmeans++",
-        memory_limit: float = 2048,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.cap = cap
-        self.knee = knee
-        self.n_landmarks = n_landmarks
-        self.landmark_selection = landmark_selection
-        self.memory_limit = memory_limit
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelHTSVC:
@@ -207,96 +286,5 @@ class KernelHTSVC(BaseLinearSVC):
         self._fit_space(X, classes, codes, weights, resolved_gamma(self.gamma, X, weights))
         return self
 
-    def _fit_space(
-        self, X: Any, classes: Array, codes: Array, weights: Array | None, gamma: float
-    ) -> None:
-        """Fit data that has been validated, with a given gamma."""
-        one_problem = is_one_problem(self.multi_class, classes)
-        rng = np.random.default_rng(seed_of(self.random_state))
-        space = kernel_space(self, X, weights, gamma, one_problem, rng)
-        self._space = space
-        try:
-            self._fit_checked(space.samples, classes, codes, weights)
-        finally:
-            del self._space
-        self._store_kernel(X, space)
-
-    def _validated_data(self, X: Any, y: Any) -> tuple[Any, Array]:
-        if self.kernel == "precomputed":
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-            check_precomputed(X)
-            return X, y
-        return super()._validated_data(X, y)
-
-    def _problems(self, X: Any, *args: Any, **stated: Any) -> list[Any]:
-        problems = super()._problems(X, *args, **stated)
-        if not problems[0].operator.representers:
-            return problems
-        return [replace(problem, regularizer=KernelNorm(X)) for problem in problems]
-
-    def _warm_starts(self, classes: Array, problems: Any) -> list[Any]:
-        """Return where problems of a kernel matrix begin: at a fit on a few landmarks."""
-        if self._space.landmarks is not None:
-            return [None] * len(problems)
-        return [self._space.start(p, self._rough_start) for p in problems]
-
-    def _rough_start(self, problem: Problem) -> Any:
-        """Solve a problem on few landmarks roughly; return the solution as a start."""
-        solver = replace(self._solver(), tol=10.0 * self.tol, callback=None, n_restarts=0)
-        found = solver.solve(problem)
-        return found.coef, found.intercept, found.multipliers
-
-    def _store_kernel(self, X: Any, space: KernelSpace) -> None:
-        """Turn what was fitted in coordinates into a sum over samples."""
-        self.method_, self.gamma_ = space.method, space.gamma
-        self.landmarks_, self.landmark_coef_ = space.lift(self.coef_)
-        del self.coef_
-        precomputed = self.kernel == "precomputed"
-        self.support_vectors_ = np.empty((0, 0)) if precomputed else X[self.support_]
-        self._landmark_rows = None if precomputed else X[self.landmarks_]
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the signed scores, a sum over the support vectors or the landmarks.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; with ``kernel="precomputed"`` their kernel with the training samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive scores mean ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        precomputed = self.kernel == "precomputed"
-        X = validate_data(
-            self, X, accept_sparse=False if precomputed else "csr",
-            dtype=[np.float64, np.float32], reset=False,
-        )  # fmt: skip
-        scores = np.tile(self.intercept_, (X.shape[0], 1))
-        function = None if precomputed else self._function(self.gamma_)
-        for part in blocks(X.shape[0], max(len(self.landmarks_), 1)):
-            if function is None:
-                values = X[part][:, self.landmarks_]
-            elif len(self.landmarks_):
-                values = function(X[part], self._landmark_rows)
-            else:
-                continue
-            scores[part] += values @ self.landmark_coef_.T
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def _function(self, gamma: float) -> Any:
-        return kernel_function(self.kernel, gamma, self.degree, self.coef0)
-
     def _loss(self) -> Loss:
         return HybridTruncated(knee=self.knee, cap=self.cap)
-
-    def _solver(self) -> Solver:
-        return self._named_solver("newton")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        return tags

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ from htsvm.svm import choosing, folds
 from htsvm.svm._kernel_space import is_one_problem, kernel_space
 from htsvm.svm.cv import HTSVCCV, check_caps
 from htsvm.svm.folds import Held, Routed
-from htsvm.svm.kernel import KernelHTSVC
+from htsvm.svm.kernel import BaseKernelSVC
 from htsvm.svm.path import check_grid
 
 # Where the default grid of C begins and ends, and the factors of the default gamma.
@@ -32,7 +33,8 @@ WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
 
 
 @documented
-class KernelHTSVCCV(KernelHTSVC):
+@dataclass(eq=False, repr=False)
+class KernelHTSVCCV(BaseKernelSVC):
     """KernelHTSVC that chooses C, cap and gamma by cross-validation, by the rule of `HTSVCCV`.
 
     For each gamma the samples are put into coordinates once (landmarks; all of them for several
@@ -100,12 +102,31 @@ class KernelHTSVCCV(KernelHTSVC):
     (3, 3, 3, 2)
     """
 
+    _: KW_ONLY
+    Cs: Any = 8
+    caps: Any = (np.inf, 2.0, 1.0)
+    gammas: Any = "auto"
+    cv: Any = None
+    scoring: Any = None
+    kernel: Any = "rbf"
+    degree: float = 3
+    coef0: float = 0.0
+    knee: float = 2.0 / 3.0
+    n_landmarks: Any = "auto"
+    landmark_selection: str = "kmeans++"
+    memory_limit: float = 2048
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: rule
-            for name, rule in KernelHTSVC._parameter_constraints.items()
-            if name not in ("C", "cap", "gamma")
-        },
+        **BaseKernelSVC._parameter_constraints,
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "caps": [Interval(Real, 0.0, None, closed="right"), "array-like"],
         "gammas": [StrOptions({"auto"}), "array-like"],
@@ -113,53 +134,7 @@ class KernelHTSVCCV(KernelHTSVC):
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
     }
 
-    def __init__(
-        self,
-        *,
-        Cs: Any = 8,
-        caps: Any = (np.inf, 2.0, 1.0),
-        gammas: Any = "auto",
-        cv: Any = None,
-        scoring: Any = None,
-        kernel: Any = "rbf",
-        degree: float = 3,
-        coef0: float = 0.0,
-        knee: float = 2.0 / 3.0,
-        n_landmarks: Any = "auto",
-        landmark_selection: str = "kmeans++",
-        memory_limit: float = 2048,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.Cs = Cs
-        self.caps = caps
-        self.gammas = gammas
-        self.cv = cv
-        self.scoring = scoring
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.knee = knee
-        self.n_landmarks = n_landmarks
-        self.landmark_selection = landmark_selection
-        self.memory_limit = memory_limit
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
+    @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> KernelHTSVCCV:
         """Choose C, cap and gamma by cross-validation, then fit all the data.
 
@@ -167,13 +142,7 @@ class KernelHTSVCCV(KernelHTSVC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data; with ``kernel="precomputed"`` the kernel matrix of the samples.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample; they also weigh the held-out samples.
-        **params : dict
-            ``groups`` for the splitter. With metadata routing enabled, whatever the splitter
-            and the scorer have requested.
+        {y}, {sample_weight of folds}, {**params}
 
         Returns
         -------

@@ -173,7 +173,7 @@ def _problems(
 
 
 def check_path_classes(classes: Array) -> None:
-    """Complain where there is nothing to tell apart."""
+    """Raise ValueError for fewer than two classes."""
     if len(classes) < 2:
         raise ValueError(f"ht_path needs at least two classes in y, got only {classes[0]!r}.")
 
@@ -204,7 +204,7 @@ def solve_path(
     Cs : ndarray
         The penalties.
     solver : Solver
-        Who solves.
+        The solver, with its options.
     starts : sequence of fits, optional
         A start for each C, for instance the solutions for a larger cap. Otherwise each C but the
         largest starts from the next larger one.
@@ -220,7 +220,7 @@ def solve_path(
         fits[i] = fit
         previous = (fit, C)
     path = [fit for fit in fits if fit is not None]
-    _lend_solutions(problem, Cs, solver, path)
+    _improve_by_others(problem, Cs, solver, path)
     return path
 
 
@@ -243,7 +243,9 @@ def _start(previous: tuple[AnyFitted, float] | None, C: float) -> Any:
     return result.coef, result.intercept, result.multipliers * (C / old)
 
 
-def _lend_solutions(problem: AnyProblem, Cs: Array, solver: Solver, path: list[AnyFitted]) -> None:
+def _improve_by_others(
+    problem: AnyProblem, Cs: Array, solver: Solver, path: list[AnyFitted]
+) -> None:
     """Solve again, from the solution for another C, where that one has the lower objective.
 
     A solution costs energy + C * loss at every C, so all of them can be compared without looking

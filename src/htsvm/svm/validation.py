@@ -40,7 +40,7 @@ def plain(label: Any) -> Any:
 
 
 def check_no_none(y: Any) -> None:
-    """Complain of None among the labels, which cannot be compared with others."""
+    """Raise ValueError for None among the labels, which cannot be sorted."""
     if y is None:
         return
     labels = np.asarray(y) if not hasattr(y, "dtype") or y.dtype == object else None
@@ -64,7 +64,7 @@ def checked_labels(name: str, y: Array, sample_weight: Any) -> tuple[Array, Arra
 
 
 def check_classes(name: str, classes: Array, mass: Array) -> None:
-    """Complain where there are not two classes with weight to tell apart."""
+    """Raise ValueError for fewer than two classes with a positive weight."""
     if len(classes) < 2:
         raise ValueError(
             f"{name} needs samples of at least two classes, but y holds only one class: "
