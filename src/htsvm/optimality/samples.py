@@ -48,10 +48,7 @@ class Samples:
         self.weight = self.penalty / point.C
         self.psi = point.psi[self.rows]
         self.bottom, self.top = (float(end) for end in point.loss.subdifferential(0.0))
-        self._project()
-
-    def _project(self) -> None:
-        loss, pull = self.point.loss, -self.psi / self.penalty
+        loss, pull = point.loss, -self.psi / self.penalty
         step = loss.reference_step(self.near_q, pull)
         z = self.near_q + step * pull
         self.q_hat = loss.prox(z, step)

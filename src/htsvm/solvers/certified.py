@@ -25,10 +25,11 @@ def solve_certified(
 ) -> tuple[SolverResult, PointCertificate]:
     """Solve `problem` and certify the result independently of the solver.
 
-    Where the certificate shows that the point is not a local minimiser, the solver goes on from a
-    point with a lower objective along the direction that the certificate names, with a finer
-    tolerance: the way down from a saddle is flat at first. Where that gains less than `tol` it is
-    not done again.
+    Solvers look at the weights of their last round, a certificate at those of the point: where it
+    refuses a point, the solver continues with a finer tolerance. Where it shows that the point is
+    not a local minimiser, the solver continues from a lower point along the direction that the
+    certificate names, also with a finer tolerance: the way down from a saddle is flat at first.
+    Where that gains less than `tol` it is not done again.
 
     Parameters
     ----------
@@ -46,7 +47,15 @@ def solve_certified(
     certificate : BinaryCertificate or MulticlassCertificate
         The certificate of that point.
     """
-    result, certificate = solve_to_certificate(problem, solver, start)
+    result = solver.solve(problem, start=start)
+    certificate = certify_result(problem, result, solver.tol)
+    for share in FINER:
+        if certificate.certified or not (result.converged and solver.refines):
+            break
+        finer = replace(solver, tol=share * solver.tol)
+        point = (result.coef, result.intercept, result.multipliers)
+        result = continued(result, finer.solve(problem, start=point))
+        certificate = certify_result(problem, result, solver.tol)
     for _ in range(ESCAPES):
         if certificate.escape_direction is None:
             break
@@ -64,23 +73,6 @@ def solve_certified(
         if gain <= solver.tol * abs(result.objective):
             break
     return result, replace(certificate, convex_objective=result.convex_objective)
-
-
-def solve_to_certificate(problem: Any, solver: Solver, start: Any) -> tuple[SolverResult, Any]:
-    """Solve a problem and certify the point; go on with a finer tolerance where that is refused.
-
-    Solvers look at the weights of their last round, a certificate at those of the point.
-    """
-    result = solver.solve(problem, start=start)
-    certificate = certify_result(problem, result, solver.tol)
-    for share in FINER:
-        if certificate.certified or not (result.converged and solver.refines):
-            break
-        finer = replace(solver, tol=share * solver.tol)
-        point = (result.coef, result.intercept, result.multipliers)
-        result = continued(result, finer.solve(problem, start=point))
-        certificate = certify_result(problem, result, solver.tol)
-    return result, certificate
 
 
 def certify_result(problem: Any, result: SolverResult, tol: float) -> Any:
