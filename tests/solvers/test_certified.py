@@ -48,7 +48,7 @@ class Published(Hasty):
     """The same, to be left as it is."""
 
     asked: ClassVar[list[float]] = []
-    goes_on: ClassVar[bool] = False
+    refines: ClassVar[bool] = False
 
 
 @pytest.mark.parametrize(("kind", "most"), [(Hasty, 1 + len(FINER)), (Published, 1)])
