@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import approx_fprime
 
-from htsvm.linalg import Quadratic
-from htsvm.linalg.wrap import as_operator
+from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import Hinge, HybridTruncated, Ramp
 from htsvm.problems import Problem
 from htsvm.solvers import Newton
