@@ -35,7 +35,7 @@ from htsvm.solvers.starts.terrain import (
 )
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
-SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
+SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 35_000, 2000, 5000
 # With several classes there are more unknowns, and small samples mislead: so many values times
 # classes.
 MULTICLASS_VALUES = 100_000_000
