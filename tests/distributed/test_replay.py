@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from htsvm import HTSVC
-from htsvm.distributed.block import BinaryBlock
-from htsvm.distributed.data import Data
-from htsvm.distributed.protocol import Call, Message, block_of
+from htsvm.distributed.binary_block import BinaryBlock
+from htsvm.distributed.block import Block
+from htsvm.distributed.protocol import Call, Data, Message, block_of
 from htsvm.losses import HybridTruncated
 from htsvm.problems.build import BinaryTask
 from tests.distributed.data import assert_same_fit, forgetful, noisy
@@ -32,7 +32,7 @@ def test_any_block_may_forget_at_any_time(monkeypatch, options, gathered):
     forgotten = forgetful(monkeypatch, 0.15)
     with dask.config.set(scheduler="synchronous"):
         blocks = HTSVC(**options).fit(*lazy(X, y))
-    assert {"end_round"} | (set() if gathered else {"step"}) <= forgotten
+    assert {"end_round"} | (set() if gathered else {"attempt"}) <= forgotten
     assert_same_fit(blocks, local)
 
 
@@ -60,6 +60,6 @@ def test_a_message_changes_a_copy():
     travelled = pickle.loads(pickle.dumps(second))
     assert travelled.given.operator is None
     travelled.attach(data)
-    question = Message(task, [Call(BinaryBlock.loss_at, point)])
-    assert question.put_to(travelled, 0)[1] == pytest.approx(loss)
+    question = Message(task, [Call(Block.losses_at, ([point],))])
+    assert question.put_to(travelled, 0)[1][0] == pytest.approx(loss)
     assert not question.changes

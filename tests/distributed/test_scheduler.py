@@ -1,9 +1,6 @@
 """What happens when the scheduler goes away, or throws everything away, during a fit."""
 
 import contextlib
-import socket
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,6 +9,7 @@ from htsvm import HTSVC
 from htsvm.distributed import WorkersLostError
 from htsvm.solvers import Newton
 from tests.distributed.data import assert_same_fit, noisy
+from tests.distributed.processes import OwnCluster
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -19,36 +17,9 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
 
 
-class OwnCluster:
-    """A scheduler and a worker, each a process of its own, at an address that stays."""
-
-    def __init__(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.address = f"tcp://127.0.0.1:{self.port}"
-        self.processes = []
-
-    def start(self):
-        self.scheduler = self._run("scheduler", "--host", "127.0.0.1", "--port", str(self.port))
-        self._run("worker", self.address, "--nthreads", "1", "--no-nanny")
-
-    def _run(self, what, *args):
-        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *args, "--no-dashboard"]
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        self.processes.append(process)
-        return process
-
-    def stop(self):
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
 @pytest.fixture
 def cluster():
     cluster = OwnCluster()
-    cluster.start()
     yield cluster
     cluster.stop()
 

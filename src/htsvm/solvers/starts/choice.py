@@ -337,7 +337,8 @@ def _best_point(problem: Any, found: Search, share: float) -> tuple[str, Any, fl
         if multipliers is not None:
             multipliers = problem.multipliers_of(terrain.problem, multipliers)
         return found.name, (*terrain.parts(found.point), multipliers), found.lowest
-    on_all = {name: problem.objective_at(*terrain.parts(z)) for name, z in found.points.items()}
+    points = [terrain.parts(z) for z in found.points.values()]
+    on_all = dict(zip(found.points, problem.objectives_at(points), strict=True))
     ranked = sorted(on_all, key=lambda name: (on_all[name], name))
     whole = None if problem.rows is not None else terrain.on(problem)
     if whole is None:
