@@ -143,16 +143,18 @@ def test_workers_killed_at_random_moments(data, monkeypatch, gathered):
             killer = threading.Thread(target=kill)
             client.wait_for_workers(2, timeout=120)
             killer.start()
-            while killer.is_alive():
-                with contextlib.suppress(WorkersLostError):
-                    assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)
-                    same += 1
+            try:
+                while killer.is_alive():
+                    with contextlib.suppress(WorkersLostError):
+                        assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)
+                        same += 1
+            finally:
+                done.set()
+                killer.join()
             assert len(killed) == 10
             assert same > 0
             assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)
     finally:
-        done.set()
-        killer.join()
         cluster.stop()
 
 

@@ -131,6 +131,17 @@ class BinaryBlock(Block, LocalRows):
         set_ramp(self.it.q, self.it.alpha, self.problem, width)
 
     @question(changes=True)
+    def scale_multipliers(self, factor: float) -> None:
+        """Multiply all multipliers."""
+        self.it.alpha = factor * self.it.alpha
+
+    @question(Reads.DATA)
+    def pull(self) -> Array:
+        """Return the pull of the multipliers."""
+        pull: Array = self.problem.operator.signed_tdot(self.problem.y, self.it.alpha)[0]
+        return pull
+
+    @question(changes=True)
     def restore_penalties(self) -> None:
         """Restore the penalties, and clip the multipliers to the bounds that they set."""
         self.own_arrays()

@@ -143,7 +143,7 @@ class Blocks:
         self._transport = None
 
     @property
-    def has_news(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether something that was told is still to be sent."""
         return bool(self._told)
 

@@ -60,7 +60,7 @@ class BlockOperator(Extent):
         return as_operator(self.blocks.take(rows)[0])
 
 
-class OnBlocks:
+class RemoteProblem:
     """What problems have in common whose rows are on the workers."""
 
     blocks: Any
@@ -148,7 +148,7 @@ class OnBlocks:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockProblem(OnBlocks, Problem):
+class BlockProblem(RemoteProblem, Problem):
     """A problem with its rows, labels and penalties on workers; `y` and `penalty` are empty."""
 
     blocks: Any = None
@@ -228,7 +228,7 @@ class BlockProblem(OnBlocks, Problem):
 
 
 @dataclass(frozen=True, eq=False)
-class MulticlassBlockProblem(OnBlocks, MulticlassProblem):
+class MulticlassBlockProblem(RemoteProblem, MulticlassProblem):
     """A multi-class problem on workers; `labels` and `penalty` are empty."""
 
     blocks: Any = None

@@ -171,6 +171,9 @@ class BinaryRows(BlockRows):
         some = np.concatenate([part for part, _ in parts])
         self._largest = max(largest for _, largest in parts)
         self.blocks.tell(BinaryBlock.set_ramp, ramp_width(some, share))
+        explained = self.problem.share_of_pull(self.w, self.blocks.ask(BinaryBlock.pull))
+        if explained != 1.0:
+            self.blocks.tell(BinaryBlock.scale_multipliers, explained)
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows, in this process."""
@@ -250,7 +253,7 @@ class BinaryRows(BlockRows):
     def _gathered(self, reach: float) -> list[Any] | None:
         """Return rows, labels, penalties and state of the rows of a round; None if too many."""
         parts = self._next
-        if not parts or reach != REACH or self.blocks.has_news:
+        if not parts or reach != REACH or self.blocks.has_pending:
             parts = self.blocks.ask(BinaryBlock.relevant_rows, reach, self._share())
         self._relevant = sum(rows for rows, _ in parts)
         if self._where(self._relevant) != "here" or any(found is None for _, found in parts):
