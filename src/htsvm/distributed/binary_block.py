@@ -192,11 +192,12 @@ class BinaryBlock(Block, LocalRows):
     def end_round(
         self, entry: Entry, place: tuple[Array, float], stage: Loss | None, nu: float,
         refresh: bool, following: Loss | None, next_reach: float, most: float,
-    ) -> tuple[Array, tuple[int, Any]]:  # fmt: skip
+    ) -> tuple[Array, tuple[int, Any], Any]:  # fmt: skip
         """Take the multiplier step at the point where the round ended, and weigh for `stage`.
 
         Returns the numbers of `Closing`, and for the next round what `relevant_rows` returns, after
-        the samples are weighed for the loss `following` of that round, if it is another one.
+        the samples are weighed for the loss `following` of that round, if it is another one. Where
+        rows come along, so does the support: the round may have been the last.
         """
         self.own_arrays()
         it, problem = self.it, self.problem
@@ -215,7 +216,9 @@ class BinaryBlock(Block, LocalRows):
         closing = close_round(problem, it, stage, nu, refresh=False)
         if following is not None:
             following.slopes(it.q, problem.penalty, it.weights)
-        return np.array(astuple(closing)), self.relevant_rows(next_reach, most)
+        found = self.relevant_rows(next_reach, most)
+        support = None if found[1] is None else self.support()
+        return np.array(astuple(closing)), found, support
 
     # ----------------------------------------------------------------------------- any point
 

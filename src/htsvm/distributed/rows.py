@@ -42,6 +42,8 @@ class BlockRows:
 
     # The blocks that these rows are in.
     kind: type[Any]
+    # Their answers to `support`, where these came along with another question.
+    _support: list[Any] | None = None
 
     def __init__(
         self, problem: Any, rng: np.random.Generator, states: list[Any] | None = None
@@ -65,7 +67,7 @@ class BlockRows:
 
     def multipliers(self) -> Multipliers:
         """Return the multipliers of all rows."""
-        parts = self.blocks.ask(self.kind.support)
+        parts = self._support or self.blocks.ask(self.kind.support)
         return Multipliers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _by_block(self, multipliers: Any) -> list[Any]:
@@ -144,6 +146,7 @@ class BinaryRows(BlockRows):
         self._next: list[tuple[int, Any]] = []
         # The loss that the samples are weighed for already, in advance.
         self._weighed: Loss | None = None
+        self._support = None
 
     def start_at_zero(self) -> None:
         """Start from w = 0, b = 0 and no multipliers."""
@@ -169,7 +172,7 @@ class BinaryRows(BlockRows):
         stride = max(self.problem.n_samples // QUANTILE_ROWS, 1)
         parts = self.blocks.ask(BinaryBlock.sampled_violations, stride)
         some = np.concatenate([part for part, _ in parts])
-        self._largest = max(largest for _, largest in parts)
+        self._largest, self._support = max(largest for _, largest in parts), None
         self.blocks.tell(BinaryBlock.set_ramp, ramp_width(some, share))
         explained = self.problem.share_of_pull(self.w, self.blocks.ask(BinaryBlock.pull))
         if explained != 1.0:
@@ -302,11 +305,13 @@ class BinaryRows(BlockRows):
             self._share() if settled and self.problem.n_samples >= SUBSET_FROM else -1.0,
         )  # fmt: skip
         self.problem.operator.count(refresh)
-        sums = sum(sums for sums, _ in parts)
+        all_sums, found, support = zip(*parts, strict=True)
+        sums = sum(all_sums)
         closing = Closing(int(sums[0]), *(float(value) for value in sums[1:]))
         self._loss, self._weighed = closing.loss, following
-        self._relevant = sum(rows for _, (rows, _) in parts)
-        self._next = [found for _, found in parts] if settled else []
+        self._relevant = sum(rows for rows, _ in found)
+        self._next = list(found) if settled else []
+        self._support = None if None in support else list(support)
         return closing
 
 
