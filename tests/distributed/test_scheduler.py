@@ -60,18 +60,19 @@ def test_a_scheduler_that_dies_is_a_clear_error(cluster, data):
         assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), HTSVC(cap=np.inf).fit(X, y))
 
 
-def test_a_scheduler_that_is_restarted_forgets_nothing_or_says_so(data):
+def test_a_scheduler_that_is_restarted_forgets_nothing_or_says_so(cluster, data):
     """`Client.restart` throws away all data and all workers; the client goes on."""
     X, y = data
     local = HTSVC(cap=np.inf).fit(X, y)
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as own,
-        distributed.Client(own) as client,
-    ):
-        solver = at_iteration(3, lambda: client.restart(timeout=60))
+    with distributed.Client(cluster.address, timeout=60) as client:
+        client.wait_for_workers(1, timeout=60)
+
+        def restart():
+            client.restart(timeout=60, wait_for_workers=False)
+            cluster.replace(cluster.workers[0])
+
         with contextlib.suppress(WorkersLostError):
+            solver = at_iteration(3, restart)
             assert_same_fit(HTSVC(cap=np.inf, solver=solver).fit(*lazy(X, y)), local)
         client.wait_for_workers(1, timeout=60)
         assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)
