@@ -41,6 +41,10 @@ STRONGEST, GROWTH = 40.0, 4.0
 # The penalty that goes with the multipliers at the end of a search, and how many times as large as
 # the first without them it may be.
 WARM_PENALTY, WARM_TIMES = 16.0, 25.0
+# The first penalty for a hard margin, in units of the C at which that is found, and the largest
+# violation that a slightly larger W may mend.
+HARD_PENALTY = 1.5
+KEPT = 0.01
 # The budget of a descent: passes over the data, and Newton steps, the number of which on little
 # data falls with that of the classes. Ordinary fits need a tenth of it.
 MOST_PASSES, MOST_STEPS, STEPS_TIMES_CLASSES = 100_000.0, 1000, 2000
@@ -190,11 +194,13 @@ class _Run(Descent):
         truncated: bool = True,
         reference: float = 0.0,
         careful: bool = False,
+        share: float = 0.0,
     ) -> SolverResult:
         """Go down from a start; first without truncation if that is said to play no part.
 
         `reference` is the time of the least squares start, in seconds, if that is known. `careful`
-        solves each majoriser to the end, which never leads upwards.
+        solves each majoriser to the end, which never leads upwards. `share` is that of C at which
+        the convex problem was solved, roughly, to the same end.
         """
         if self.problem.rows is None:
             self.pace = Pace(self.problem.operator, reference, self.options.callback)
@@ -205,6 +211,11 @@ class _Run(Descent):
         self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
         if is_uninformative(self.rows) and self._start_from_least_squares():
             return self._result(self._last_stage())
+        if not truncated and 0.0 < share < 1.0 and self.problem.rows is None:
+            found = self._hard_margin(start, share)
+            if found is not None:
+                return found
+            self._start_at(W, b)
         if not truncated:
             self.rows.weigh_convex()
             self.rows.set_multipliers(B)
@@ -225,6 +236,39 @@ class _Run(Descent):
         run._convex_stage(ROUGH)
         self.rows.adopt(varied)
         return self._result(self._truncate(gently=bool(self.rng.random() < 0.5)))
+
+    def _hard_margin(self, start: MulticlassStart, share: float) -> SolverResult | None:
+        """Solve the convex problem with a share of C; None if that is not the solution for C.
+
+        It is if no multiplier is at its bound: then all samples are on their margins but for the
+        tolerance, and a slightly larger W keeps all margins.
+        """
+        problem = self.problem
+        without = problem.loss.stretched(math.inf) or problem.loss
+        smaller = replace(
+            problem, penalty=share * problem.penalty, C=share * problem.C, loss=without
+        )
+        run = _Run(smaller, self.options, self.rng)
+        run.pace = self.pace
+        run.xi = HARD_PENALTY
+        result = run.run(start)
+        slack = run.rows.largest_violation()
+        if not (result.converged and slack < KEPT):
+            return None
+        larger = 1.0 / (1.0 - slack)
+        W, b, B = larger * result.coef, larger * result.intercept, larger * result.multipliers
+        self._start_at(W, b)
+        self.rows.weigh(problem.loss)
+        self.rows.set_multipliers(B)
+        left = self.rows.residual(problem.loss.weak_convexity)
+        objective = self._objective()
+        unit = self._unit(problem.loss, objective, problem.energy(self.rows.W))
+        residual = max(result.residual, left.residual(unit))
+        if residual > self.options.tol:
+            return None
+        return replace(
+            result, coef=W, intercept=b, multipliers=B, objective=objective, residual=residual
+        )
 
     def _start_at(self, W: Array, b: Array) -> None:
         """Go to (W, b), with the means over classes taken off: only differences count."""
@@ -345,6 +389,9 @@ class _Run(Descent):
         from what new weights add: only that part gets smaller with a larger penalty.
         """
         asked = max(INNER_SHARE * goal, EARLY_SHARE * min(self.residual, 1.0))
+        if self._rounds and self.last.steps == 0 and self.last.finished:
+            # A round without a step has only moved the multipliers.
+            asked = min(asked, max(INNER_SHARE * goal, EARLY_SHARE * self.last.stationarity))
         most = CONVEX_STEPS if loss is None else STEPS_PER_ROUND
         self.last = self.rows.run(self.xi, tol=asked, max_steps=most, reach=self.reach)
         self._adapt_reach(self.last.crossed)

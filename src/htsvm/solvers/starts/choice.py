@@ -272,7 +272,6 @@ def _descended_multiclass(
     terrain, z, multipliers = found.terrain, found.point, None
     assert z is not None
     assert isinstance(terrain, MulticlassTerrain)
-    stretch = 1.0 if found.truncated else math.inf
     seconds = terrain.seconds_of_least_squares()
     if share < 1.0 and problem.rows is None:
         # What was best for the sample of rows, again for all of them.
@@ -282,12 +281,12 @@ def _descended_multiclass(
             z, share = whole.point, 1.0
     if found.truncated and share == 1.0:
         z = terrain.sharpen(z)
-    point = terrain.parts(z)
+    reached = problem.objective_at(*terrain.parts(z))
     if share == 1.0:
-        pulls = terrain.multipliers(z, stretch)
+        z, pulls = (z, terrain.multipliers(z)) if found.truncated else terrain.on_margin(z)
         multipliers = problem.multipliers_of(terrain.problem, pulls)
-    reached = problem.objective_at(*point)
-    how = {"truncated": found.truncated, "reference": seconds}
+    point = terrain.parts(z)
+    how = {"truncated": found.truncated, "reference": seconds, "share": terrain.convex_share}
     result = _never_up(problem, (*point, multipliers), reached, descend, **how)
     if not result.converged and found.truncated:
         # A point that can be certified is worth more than one that is a little lower.

@@ -14,7 +14,7 @@ from htsvm.linalg import multiclass_kernels
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
-from htsvm.solvers.starts.terrain import MULTIPLES, Terrain, inverse
+from htsvm.solvers.starts.terrain import MULTIPLES, ROUGH, Terrain, inverse
 
 # The largest score of a rival is rounded over this, with a sigmoid and with the loss itself.
 WIDE, NARROW = 0.6, 0.2
@@ -29,6 +29,9 @@ LARGE = 20_000_000
 STEPS_SHARE = 0.6
 # Up to this many features searches know the correlations between them.
 MOST_CORRELATED = 1500
+# The convex problem is first solved for a C whose product with a squared row is at most this, then
+# for larger ones, by this factor, while a multiplier is at its bound; roughly on the way there.
+STRONGEST, GROWTH, ROUGH_STEPS = 40.0, 8.0, 15
 
 
 class MulticlassTerrain(Terrain):
@@ -42,7 +45,10 @@ class MulticlassTerrain(Terrain):
         super().__init__(problem)
         self.stage: Stage = Squares()
         self.sharpness = 1.0
+        # The share of C for which the convex problem was solved.
+        self.convex_share = 1.0
         self._seconds: dict[str, float] = {}
+        self._inverses: dict[float, Array] = {}
         self._own = (np.arange(problem.n_samples), problem.labels)
         self._shape = (problem.n_classes, problem.n_features)
 
@@ -78,10 +84,17 @@ class MulticlassTerrain(Terrain):
             self.problem.operator.add_gram(rows, 1.0, moments, weights[rows])
         return np.tril(moments) + np.tril(moments, -1).T
 
-    @cached_property
+    @property
     def _whitening(self) -> Array:
         """The inverse of an estimate of the Hessian for one class, or of its diagonal."""
-        p, k = self.problem, self.problem.n_classes
+        share = self.convex_share
+        if share not in self._inverses:
+            self._inverses[share] = self._inverse(share)
+        return self._inverses[share]
+
+    def _inverse(self, share: float) -> Array:
+        """Return that estimate with all penalties times a share."""
+        p, k = self.problem, self.problem.n_classes / share
         if self._moments is None:
             squares = p.operator.squared_pull(p.penalty[:, None])[0]
             diagonal = np.append(p.regularizer.diagonal() + squares / k, float(p.penalty.sum()) / k)
@@ -162,7 +175,20 @@ class MulticlassTerrain(Terrain):
         """Return the pulls of the loss with a rounded kink, its cap stretched."""
         self.stage = self.final_stage(stretch)
         slopes = self.value_and_slopes(self.image(z))[1]
-        return np.negative(slopes, out=slopes)
+        slopes *= -self.convex_share if np.isinf(stretch) else -1.0
+        return slopes
+
+    def on_margin(self, z: Array) -> tuple[Array, Array]:
+        """Return a solution of the convex problem and its pulls, both scaled to the margin.
+
+        With a rounded kink the samples that hold a hard margin are on its safe side. The factor
+        brings them, on average by their multipliers, to where they belong.
+        """
+        pulls = self.multipliers(z, np.inf)
+        total = float(pulls[self._own].sum())
+        margin = float(np.vdot(pulls, self.image(z)))
+        factor = total / margin if 0.0 < total < margin else 1.0
+        return factor * z, factor * pulls
 
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""
@@ -209,9 +235,39 @@ class MulticlassTerrain(Terrain):
     def descend(self, z: Array, stage: Stage, max_steps: int, tol: float) -> Array:
         """Return where a descent from z on a smooth loss ends."""
         self.stage = stage
-        convex = isinstance(stage, Rounded) and np.isinf(stage.loss.cap)
-        steps = max_steps if convex else int(np.ceil(STEPS_SHARE * max_steps))
-        return minimise(self, z, steps, tol)[0]
+        if isinstance(stage, Rounded) and np.isinf(stage.loss.cap):
+            return self._convex(z, stage.width, max_steps, tol)
+        return minimise(self, z, int(np.ceil(STEPS_SHARE * max_steps)), tol)[0]
+
+    def _convex(self, z: Array, width: float, max_steps: int, tol: float) -> Array:
+        """Return a solution of the convex problem, for a smaller C if that makes no difference.
+
+        Where no multiplier is at its bound, the margin is hard, and all larger C have the same
+        solution; but the larger C, the less do smoothed losses say about it.
+        """
+        own, strength = self.penalty, self._strength()
+        share = min(1.0, STRONGEST / strength) if strength > 0.0 else 1.0
+        try:
+            while True:
+                self.penalty, self.convex_share = share * own, share
+                steps = max_steps if share == 1.0 else ROUGH_STEPS
+                z = minimise(self, z, steps, tol if share == 1.0 else ROUGH)[0]
+                if share == 1.0:
+                    return z
+                if self.largest_violation(z) <= width:
+                    return minimise(self, z, max_steps, tol)[0]
+                share = min(1.0, GROWTH * share)
+        finally:
+            self.penalty = own
+
+    def _strength(self) -> float:
+        """Return C times the mean square of the rows, centred, over the regulariser."""
+        p = self.problem
+        total = float(p.penalty.sum()) or 1.0
+        square = float(p.penalty @ p.operator.row_squares()) / total
+        if p.fit_intercept:
+            square -= float(np.square(p.pull(p.penalty[:, None])[0] / total).sum())
+        return p.C * max(square, 0.0) / (float(p.regularizer.diagonal().mean()) or 1.0)
 
     # ------------------------------------------------------------ what `minimise` asks for
 
