@@ -22,8 +22,8 @@ SELECT_FROM = 1000
 # A step is accepted when the slope along it has fallen to this share of that at its start.
 SLOPE_SHARE = 0.1
 MOST_TRIALS = 12
-# Conjugate gradients reduce the residual at least to this share, and no further than to that.
-LEAST_ACCURACY, BEST_ACCURACY = 0.1, 0.03
+# Conjugate gradients reduce the residual to this share: the next step will have other rows.
+CG_ACCURACY = 0.1
 ROUNDING = 1e-12
 
 
@@ -202,8 +202,7 @@ class MulticlassSteps:
             report.finished = size <= tol
             if report.finished or report.steps >= max_steps:
                 return
-            accuracy = min(LEAST_ACCURACY, max(0.3 * math.sqrt(size), BEST_ACCURACY))
-            dW, db, steps = self._direction(gradient, accuracy)
+            dW, db, steps = self._direction(gradient, CG_ACCURACY)
             report.cg_steps += steps
             if not self._search(dW, db, gradient):
                 return

@@ -25,6 +25,9 @@ LARGER = (1.0, 1.1, 1.2, 1.35, 1.5, 2.0)
 SHARPER, FINER = ((2.0, 30), (4.0, 40)), 1e-5
 # From this many values times classes on all of that pays.
 LARGE = 20_000_000
+# Samples further than this from where the loss has a slope may be left out there, if they are at
+# least the rest of this share.
+NEAR, MOST_NEAR = 0.5, 0.7
 # Steps know the correlations of the features: this share of the number asked for will do.
 STEPS_SHARE = 0.6
 # Up to this many features searches know the correlations between them.
@@ -211,12 +214,33 @@ class MulticlassTerrain(Terrain):
     def sharpen(self, z: Array) -> Array:
         """Go down from z with all that is rounded rounded less and less, close to a minimum.
 
-        On little data Newton steps are as good.
+        On little data Newton steps are as good. On more, samples that are far on the safe side or
+        far beyond the cap are left out, unless that leads upwards.
         """
         work = self.problem.operator.stored * self.problem.n_classes
-        for self.sharpness, steps in SHARPER if work >= LARGE else SHARPER[:1]:
+        stages = SHARPER if work >= LARGE else SHARPER[:1]
+        near = self._near(z) if work >= LARGE else self
+        lower = near._sharpened(z, stages)
+        if near is not self and not self.objective(lower) < self.objective(z):
+            lower = self._sharpened(z, stages)
+        self.sharpness = stages[-1][0]
+        return lower
+
+    def _sharpened(self, z: Array, stages: tuple[tuple[float, int], ...]) -> Array:
+        for self.sharpness, steps in stages:
             z = self.descend(z, self.final_stage(), int(steps / STEPS_SHARE), FINER)
         return z
+
+    def _near(self, z: Array) -> MulticlassTerrain:
+        """Return this with the samples alone that feel the loss at z or close to it."""
+        q = self.violations(z)
+        rows = np.flatnonzero((q > -NEAR) & (q < self.loss.cap + NEAR))
+        if len(rows) > MOST_NEAR * len(q):
+            return self
+        near = MulticlassTerrain(self.problem.take(rows))
+        near._inverses = self._inverses
+        near.convex_share = self.convex_share
+        return near
 
     def separates(self, z: Array) -> bool:
         """Return whether a multiple of z is lower than z and truncates no sample."""
