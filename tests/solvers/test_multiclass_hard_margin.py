@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from htsvm.losses import Hinge
+from htsvm.solvers import solve_certified
 from htsvm.solvers.multiclass import hard_margin
 from htsvm.solvers.multiclass import solver as solver_module
-from htsvm.solvers.multiclass.certified import solve_multiclass
 from htsvm.solvers.multiclass.round import MulticlassIterate, multiplier_sums
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.starts import MulticlassTerrain
@@ -29,7 +29,7 @@ def test_a_hard_margin_is_that_of_an_interior_point_and_the_same_for_all_larger_
     found = solve_crammer_singer(X, labels, 4, np.full(len(labels), 1.0))
     W, best = found.coef, found.objective
     for C in (1.0, 1e4):
-        result, certificate = solve_multiclass(stated(X, labels, C=C), MulticlassNewton())
+        result, certificate = solve_certified(stated(X, labels, C=C), MulticlassNewton())
         assert certificate.certified
         assert result.objective == pytest.approx(best, rel=2e-3)
         np.testing.assert_allclose(result.coef, W, atol=0.03 * np.abs(W).max())
@@ -46,7 +46,7 @@ def test_a_hard_margin_is_found_at_a_smaller_C(monkeypatch):
     original = hard_margin.keeping_margins
     monkeypatch.setattr(solver_module.hard_margin, "keeping_margins", kept)
     problem = stated(X, labels, C=1.0)
-    result, certificate = solve_multiclass(problem, MulticlassNewton())
+    result, certificate = solve_certified(problem, MulticlassNewton())
     assert len(seen) == 1
     assert certificate.certified
     # All margins are kept: nothing is lost, however large C is.
@@ -56,7 +56,7 @@ def test_a_hard_margin_is_found_at_a_smaller_C(monkeypatch):
 def test_classes_that_overlap_are_not_taken_for_a_hard_margin():
     X, labels = data(0, m=90)
     problem = stated(X, labels, C=100.0)
-    result, certificate = solve_multiclass(problem, MulticlassNewton())
+    result, certificate = solve_certified(problem, MulticlassNewton())
     assert certificate.certified
     assert result.objective <= problem.trivial()[0]
 
@@ -105,7 +105,7 @@ def test_beyond_the_knee_slack_is_that_of_the_problem_that_multipliers_belong_to
 def test_a_convex_loss_has_its_hard_margin_too():
     X, labels = separable(seed=1)
     problem = replace(stated(X, labels), loss=Hinge())
-    result, certificate = solve_multiclass(problem, MulticlassNewton())
-    truncated, _ = solve_multiclass(stated(X, labels), MulticlassNewton())
+    result, certificate = solve_certified(problem, MulticlassNewton())
+    truncated, _ = solve_certified(stated(X, labels), MulticlassNewton())
     assert certificate.certified
     assert truncated.objective == pytest.approx(result.objective, rel=3e-3)

@@ -340,13 +340,16 @@ def _descended_multiclass(
             z, share = whole.point, 1.0
     if found.truncated and share == 1.0:
         z = terrain.sharpen(z)
-    reached = problem.objective_at(*terrain.parts(z))
+    found_there = point = terrain.parts(z)
     if share == 1.0:
-        z, pulls = (z, terrain.multipliers(z)) if found.truncated else terrain.on_margin(z)
-        multipliers = problem.multipliers_of(terrain.problem, pulls)
-    point = terrain.parts(z)
+        scaled, pulls = (z, terrain.multipliers(z)) if found.truncated else terrain.on_margin(z)
+        point, multipliers = terrain.parts(scaled), problem.multipliers_of(terrain.problem, pulls)
     how = {"truncated": found.truncated, "reference": seconds, "share": terrain.convex_share}
+    reached = problem.objective_at(*point)
     result = _never_up(problem, (*point, multipliers), reached, descend, **how)
+    reached = problem.objective_at(*found_there)
+    if not found.truncated and result.objective > (1.0 + SLIPPED) * reached:
+        result = _never_up(problem, (*found_there, None), reached, descend, **how)
     if not result.converged and found.truncated:
         # A point that can be certified is worth more than one that is a little lower.
         others = [descend((*point, multipliers), careful=True), descend(None)]

@@ -270,17 +270,17 @@ class MulticlassTerrain(Terrain):
         solution; but the larger C, the less do smoothed losses say about it.
         """
         own, strength = self.penalty, self._strength()
-        share = min(1.0, STRONGEST / strength) if strength > 0.0 else 1.0
+        share, there = min(1.0, STRONGEST / strength) if strength > 0.0 else 1.0, z
         try:
-            while True:
+            while share < 1.0:
                 self.penalty, self.convex_share = share * own, share
-                steps = max_steps if share == 1.0 else ROUGH_STEPS
-                z = minimise(self, z, steps, tol if share == 1.0 else ROUGH)[0]
-                if share == 1.0:
-                    return z
-                if self.largest_violation(z) <= width:
-                    return minimise(self, z, max_steps, tol)[0]
-                share = min(1.0, GROWTH * share)
+                there = minimise(self, there, ROUGH_STEPS, ROUGH)[0]
+                if self.largest_violation(there) <= width:
+                    return minimise(self, there, max_steps, tol)[0]
+                share *= GROWTH
+            # Not a hard margin, or not to be seen: rough points of smaller C lead astray.
+            self.penalty, self.convex_share = own, 1.0
+            return minimise(self, z, max_steps, tol)[0]
         finally:
             self.penalty = own
 
@@ -291,7 +291,7 @@ class MulticlassTerrain(Terrain):
         square = float(p.penalty @ p.operator.row_squares()) / total
         if p.fit_intercept:
             square -= float(np.square(p.pull(p.penalty[:, None])[0] / total).sum())
-        return p.C * max(square, 0.0) / (float(p.regularizer.diagonal().mean()) or 1.0)
+        return float(p.C * max(square, 0.0) / (float(p.regularizer.diagonal().mean()) or 1.0))
 
     # ------------------------------------------------------------ what `minimise` asks for
 
