@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -204,11 +205,12 @@ class _Run(Descent):
 
     def _lead(self, factors: tuple[float, ...]) -> bool:
         """Take one round with each of the stretched losses; False if rounds ran out."""
-        for stretched in self._stretched(factors):
+        losses = [*self._stretched(factors), self.problem.loss]
+        for stretched, following in pairwise(losses):
             self.rows.weigh(stretched)
             if self._out_of_rounds():
                 return False
-            self._round(stretched, ROUGH)
+            self._round(stretched, ROUGH, following=following)
         return True
 
     # ------------------------------------------------------------------------------- starts
@@ -348,10 +350,17 @@ class _Run(Descent):
 
     # --------------------------------------------------------------------------- one round
 
-    def _round(self, loss: Loss | None, goal: float, patience: float = math.inf) -> float:
+    def _round(
+        self,
+        loss: Loss | None,
+        goal: float,
+        patience: float = math.inf,
+        following: Loss | None = None,
+    ) -> float:
         """Run one round, weigh anew for `loss`, record; return how much the multipliers moved.
 
-        The weights stay as they are while the residual that they leave is above `patience`.
+        The weights stay as they are while the residual that they leave is above `patience`. The
+        rows may prepare for the loss `following`, where the next round has another one.
         """
         rows = self.rows
         self.last = rows.run(
@@ -362,7 +371,7 @@ class _Run(Descent):
         nu = 1.0 if loss is None else loss.unit_step
         jumps = math.isinf(curvature)
         began = time.perf_counter()
-        closing = rows.close(None if jumps else loss, nu, self.last.stale)
+        closing = rows.close(None if jumps else loss, nu, self.last.stale, following)
         if self.last.stale:
             rows.clock.passes += time.perf_counter() - began
         self._adapt_reach(self.last.violated not in (-1, closing.violated))
