@@ -331,7 +331,6 @@ def _descended_multiclass(
     terrain, z, multipliers = found.terrain, found.point, None
     assert z is not None
     assert isinstance(terrain, MulticlassTerrain)
-    stretch = 1.0 if found.truncated else math.inf
     seconds = terrain.seconds_of_least_squares()
     if share < 1.0 and problem.rows is None:
         # What was best for the sample of rows, again for all of them.
@@ -341,13 +340,16 @@ def _descended_multiclass(
             z, share = whole.point, 1.0
     if found.truncated and share == 1.0:
         z = terrain.sharpen(z)
-    point = terrain.parts(z)
+    found_there = point = terrain.parts(z)
     if share == 1.0:
-        pulls = terrain.multipliers(z, stretch)
-        multipliers = problem.multipliers_of(terrain.problem, pulls)
+        scaled, pulls = (z, terrain.multipliers(z)) if found.truncated else terrain.on_margin(z)
+        point, multipliers = terrain.parts(scaled), problem.multipliers_of(terrain.problem, pulls)
+    how = {"truncated": found.truncated, "reference": seconds, "share": terrain.convex_share}
     reached = problem.objective_at(*point)
-    how = {"truncated": found.truncated, "reference": seconds}
     result = _never_up(problem, (*point, multipliers), reached, descend, **how)
+    reached = problem.objective_at(*found_there)
+    if not found.truncated and result.objective > (1.0 + SLIPPED) * reached:
+        result = _never_up(problem, (*found_there, None), reached, descend, **how)
     if not result.converged and found.truncated:
         # A point that can be certified is worth more than one that is a little lower.
         others = [descend((*point, multipliers), careful=True), descend(None)]
