@@ -274,9 +274,10 @@ class KernelHTSVC(BaseLinearSVC):
             return [None] * len(problems)
         return [self._space.start(p, self._rough_start) for p in problems]
 
-    def _rough_start(self, problem: Problem) -> Any:
+    def _rough_start(self, problem: Problem, starts: Any) -> Any:
         """Solve a problem on few landmarks roughly; return the solution as a start."""
-        solver = replace(self._solver(), tol=10.0 * self.tol, callback=None, n_restarts=0)
+        solver: Any = self._solver()
+        solver = replace(solver, tol=10.0 * self.tol, callback=None, n_restarts=0, starts=starts)
         found = solver.solve(problem)
         return found.coef, found.intercept, found.multipliers
 
