@@ -268,7 +268,8 @@ def _column(series: Any) -> tuple[str, Array, list[str]]:
     if len(odd) <= MOST_ODD * (~blank).sum():
         raise TableError(
             f"column {series.name!r} holds numbers but for {len(odd)} of its {len(values)} rows; "
-            f"row {odd[0] + 1} has {values.iloc[odd[0]]!r}. Put a number there or leave the cell empty."
+            f"row {odd[0] + 1} has {values.iloc[odd[0]]!r}. Put a number there, or leave the cell "
+            "empty."
         )
     known, counts = np.unique(values[~blank], return_counts=True)
     if len(known) > DIFFERENT * (~blank).sum() and len(known) > MOST_CATEGORIES:

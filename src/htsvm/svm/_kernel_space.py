@@ -51,6 +51,9 @@ class KernelSpace:
         The way from coefficients of coordinates to coefficients of samples; None for a matrix.
     rows : ndarray of intp
         The samples that are landmarks; for a kernel matrix, those that may be.
+    all_starts : bool
+        Whether all starts are worth comparing: not for two classes on landmarks that only come
+        near the space.
     """
 
     method: str
@@ -58,6 +61,7 @@ class KernelSpace:
     samples: Any
     rows: Array
     landmarks: Landmarks | None = None
+    all_starts: bool = True
 
     def lift(self, coef: Array) -> tuple[Array, Array]:
         """Return the samples that hold the classifiers `coef`, and their coefficients."""
@@ -145,6 +149,7 @@ def kernel_space(
     K = X[np.ix_(rows, rows)] if function is None else kernel_matrix(function, X[rows])
     check_positive(K, model.kernel)
     found = independent(K)
+    near = not one_problem and count is not None and len(found.rows) == len(rows) == count
     rows = rows[found.rows]
     coordinates = np.empty((m, len(rows)))
     # Landmarks that the kernel maps to zero leave nothing to look at.
@@ -152,7 +157,7 @@ def kernel_space(
         values = X[part][:, rows] if function is None else function(X[part], X[rows])
         coordinates[part] = found.coordinates(values)
     method = "exact" if count is None else "landmarks"
-    return KernelSpace(method, gamma, coordinates, rows, found)
+    return KernelSpace(method, gamma, coordinates, rows, found, not near)
 
 
 def _landmark_count(model: Any, m: int, one_problem: bool) -> int | None:

@@ -88,6 +88,7 @@ def choose_landmarks(
         return rng.choice(rows, count, replace=False)
     if len(rows) > SEEN_BY_KMEANS:
         rows = rng.choice(rows, min(max(SEEN_BY_KMEANS, 2 * count), len(rows)), replace=False)
-    _, chosen = kmeans_plusplus(X[rows], count, random_state=int(rng.integers(2**31)))
+    seed = int(rng.integers(2**31))
+    _, chosen = kmeans_plusplus(X[rows], count, random_state=seed, n_local_trials=1)
     kept: Array = rows[np.unique(chosen)]
     return kept

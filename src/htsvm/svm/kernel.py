@@ -17,7 +17,7 @@ from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
 from htsvm.solvers import Solver
-from htsvm.svm._kernel_space import KernelSpace, is_one_problem, kernel_space
+from htsvm.svm._kernel_space import FEW_STARTS, KernelSpace, is_one_problem, kernel_space
 from htsvm.svm._kernels import (
     SELECTIONS,
     check_precomputed,
@@ -328,7 +328,12 @@ class KernelHTSVC(BaseLinearSVC):
         return HybridTruncated(knee=self.knee, cap=self.cap)
 
     def _solver(self) -> Solver:
-        return self._named_solver("newton")
+        """Return the solver; a problem that landmarks only come near needs no long search."""
+        solver = self._named_solver("newton")
+        space = getattr(self, "_space", None)
+        if space is None or space.all_starts:
+            return solver
+        return replace(solver, starts=FEW_STARTS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
