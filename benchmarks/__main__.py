@@ -89,7 +89,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--time-limit", type=float, default=300.0, help="seconds per set for the restarts"
     )
-    parser.add_argument("--rows", type=int, help="the most training rows of the part accuracy")
+    parser.add_argument(
+        "--rows", type=int, help="the most training rows of the parts accuracy, audit and kernels"
+    )
     parser.add_argument(
         "--out", type=Path, help="folder for results; narrowed runs go to results/partial"
     )
