@@ -20,6 +20,7 @@ def main() -> int:
     parser.add_argument("--table", type=Path, default=Path("build/fuzz/results.csv"))
     parser.add_argument("--shrink", type=float, default=20.0, help="seconds per failure")
     parser.add_argument("--tiny", action="store_true", help="only fits of milliseconds")
+    parser.add_argument("--many", action="store_true", help="only fits on thousands of rows")
     parser.add_argument("--since", type=int, default=0, help="sum up from this stream on")
     options = parser.parse_args()
 
@@ -29,8 +30,9 @@ def main() -> int:
     failures.parent.mkdir(parents=True, exist_ok=True)
     first, name = campaign.next_number(options.table, options.seed), campaign.commit()
     tallies, after = campaign.run(
-        options.seed, first, options.minutes, options.cases, failures, options.shrink, options.tiny
-    )
+        options.seed, first, options.minutes, options.cases, failures, options.shrink,
+        options.tiny, options.many,
+    )  # fmt: skip
     campaign.append(options.table, options.seed, first, after, tallies, name)
     print(campaign.summary(options.table, options.since))
     bad = sum(t.counts["wrong"] + t.counts["slow"] for t in tallies.values())

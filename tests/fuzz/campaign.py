@@ -91,16 +91,17 @@ def run(
     failures: Path,
     shrinking: float = 20.0,
     tiny: bool = False,
+    many: bool = False,
 ) -> tuple[dict[str, Tally], int]:
     """Try cases from number `first` on; return the tallies and the number of the next case.
 
     Failures are shrunk, printed as tests, and appended to the file `failures`. If `tiny`, larger
-    cases are left out.
+    cases are left out; if `many`, all cases have thousands of rows.
     """
     tallies: dict[str, Tally] = {}
     end, number = time.monotonic() + 60.0 * minutes, first
     while time.monotonic() < end and number < first + most:
-        case = draw(seed, number)
+        case = draw(seed, number, many)
         if tiny and not is_tiny(case):
             number += 1
             continue

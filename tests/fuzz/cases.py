@@ -130,12 +130,17 @@ class Case:
         )
 
 
-def draw(seed: int, number: int) -> Case:
-    """Return problem `number` of the stream `seed`."""
+def draw(seed: int, number: int, many: bool = False) -> Case:
+    """Return problem `number` of the stream `seed`; if `many`, one of linear models on many rows.
+
+    From about 7,500 rows on a search takes place on a sample of them.
+    """
     rng = np.random.default_rng([seed, number])
     estimator = str(rng.choice(list(SHARES), p=np.array([*SHARES.values()])))
+    if many and estimator not in LINEAR[:3]:
+        estimator = LINEAR[0]
     traits: list[str] = []
-    m, n = _shape(rng, estimator)
+    m, n = _shape_of_many(rng) if many else _shape(rng, estimator)
     classes = 2 if rng.random() < 0.96 else int(rng.integers(3, 6))
     if estimator in VIEWS[2:]:
         classes = 2
@@ -162,6 +167,10 @@ def _shape(rng: np.random.Generator, estimator: str) -> tuple[int, int]:
     if size < 0.993:
         return int(rng.integers(4, 60)), int(np.exp(rng.uniform(5, 7.5)))
     return int(np.exp(rng.uniform(6, 8.5))), int(np.exp(rng.uniform(0, 4)))
+
+
+def _shape_of_many(rng: np.random.Generator) -> tuple[int, int]:
+    return int(np.exp(rng.uniform(8.5, 10.7))), int(np.exp(rng.uniform(0, 2.7)))
 
 
 def _rows(rng: np.random.Generator, m: int, n: int, traits: list[str]) -> np.ndarray:

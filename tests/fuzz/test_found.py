@@ -219,3 +219,12 @@ def test_little_data_end_no_higher_than_the_convex_solution():
     ]  # fmt: skip
     model = HTSVC(C=0.013459692275002473, cap=2.3).fit(X, [1, 0, 1, 0, 0, 1, 0])
     assert model.objective_[0] < 0.0448
+
+
+def test_wide_data_of_uneven_scale_is_compared_with_exact_least_squares():
+    """Searches gave up samples that a ridge fit satisfies: 0.02 was certified, 6e-9 can be had."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (24, 400)) * 10.0 ** rng.uniform(-8.0, 8.0, size=400)
+    weights = 10.0 ** rng.uniform(-4.0, 4.0, 24)
+    case = Case(X, rng.integers(0, 2, 24), weights, "HTSVC", {"C": 0.1, "cap": 0.5}, "csc")
+    assert not judge(case).complaints

@@ -180,3 +180,12 @@ def test_dask_twins():
             tried += 1
         if tried == 8:
             return
+
+
+def test_problems_with_many_rows():
+    """There are enough rows for a search on a sample of them."""
+    cases = [draw(STREAM, number, many=True) for number in range(30)]
+    assert sum(len(case.y) > 7500 for case in cases) >= 15
+    small = min(cases, key=lambda case: case.X.size)
+    assert len(small.y) > 4000
+    assert not judge(small, ("names", "again")).complaints

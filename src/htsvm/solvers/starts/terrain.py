@@ -25,8 +25,9 @@ ROUNDING = 0.15
 MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
 # How often random weights rise and fall within a few standard deviations of the data.
 WAVES = 8.0
-# Up to so many values least squares is also solved exactly.
-LITTLE_DATA = 3000
+# Up to so many values least squares is also solved exactly; where rows are fewer than columns, up
+# to so much work: values times rows.
+LITTLE_DATA, WIDE_WORK = 3000, 5_000_000
 # With these ridges, in units of the largest singular value squared.
 RIDGES = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-2, 1.0])
 # A search ends when a step gains less than this share of the value.
@@ -209,7 +210,8 @@ class BinaryTerrain(Terrain):
         They differ by their ridge, from none that counts to one that leaves the first direction.
         """
         p = self.problem
-        if p.n_samples * p.n_features > LITTLE_DATA or p.n_features == 0:
+        m, n = p.n_samples, p.n_features
+        if n == 0 or m * n > LITTLE_DATA and (m > n or m * m * n > WIDE_WORK):
             return None
         X = dense(double(p.operator.block(slice(None))))
         mass = p.penalty / p.penalty.sum()
