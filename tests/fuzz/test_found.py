@@ -228,3 +228,20 @@ def test_wide_data_of_uneven_scale_is_compared_with_exact_least_squares():
     weights = 10.0 ** rng.uniform(-4.0, 4.0, 24)
     case = Case(X, rng.integers(0, 2, 24), weights, "HTSVC", {"C": 0.1, "cap": 0.5}, "csc")
     assert not judge(case).complaints
+
+
+def test_rounds_on_some_rows_do_not_lose_a_valley():
+    """Margins far wider than the cap: a step moved rows across it that the round did not look at.
+
+    One order of the rows ended at three times the objective of another.
+    """
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(20_000, 12))
+    y = (X @ rng.normal(size=12) > 0.0) ^ (rng.random(20_000) < 0.05)
+    turned = np.random.default_rng(len(y)).permutation(len(y))
+    options = {"C": 1e7, "cap": 2.0, "fit_intercept": False, "starts": ["convex"]}
+    found = [
+        HTSVC(**options).fit(X[rows] + 3000.0, y[rows]).objective_[0]
+        for rows in (np.arange(len(y)), turned)
+    ]
+    assert max(found) < 1.02 * min(found)

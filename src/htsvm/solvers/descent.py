@@ -90,6 +90,8 @@ class Descent(ABC):
         if strength > LARGEST_STRENGTH:
             self.stretch = LARGEST_STRENGTH / strength
         self.xi, self.reach = self.first_penalty * self.stretch, self.first_reach
+        # What the reach comes back to.
+        self.least_reach = REACH
 
     @abstractmethod
     def _point(self) -> tuple[Array, Any]:
@@ -150,7 +152,7 @@ class Descent(ABC):
     def _adapt_reach(self, missed: bool) -> None:
         """Look further next time if rows that were left out turned out violated."""
         if math.isinf(self.reach):
-            self.reach = REACH
+            self.reach = self.least_reach
         elif missed:
             self.reach *= 2.0
         else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.linalg.positive import Gram
@@ -51,7 +53,7 @@ class Rounds:
         else:
             inner = self._on_some_rows(it, rows)
             report = inner.minimise(xi, tol, max_steps)
-            it.alpha.fill(0.0)
+            it.alpha = np.zeros(m)
             it.alpha[rows] = inner.s
             report.stale = True
             report.violated = violated(inner.q, inner.c)

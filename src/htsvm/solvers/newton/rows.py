@@ -65,6 +65,14 @@ class LocalRows:
         alpha = np.zeros(m) if psi is None else np.maximum(self._tilt() - psi, 0.0)
         self.it = Iterate(w, float(b), self.problem.violations(w, b), alpha, np.empty(m))
 
+    def state(self) -> tuple[Array, float, Array]:
+        """Return the point and its multipliers as arrays that no round of Newton steps changes."""
+        return self.it.w, self.it.b, self.it.alpha
+
+    def return_to(self, w: Array, b: float, alpha: Array) -> None:
+        """Go back to a state."""
+        self.it = Iterate(w, b, self.problem.violations(w, b), alpha, np.empty(len(alpha)))
+
     def move(self, w: Array, b: float) -> None:
         """Go to a point; the multipliers stay as they are."""
         self.it.w, self.it.b = w, b

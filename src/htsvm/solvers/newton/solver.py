@@ -152,6 +152,7 @@ class _Run(Descent):
         self.idle_rounds = 0
         self.weighed = False
         self.band = 0.0
+        self.missed = False
         self.beat, self.last_rounds = beat, 0
 
     def _point(self) -> tuple[Array, float]:
@@ -289,8 +290,14 @@ class _Run(Descent):
         self.rows.weigh(loss)
         patience = ROUGH if math.isinf(loss.weak_convexity) else math.inf
         while not self._out_of_rounds():
+            some = self.problem.rows is None and self._rounds > 0
+            state = self.rows.state() if some else None
             lag = self._round(loss, tol, patience)
             objective = self.history["objective"][-1]
+            if state is not None and self._was_misled():
+                self.rows.return_to(*state)
+                self.rows.weigh(loss)
+                continue
             gain = previous - objective
             settled = self.weighed and self.residual <= tol
             if settled and gain <= OBJECTIVE_SHARE * tol * abs(objective):
@@ -307,6 +314,18 @@ class _Run(Descent):
             previous_lag = self._adapt_penalty(lag, previous_lag, tol)
             previous = objective
         return False
+
+    def _was_misled(self) -> bool:
+        """Return whether a round on some rows led up, since others were in the way.
+
+        Where margins are far wider than the cap, a step moves most rows across it: from then on
+        rounds look at all of them.
+        """
+        before, objective = self.history["objective"][-2:]
+        if not (self.missed and objective > (1.0 + WORTH_RETURNING) * before):
+            return False
+        self.reach = self.least_reach = math.inf
+        return True
 
     def _through_valley(self) -> float:
         """Go down with the loss itself, its kink rounded; return the objective, or infinity."""
@@ -377,7 +396,8 @@ class _Run(Descent):
         closing = rows.close(None if jumps else loss, nu, self.last.stale, following)
         if self.last.stale:
             rows.clock.passes += time.perf_counter() - began
-        self._adapt_reach(self.last.violated not in (-1, closing.violated))
+        self.missed = self.last.violated not in (-1, closing.violated)
+        self._adapt_reach(self.missed)
         self.weighed = loss is not None
         energy = self.problem.regularizer.energy(rows.w)
         unit = self._unit(loss, energy + closing.loss, energy)

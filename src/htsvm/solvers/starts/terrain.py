@@ -211,7 +211,7 @@ class BinaryTerrain(Terrain):
         """
         p = self.problem
         m, n = p.n_samples, p.n_features
-        if n == 0 or m * n > LITTLE_DATA and (m > n or m * m * n > WIDE_WORK):
+        if n == 0 or (m * n > LITTLE_DATA and (m > n or m * m * n > WIDE_WORK)):
             return None
         X = dense(double(p.operator.block(slice(None))))
         mass = p.penalty / p.penalty.sum()
