@@ -261,7 +261,8 @@ class _Way:
     def beyond(self, weights: Array, wanted: Array) -> Array:
         """Return the next weights, all of them positive where the wanted ones are."""
         way = wanted - weights
-        falling = np.all(wanted > 0.0) and len(self.last) > 0
+        lost = np.any((wanted == 0.0) & (weights > 0.0))
+        falling = len(self.last) > 0 and not lost
         left = float(way @ self.last) / float(self.last @ self.last) if falling else 0.0
         # Of the last way, taken `step` times, the share `left` is still to go.
         rate = (1.0 - left) / self.step
