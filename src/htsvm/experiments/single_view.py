@@ -68,8 +68,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
                 "ramp with ceiling 1 is a control, since the hybrid truncated loss is at most 0.14 "
                 "above it (E3). By cross-validation there are nine values from 2^-10 to 2^6, and "
                 "columns in which τ, the ceiling or the cap are tuned too.",
-                "Times are those of a machine with other work to do: ratios mean more than "
-                "seconds.",
+                "Times are CPU seconds of one thread.",
                 "NSV counts samples of the training fold; the paper's LS-SVM column counts all "
                 "samples, its Pin-SVM column fewer than that model has.",
             )
