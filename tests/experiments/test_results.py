@@ -66,7 +66,7 @@ def test_gaps_are_marked():
     found = skipped.find("paper", "australian", "ht", "nsv")
     assert found.mark == "skipped: gone"
     assert math.isnan(found.mean)
-    assert half.find("nested", "australian", "ht", "nsv").mark == "not part of this protocol"
+    assert half.find("nested", "australian", "ht", "nsv").mark == "in larger profiles"
 
 
 # The printed average ranks of accuracy; those of NSV on LIBSVM sets as they are with ties averaged
@@ -116,14 +116,14 @@ def test_table_beside_the_paper():
     )
     assert table.columns == ["Hinge-SVM", "L_ht-SVM", "Pin-SVM"]
     (_, (_, ours, pin)) = table.rows[0]
-    assert (ours.paper, pin.mark) == (86.09, "not part of this protocol")
+    assert (ours.paper, pin.mark) == (86.09, "in larger profiles")
     assert ours.difference == pytest.approx(0.58)
     text = markdown(table)
     assert "**86.67** (paper 86.09, +0.58)" in text
     assert "85.55 (paper 85.51, +0.04)" in text
     page = html(table)
     assert "<td class='best ours'>86.67<i>paper 86.09 (+0.58)</i></td>" in page
-    assert "title='not part of this protocol'" in page
+    assert "title='in larger profiles'" in page
     assert math.isnan(table.summary[0][1][2].value)
 
 

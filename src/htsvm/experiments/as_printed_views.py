@@ -37,7 +37,7 @@ def printed(C: float, structure: float, weight_smoothness: float, xi: float, vie
 def _sets(profile: Profile) -> list[str]:
     from htsvm.datasets import names
 
-    return profile.pick(list(QUICK_SETS[:1]), list(SMALL), names("two-view"))
+    return profile.pick(list(QUICK_SETS), list(SMALL), names("two-view"))
 
 
 def tasks(profile: Profile) -> list[Task]:

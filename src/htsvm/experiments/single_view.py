@@ -39,6 +39,15 @@ def tasks(profile: Profile) -> list[Task]:
     )  # fmt: skip
 
 
+def clean_tasks(profile: Profile, datasets: Sequence[str], methods: Sequence[str]) -> list[Task]:
+    """Return the cells of some sets and methods, for experiments that show them too."""
+    found = cells(
+        NAME, profile, datasets=datasets, methods=methods, setting=grid(profile).setting,
+        folds=folds(profile),
+    )  # fmt: skip
+    return [task for task in found if get(task.method).kind == SINGLE]
+
+
 def _rows(name: str) -> int:
     return describe(name).rows
 
