@@ -103,7 +103,7 @@ def test_the_change_by_a_kernel_is_that_on_the_same_folds():
     table = experiment.sections(Results(cells, tasks), profile)[-1]
     rows = dict(table.rows)
     assert [entry.value for entry in rows["heart"]] == pytest.approx([15.0] * 7)
-    assert {entry.mark for entry in rows["heart"]} == {"not computed"}
+    assert {entry.mark for entry in rows["iris"]} == {"not computed"}
 
 
 @pytest.mark.parametrize("method", ["mvht-rbf", "svm-2k-rbf", "ht-rbf"])
