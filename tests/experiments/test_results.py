@@ -292,6 +292,19 @@ def test_sentences_come_from_tables_alone():
     assert "94.00 %" in sentence
 
 
+def test_the_sentence_on_noise_leaves_clean_labels_out():
+    from htsvm.experiments.prose import sentences
+
+    labels = [get(name).label for name in ("ht", "hinge-ours")]
+    rows = [("0%", [Entry(50.0), Entry(99.0)]), ("10%", [Entry(80.0), Entry(70.0)])]
+    table = Table("t", "noise", labels, rows, protocol="nested", metric="clean_accuracy")
+    sentence, *_ = sentences({"label-noise": [table]})
+    assert "80.00 %" in sentence
+    assert "ahead in 1 and behind in 0" in sentence
+    clean = Table("t", "noise", labels, rows[:1], protocol="nested", metric="clean_accuracy")
+    assert not [line for line in sentences({"label-noise": [clean]}) if "flipped" in line]
+
+
 def test_a_place_is_among_methods_that_have_all_rows_of_ours():
     from htsvm.experiments.prose import sentences
 

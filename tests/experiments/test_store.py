@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import io
+import json
 import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -236,6 +238,25 @@ def test_cells_of_a_killed_run_are_free_at_once(tmp_path):
         run.kill()
         run.wait()
         assert store.claim(TASK, number)
+
+
+def test_a_cell_that_comes_while_others_are_read_is_not_seen_by_halves(tmp_path, monkeypatch):
+    path = tmp_path / "x.sqlite"
+    with Store(path) as reader, Store(path) as writer:
+        run = writer.new_run({})
+        row = Row({"C": 1.0}, {"accuracy": 0.5})
+        writer.add(TASK, Outcome(DONE, "", [row]), run=run, time_limit=None)
+        tasks = iter([replace(TASK, fold=1)])
+        read = json.loads
+
+        def meanwhile(text):
+            for task in tasks:
+                writer.add(task, Outcome(DONE, "", [row]), run=run, time_limit=None)
+            return read(text)
+
+        monkeypatch.setattr(json, "loads", meanwhile)
+        assert [cell.rows for cell in reader.cells()] == [(row,)]
+        assert [cell.rows for cell in reader.cells()] == [(row,)] * 2
 
 
 def test_a_clock_that_jumps_changes_nothing(tmp_path, monkeypatch):

@@ -21,7 +21,9 @@ PAPER_RATES = (0.0, 0.02, 0.04, 0.06, 0.08, 0.10)
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4)
 KINDS = ("per-class", "symmetric", "boundary")
 # Realisations of each noise in the full profile, in every fold.
-REALISATIONS = 10
+REALISATIONS = 5
+# The row of clean labels in a table.
+NO_NOISE = f"{0.0:.0%}"
 CLEAN_ACCURACY = Measure("clean_accuracy", "Accuracy on clean labels (%)", by="clean_accuracy")
 
 

@@ -172,6 +172,16 @@ class Store:
             ) from error
 
     @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """See the store as it is now, whatever other runs write meanwhile."""
+        with self._turn, self._refusing():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("ROLLBACK")
+
+    @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._turn, self._refusing():
             self._connection.execute("BEGIN IMMEDIATE")
@@ -276,7 +286,7 @@ class Store:
         """Return the stored cells, all or those of one experiment."""
         where, values = ("experiment = ?", [experiment]) if experiment else ("1", [])
         fits: dict[int, list[Row]] = {}
-        with self._refusing():
+        with self._reading():
             for cell, params, metrics in self._connection.execute(
                 "SELECT cell, params, metrics FROM fits JOIN cells ON cells.id = fits.cell "
                 f"WHERE {where} ORDER BY cell, point",
