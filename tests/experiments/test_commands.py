@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -238,9 +239,12 @@ def test_an_interrupt_of_all_processes_leaves_no_traceback(tmp_path):
     """What Ctrl-C does in a terminal, while the first processes start."""
     command = [sys.executable, "-m", "htsvm", "reproduce", "synthetic", "--quick",
                "--methods", "ht", "--store", str(tmp_path / "x.sqlite")]  # fmt: skip
+    # Tests that were started in the background of a shell ignore interrupts, and so would it.
+    heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     run = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=heed,
+    )  # fmt: skip
     line = run.stdout.readline()
     assert "cells to compute" in line
     time.sleep(0.3)
