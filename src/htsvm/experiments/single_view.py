@@ -42,7 +42,7 @@ def tasks(profile: Profile) -> list[Task]:
 
 
 def clean_tasks(profile: Profile, datasets: Sequence[str], methods: Sequence[str]) -> list[Task]:
-    """Return the cells of some sets and methods, for experiments that show them too."""
+    """Return the cells of some sets and methods; other experiments that show them share them."""
     found = cells(
         NAME, profile, datasets=datasets, methods=methods, setting=grid(profile).setting,
         folds=folds(profile),
