@@ -14,9 +14,10 @@ import pytest
 from htsvm.experiments.blocks import Table
 from htsvm.experiments.catalogue import EXPERIMENTS
 from htsvm.experiments.prose import sentences
-from htsvm.experiments.publish import publish
+from htsvm.experiments.publish import publish, restore
 from htsvm.experiments.published import read_csv
 from htsvm.experiments.report import collect, tables_as_csv
+from htsvm.experiments.store import Store
 from htsvm.experiments.tasks import Profile
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +77,19 @@ def test_the_guide_on_kernels_shows_the_published_figures(published):
             mean(label, "paper", "accuracy", ".2f"), mean(label, "nested", "accuracy", ".2f"),
             mean(label, "nested", "nsv", ".0f"), mean(label, "nested", "change", "+.2f"),
         ]  # fmt: skip
+
+
+def test_a_store_of_the_published_results_holds_them_all(published, tmp_path):
+    cells, _ = published
+    path = tmp_path / "x.sqlite"
+    restore(ROOT, path)
+    with Store(path, read_only=True) as store:
+        again = store.cells()
+    assert [(c.task, c.rows, c.seconds) for c in again] == [
+        (c.task, c.rows, c.seconds) for c in cells
+    ]
+    with pytest.raises(ValueError, match="exists"):
+        restore(ROOT, path)
 
 
 @pytest.mark.slow
