@@ -24,7 +24,7 @@ from htsvm.experiments.estimate import Estimate, work
 from htsvm.experiments.grids import Grid
 from htsvm.experiments.isolation import DONE, SKIPPED, SLOW, Outcome
 from htsvm.experiments.runner import Selection, compute, plan
-from htsvm.experiments.store import Store
+from htsvm.experiments.store import Cell, Store
 from htsvm.experiments.tasks import Profile, Row, Task
 from tests.experiments.test_store import damaged
 
@@ -174,6 +174,17 @@ def test_work_of_a_cell_counts_its_fits():
     assert estimate.in_words([task("paper")]) == "less than a minute"
     assert estimate.in_words([task("paper", fold=k) for k in range(100)]) == "about 10 min"
     assert estimate.in_words([task("paper", fold=k) for k in range(100)], jobs=2) == "about 5 min"
+
+
+def test_times_of_some_rows_say_nothing_of_all():
+    some, every = (
+        Task("cifar10n", "nested", "cifar10n", "none", "ht",
+             setting=Grid((1.0,), rows=rows).setting("ht", "nested")) for rows in (300, 0)
+    )  # fmt: skip
+    rows = (Row({}, {}),)
+    cells = [Cell(t, DONE, "", rows, s, 1.0, 1.0, None, 1) for t, s in ((some, 2.0), (every, 60.0))]
+    estimate = Estimate.of(cells)
+    assert (estimate.seconds(some), estimate.seconds(every)) == (2.0, 60.0)
 
 
 def test_stored_times_are_asked_first(stored):

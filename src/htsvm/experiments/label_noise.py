@@ -51,7 +51,7 @@ def tasks(profile: Profile) -> list[Task]:
     All realisations in every fold are for the full profile. Otherwise each fold has one of its own,
     so that five folds see five of them.
     """
-    noises, methods = _noises(profile.quick), of_kind(SINGLE)
+    noises, methods = _noises(profile.quick), _methods(profile)
     clean = clean_tasks(profile, sets(profile.quick), methods)
     noisy = noises[1:]
     if profile.name != FULL:
@@ -60,6 +60,12 @@ def tasks(profile: Profile) -> list[Task]:
         NAME, profile, datasets=sets(profile.quick), methods=methods, setting=grid(profile).setting,
         noises=realised(noisy, REALISATIONS), folds=folds(profile),
     )  # fmt: skip
+
+
+def _methods(profile: Profile) -> list[str]:
+    """Return the methods; those with tuned shapes take longest and are left to the full profile."""
+    left_out = () if profile.name == FULL else ("pin-tuned", "ramp-tuned")
+    return [name for name in of_kind(SINGLE) if name not in left_out]
 
 
 def paired(experiment: str, profile: Profile, noises: list[str], methods: list[str]) -> list[Task]:

@@ -33,7 +33,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     return [
         Words(
             (
-                f"Test accuracy of {get(METHOD).label} on Heart, mean of five folds, over all "
+                f"Test accuracy of {get(METHOD).label} on Heart, mean of folds, over all "
                 f"{len(points)} combinations: {100 * min(values):.1f} to {100 * max(values):.1f} "
                 "%. The paper's fourth parameter, ξ, belongs to its algorithm and not to the "
                 "model; the solver used here has no such parameter.",
