@@ -240,6 +240,19 @@ def test_cells_of_a_killed_run_are_free_at_once(tmp_path):
         assert store.claim(TASK, number)
 
 
+def test_a_new_run_clears_away_what_killed_ones_have_left(tmp_path):
+    path = tmp_path / "x.sqlite"
+    left, other = tmp_path / "x.sqlite-run7.lock", tmp_path / "y.sqlite-run7.lock"
+    for file in (left, other):
+        file.touch()
+    with Store(path) as one, Store(path) as two:
+        alive = one.new_run({})
+        assert not left.exists()
+        assert other.exists(), "that of another store"
+        assert one.claim(TASK, alive)
+        assert not two.claim(TASK, two.new_run({})), "a living run keeps its lock"
+
+
 def test_a_cell_that_comes_while_others_are_read_is_not_seen_by_halves(tmp_path, monkeypatch):
     path = tmp_path / "x.sqlite"
     with Store(path) as reader, Store(path) as writer:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from htsvm._version import __version__
-from htsvm.experiments.claims import RunLock, is_alive
+from htsvm.experiments.claims import RunLock, is_alive, remove_left_locks
 from htsvm.experiments.isolation import DONE, Outcome
 from htsvm.experiments.tasks import Row, Task
 
@@ -215,6 +215,7 @@ class Store:
                 "INSERT INTO runs (environment) VALUES (?)", (json.dumps(environment),)
             )
             run = int(cursor.lastrowid or 0)
+            remove_left_locks(self.path)
             lock = RunLock(self.path, run)
             lock.acquire()
         self._locks[run] = lock
