@@ -164,8 +164,9 @@ def gaps(sections: list[Section]) -> list[Block]:
     ]
     blocks: list[Block] = [Words(KNOWN_GAPS)]
     if absent := [line for section in sections for line in never_run(section)]:
-        count = sum(len(section.missing) for section in sections)
-        every = count + sum(len(section.cells) for section in sections)
+        # Experiments share cells.
+        count = len({task for section in sections for task in section.missing})
+        every = count + len({cell.task for section in sections for cell in section.cells})
         title = f"{count:,} of {every:,} cells of this profile were never run, by name"
         blocks.append(Words(tuple(absent), title))
     if lines:
