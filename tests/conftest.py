@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from htsvm.linalg import _numpy, kernels
+
 # Who may be talked to: this machine.
 LOCAL = {"127.0.0.1", "::1", "localhost", "0.0.0.0", "::", ""}
 
@@ -68,3 +70,28 @@ def data_dir() -> Path:
         reason = f"HTSVM_DATA={named} is not a folder" if named else "HTSVM_DATA is not set"
         pytest.skip(f"needs data sets on disk: {reason}")
     return folder
+
+
+@pytest.fixture(params=["active", "numpy"])
+def backend(request, monkeypatch) -> str:
+    """Use the compiled kernels, then their NumPy twins."""
+    if request.param == "numpy":
+        monkeypatch.setattr(kernels, "active", _numpy)
+    elif not kernels.COMPILED:
+        pytest.skip("the compiled kernels were not built")
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Run Chromium; skip where it, or playwright, is missing."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    from benchmarks.audit_page import FLAGS, browser_path
+
+    path = browser_path()
+    if path is None:
+        pytest.skip("no Chromium found: set HTSVM_BROWSER to its path")
+    with api.sync_playwright() as driver:
+        shown = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield shown
+        shown.close()

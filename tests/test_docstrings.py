@@ -2,13 +2,19 @@
 
 import inspect
 import re
+import subprocess
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import htsvm
 import htsvm.baselines
 import htsvm.multiview
-from htsvm import ht_path
+from htsvm import _documented, ht_path
+
+SOURCE = Path(htsvm.__file__).parent
 
 PUBLIC = {
     name: getattr(module, name)
@@ -47,3 +53,50 @@ def test_every_parameter_is_described(kind):
         has_default = parameter.default is not inspect.Parameter.empty
         assert not has_default or "default" in text or "optional" in text, name
         assert len(text.split()) > 4, name
+        stated = re.search(r"default=(\([^)]*\)|[^\s,]+)", text)
+        if stated and has_default:
+            default = eval(stated[1], {"inf": np.inf})
+            assert default == parameter.default, name
+
+
+def test_every_shared_entry_is_used():
+    text = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    assert [key for key in _documented._BY_NAME if f"{{{key}}}" not in text] == []
+
+
+@pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)
+def test_no_name_is_left_in_braces(kind):
+    assert not re.search(r"^ *\{[\w ]+\}", kind.__doc__ or "", re.M)
+
+
+def test_a_name_that_is_not_described_is_an_error():
+    def unknown(tol=1e-3):
+        """Do something.
+
+        {tol}, {nonsense}
+        """
+
+    with pytest.raises(KeyError, match="nonsense"):
+        _documented.documented(unknown)
+
+
+def test_entries_have_the_margin_and_the_default_of_their_place():
+    def fit(kernel="rbf", tol=0.5):
+        """Fit.
+
+        {tol}, {verbose of rounds}
+        {kernel of views}
+        """
+
+    heads = [line for line in _documented.documented(fit).__doc__.splitlines() if " : " in line]
+    assert heads == [
+        "        tol : float, default=0.5",
+        "        verbose : int",
+        '        kernel : {"linear", "rbf"} or callable, or list or dict of these, default="rbf"',
+    ]
+
+
+def test_python_without_docstrings():
+    code = "import htsvm; assert htsvm.HTSVC.__doc__ is None; print(htsvm.HTSVCCV())"
+    ended = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True)
+    assert ended.stdout.strip() == "HTSVCCV()", ended.stderr

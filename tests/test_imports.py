@@ -1,6 +1,9 @@
 """Which package may import which: a list, read from left to right, and nothing private."""
 
 import ast
+import re
+import sys
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +16,9 @@ ORDER = ["losses", "linalg", "problems", "optimality", "solvers", "svm", "multiv
          "baselines", "datasets", "audit", "plotting", "experiments"]  # fmt: skip
 # Modules beside the packages that any of them may use.
 SHARED = {
+    "_documented",
     "_lazy",
+    "_seeds",
     "_typing",
     "_version",
     "_show_versions",
@@ -78,3 +83,54 @@ def test_the_lowest_packages_do_not_know_the_next(first, second):
     """Also not by an import at run time."""
     found = [file for file, _, _, ours, theirs in crossing() if (ours, theirs) == (first, second)]
     assert found == []
+
+
+# -------------------------------------------------------------------- what others have written
+
+# Names to import that differ from the names to install.
+INSTALLED_AS = {"sklearn": "scikit-learn", "skimage": "scikit-image", "PIL": "pillow",
+                "scikit_posthocs": "scikit-posthocs", "distributed": "dask"}  # fmt: skip
+# Imported where they are installed, and declared by nobody: formats of other packages.
+UNDECLARED = {"onnx", "skl2onnx"}
+# Parts that have an extra of their own; all others make do with the dependencies.
+WITH_EXTRAS = {"distributed", "plotting", "datasets", "audit", "experiments", "cli.py", "svg.py",
+               "refusals.py", "persistence.py"}  # fmt: skip
+
+
+def declared():
+    """Return the names of the dependencies, and those of all extras as well."""
+    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())["project"]
+
+    def names(requirements):
+        return {re.match(r"[\w-]+", one)[0].lower() for one in requirements}
+
+    extras = project["optional-dependencies"].values()
+    return names(project["dependencies"]), names(one for extra in extras for one in extra)
+
+
+def foreign():
+    """Yield the part and the package of every import of what is neither ours nor Python's."""
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = []
+            if isinstance(node, ast.ImportFrom):
+                modules = [node.module or ""]
+            elif isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            for module in modules:
+                package = module.split(".")[0]
+                if package not in sys.stdlib_module_names | {"htsvm", ""}:
+                    part = path.relative_to(ROOT).parts[0]
+                    yield part, INSTALLED_AS.get(package, package).lower(), path.name
+
+
+def test_everything_that_is_imported_is_declared():
+    core, extras = declared()
+    assert {"joblib", "threadpoolctl"} <= core
+    wrong = {
+        (file, package)
+        for part, package, file in foreign()
+        if package not in (core | extras | UNDECLARED if part in WITH_EXTRAS else core)
+    }
+    assert wrong == set()
+    assert core <= {package for _, package, _ in foreign()}

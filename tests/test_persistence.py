@@ -7,7 +7,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from htsvm import HTSVC, HTSVCCV, KernelHTSVC, MultiViewHTSVC, baselines
+from htsvm import HTSVC, HTSVCCV, KernelHTSVC, KernelHTSVCCV, MultiViewHTSVC, baselines
+from htsvm.multiview import MultiViewHTSVCCV
 from htsvm.persistence import TRUSTED_TYPES, register_onnx_converters
 from htsvm.solvers import ADMM
 
@@ -18,7 +19,9 @@ MODELS = [
     HTSVC(solver=ADMM(penalty=2.0)),
     HTSVCCV(Cs=[0.1, 1.0], cv=3),
     KernelHTSVC(),
+    KernelHTSVCCV(Cs=[1.0], cv=3),
     MultiViewHTSVC(views=VIEWS),
+    MultiViewHTSVCCV(views=VIEWS, Cs=[1.0], cv=3),
     baselines.HingeSVC(),
     baselines.RampSVC(),
     baselines.LeastSquaresSVC(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -15,11 +14,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
 
-
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update",
-         "--disable-sync"]  # fmt: skip
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 LOOKED_AT = (
     "index.html", "start/five-minutes.html", "guide/choosing.html", "guide/certificates.html",
     "guide/finding-wrong-labels.html", "auto_examples/index.html",
@@ -103,18 +97,6 @@ def test_every_example_has_a_page_with_a_picture(site):
     for example in (ROOT / "examples").glob("plot_*.py"):
         page = site / "auto_examples" / f"{example.stem}.html"
         assert f"sphx_glr_{example.stem}_001.png" in page.read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = os.environ.get("HTSVM_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip("no Chromium found: set HTSVM_BROWSER to its path")
-    with api.sync_playwright() as driver:
-        shown = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield shown
-        shown.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,4 +1,4 @@
-"""Who looks after data that is not in this process: looked up by the type of X.
+"""The backend of data that is not in this process: looked up by the type of X.
 
 A backend is a module with what `htsvm.distributed.backend` has: `open_dataset`, `frame_of`,
 `map_rows`, `labels` and `accuracy`. It is imported when such data turns up, never before.
@@ -17,7 +17,7 @@ _modules = {
 
 
 def register(package: str, module: str) -> None:
-    """Let the module of that name look after all types that a package defines.
+    """Make a module the backend of all types that a package defines.
 
     Parameters
     ----------
@@ -30,6 +30,6 @@ def register(package: str, module: str) -> None:
 
 
 def backend_of(X: Any) -> Any:
-    """Return the backend that looks after X; None for data in this process."""
+    """Return the backend of X; None for data in this process."""
     module = _modules.get(type(X).__module__.partition(".")[0])
     return None if module is None else importlib.import_module(module)

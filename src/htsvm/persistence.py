@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from htsvm import baselines
-from htsvm.multiview import ColumnViews, MultiViewHTSVC, PrincipalViews, columns_starting_with
+from htsvm.multiview import (
+    ColumnViews,
+    MultiViewHTSVC,
+    MultiViewHTSVCCV,
+    PrincipalViews,
+    columns_starting_with,
+)
 from htsvm.optimality.binary import BinaryCertificate
 from htsvm.optimality.certificate import GapCertificate, GradientCertificate
 from htsvm.optimality.multiclass import MulticlassCertificate
 from htsvm.solvers import ADMM, Newton
-from htsvm.svm import HTSVC, HTSVCCV, KernelHTSVC
+from htsvm.svm import HTSVC, HTSVCCV, KernelHTSVC, KernelHTSVCCV
 
 LINEAR = (
     HTSVC,
@@ -21,7 +27,9 @@ LINEAR = (
 _KINDS: tuple[Any, ...] = (
     *LINEAR,
     KernelHTSVC,
+    KernelHTSVCCV,
     MultiViewHTSVC,
+    MultiViewHTSVCCV,
     *(getattr(baselines, name) for name in baselines.__all__),
     ColumnViews,
     PrincipalViews,

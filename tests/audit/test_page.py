@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.audit_page import FLAGS, SCROLL, browser_path, many_rows
+from benchmarks.audit_page import SCROLL, many_rows
 from typer.testing import CliRunner
 
 from htsvm.audit.page import render, safe_json
@@ -13,18 +13,6 @@ from htsvm.cli import build_app
 from tests.audit.data import blobs
 
 ATTACK = '</script><img src=x onerror="window.hacked=1"><!--<script>\u2028"\'&'
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = browser_path()
-    if path is None:
-        pytest.skip("no Chromium found: set HTSVM_BROWSER to its path")
-    with api.sync_playwright() as driver:
-        shown = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield shown
-        shown.close()
 
 
 @pytest.fixture

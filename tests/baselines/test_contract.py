@@ -42,6 +42,13 @@ def same_fit(a, b, atol):
     np.testing.assert_allclose(a.intercept_, b.intercept_, atol=atol)
 
 
+def multipliers(clf, y):
+    """Return psi of every sample, from the attributes of a binary fit."""
+    psi = np.zeros(len(y))
+    psi[clf.support_] = -clf.dual_coef_[0] * y[clf.support_]
+    return psi
+
+
 def precise(model):
     return clone(model).set_params(tol=1e-7)
 
@@ -63,8 +70,7 @@ def test_every_fit_is_certified(model, C):
 def test_certificate_can_be_computed_from_the_attributes(model):
     X, y = noisy(seed=2)
     clf = clone(model).fit(X, y)
-    psi = np.zeros(len(y))
-    psi[clf.support_] = -clf.dual_coef_[0] * y[clf.support_]
+    psi = multipliers(clf, y)
     loss, w, b = clf._loss(), clf.coef_[0], clf.intercept_[0]
     again = certify(X, y, w, b, psi, C=clf.C, loss=loss, tol=clf.tol)
     assert again.certified
@@ -75,8 +81,7 @@ def test_certificate_can_be_computed_from_the_attributes(model):
 def test_the_certificate_refuses_a_wrong_point(model):
     X, y = noisy(seed=3)
     clf = clone(model).fit(X, y)
-    psi = np.zeros(len(y))
-    psi[clf.support_] = -clf.dual_coef_[0] * y[clf.support_]
+    psi = multipliers(clf, y)
     for w, p in ((1.2 * clf.coef_[0], psi), (clf.coef_[0], 0.5 * psi)):
         wrong = certify(X, y, w, clf.intercept_[0], p, C=1.0, loss=clf._loss())
         assert not wrong.certified

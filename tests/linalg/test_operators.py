@@ -9,20 +9,9 @@ from htsvm.linalg import (
     DenseOperator,
     Operator,
     Quadratic,
-    _numpy,
     as_operator,
-    kernels,
 )
 from htsvm.linalg.operators import dense
-
-
-@pytest.fixture(params=["active", "numpy"])
-def backend(request, monkeypatch):
-    if request.param == "numpy":
-        monkeypatch.setattr(kernels, "active", _numpy)
-    elif not kernels.COMPILED:
-        pytest.skip("the compiled kernels were not built")
-    return request.param
 
 
 class Plain(Operator):

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 
-from htsvm.linalg import _numpy, kernels
 from htsvm.losses import (
     Hinge,
     HybridTruncated,
@@ -33,15 +32,6 @@ PROFILED = [
 LOSSES = [*PROFILED, LeastSquares(), ZeroOne()]
 CONJUGATE = [Hinge(), Pinball(0.0), Pinball(0.3), Pinball(1.0), LeastSquares()]
 S = np.linspace(-1.0, 6.0, 7001)
-
-
-@pytest.fixture(params=["active", "numpy"])
-def backend(request, monkeypatch):
-    if request.param == "numpy":
-        monkeypatch.setattr(kernels, "active", _numpy)
-    elif not kernels.COMPILED:
-        pytest.skip("the compiled kernels were not built")
-    return request.param
 
 
 def test_printed_formula():

@@ -82,6 +82,8 @@ def test_same_convex_solution_as_newton(monkeypatch, fit_intercept, R):
     monkeypatch.setattr("htsvm.solvers.newton.rows.prefers_sweeps", lambda _: False)
     stepped = Newton(tol=1e-7).solve(problem(X, y, **kind))
     assert swept.converged
+    assert swept.history["newton_steps"] == [0] * swept.n_iter
+    assert min(swept.history["sweeps"]) > 0 == max(stepped.history["sweeps"])
     assert swept.objective == pytest.approx(stepped.objective, rel=1e-6)
     np.testing.assert_allclose(swept.coef, stepped.coef, atol=1e-4)
 

@@ -16,7 +16,6 @@ from htsvm.solvers import Newton, Problem, solve_certified
 from htsvm.solvers.multiclass import pace
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
 from htsvm.solvers.multiclass import system as multiclass_system
-from htsvm.solvers.multiclass.certified import solve_multiclass
 from htsvm.solvers.multiclass.round import MulticlassIterate, RoundOptions
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
@@ -62,7 +61,7 @@ def test_convex_solution_is_that_of_an_interior_point(seed, C, k, fit_intercept)
     weight = np.random.default_rng(seed).random(len(X)) * (np.arange(len(X)) % 5 > 0)
     exact = solve_crammer_singer(X, labels, k, C * weight, fit_intercept=fit_intercept)
     problem = stated(X, labels, C=C, loss=Hinge(), weight=weight, fit_intercept=fit_intercept)
-    result, certificate = solve_multiclass(problem, PRECISE)
+    result, certificate = solve_certified(problem, PRECISE)
     assert certificate.certified
     assert result.objective == pytest.approx(exact.objective, rel=1e-5)
     np.testing.assert_allclose(result.coef, exact.coef, atol=2e-3)
@@ -74,7 +73,7 @@ def test_sweeps_find_the_same_convex_solution(sweeps, sparse):
     X, labels = data(3, k=4)
     exact = solve_crammer_singer(X, labels, 4, np.ones(len(X)))
     problem = stated(sp.csr_matrix(X) if sparse else X, labels, loss=Hinge())
-    result, certificate = solve_multiclass(problem, MulticlassNewton(tol=1e-5, max_iter=3000))
+    result, certificate = solve_certified(problem, MulticlassNewton(tol=1e-5, max_iter=3000))
     assert certificate.certified
     assert result.objective == pytest.approx(exact.objective, rel=1e-3)
     assert "cg_steps" in result.history
@@ -87,7 +86,7 @@ def test_sweeps_do_not_mind_a_part_that_all_rows_share(sweeps, sparse):
     results = []
     for moved in (X, X + 10.0):
         problem = stated(sp.csr_matrix(moved) if sparse else moved, labels, loss=Hinge())
-        result, certificate = solve_multiclass(problem, MulticlassNewton(tol=1e-4, max_iter=3000))
+        result, certificate = solve_certified(problem, MulticlassNewton(tol=1e-4, max_iter=3000))
         assert certificate.certified
         results.append(result)
     here, there = results
@@ -116,7 +115,7 @@ def test_a_sweep_keeps_its_sums(sweeps, sparse):
 def test_objective_is_the_sum_it_claims_to_be():
     X, labels = data(4)
     problem = stated(X, labels, C=2.0)
-    result, certificate = solve_multiclass(problem, MulticlassNewton())
+    result, certificate = solve_certified(problem, MulticlassNewton())
     h = np.maximum(violations(X, labels, result.coef, result.intercept), 0.0)
     value = 0.5 * np.sum(result.coef**2) + 2.0 * problem.loss.profile(h).sum()
     assert result.objective == pytest.approx(value, rel=1e-12)
@@ -129,7 +128,7 @@ def test_objective_is_the_sum_it_claims_to_be():
 def test_two_classes_with_C_are_the_binary_problem_with_twice_C(cap):
     X, labels = data(5, k=2, m=80)
     loss = HybridTruncated(cap=cap)
-    joint, _ = solve_multiclass(stated(X, labels, C=0.7, loss=loss), PRECISE)
+    joint, _ = solve_certified(stated(X, labels, C=0.7, loss=loss), PRECISE)
     y = np.where(labels == 1, 1, -1).astype(np.int8)
     penalty = np.full(len(y), 1.4)
     binary, _ = solve_certified(
@@ -153,7 +152,7 @@ def test_truncated_solution_against_the_global_optimum(seed):
     loss = HybridTruncated()
     best, bound = solve_multiclass_globally(X, labels, 3, C=C, loss=loss, seconds=20.0)
     problem = stated(X, labels, C=C)
-    result, certificate = solve_multiclass(
+    result, certificate = solve_certified(
         problem, MulticlassNewton(tol=1e-5, max_iter=500, n_restarts=30)
     )
     assert certificate.certified
@@ -166,7 +165,7 @@ def test_never_above_the_convex_start_or_a_constant_classifier(cap):
     for seed in range(5):
         X, labels = data(seed, noise=0.5)
         problem = stated(X, labels, C=0.05 * 10.0**seed, loss=HybridTruncated(cap=cap))
-        result, certificate = solve_multiclass(problem, MulticlassNewton())
+        result, certificate = solve_certified(problem, MulticlassNewton())
         assert certificate.certified
         assert result.objective <= certificate.trivial_objective * (1.0 + 1e-6)
         if not np.isnan(result.convex_objective):
@@ -191,8 +190,8 @@ def test_trivial_point_is_the_best_constant():
 def test_weight_counts_like_repetition():
     X, labels = data(6)
     weight = np.arange(len(X)) % 3
-    a, _ = solve_multiclass(stated(X, labels, weight=weight), MulticlassNewton())
-    b, _ = solve_multiclass(
+    a, _ = solve_certified(stated(X, labels, weight=weight), MulticlassNewton())
+    b, _ = solve_certified(
         stated(np.repeat(X, weight, axis=0), np.repeat(labels, weight)), MulticlassNewton()
     )
     np.testing.assert_allclose(a.coef, b.coef, rtol=1e-7, atol=1e-9)
@@ -201,11 +200,11 @@ def test_weight_counts_like_repetition():
 def test_sparse_equals_dense_and_a_scaled_regulariser_scales():
     X, labels = data(7)
     X[np.abs(X) < 0.5] = 0.0
-    dense, _ = solve_multiclass(stated(X, labels), MulticlassNewton())
-    csr, _ = solve_multiclass(stated(sp.csr_matrix(X), labels), MulticlassNewton())
+    dense, _ = solve_certified(stated(X, labels), MulticlassNewton())
+    csr, _ = solve_certified(stated(sp.csr_matrix(X), labels), MulticlassNewton())
     np.testing.assert_allclose(csr.coef, dense.coef, atol=1e-6)
-    scaled, _ = solve_multiclass(stated(X, labels, C=2.0, R=2.0 * np.eye(X.shape[1])), PRECISE)
-    plain, _ = solve_multiclass(stated(X, labels), PRECISE)
+    scaled, _ = solve_certified(stated(X, labels, C=2.0, R=2.0 * np.eye(X.shape[1])), PRECISE)
+    plain, _ = solve_certified(stated(X, labels), PRECISE)
     assert scaled.objective == pytest.approx(2.0 * plain.objective, rel=1e-3)
 
 
@@ -215,7 +214,7 @@ def test_conjugate_gradients_with_either_preconditioner(monkeypatch, spectrum):
     monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_DIRECT", 0)
     monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_TIES", 0)
     X, labels = data(8)
-    _, certificate = solve_multiclass(stated(X, labels, loss=Hinge()), MulticlassNewton(tol=1e-5))
+    _, certificate = solve_certified(stated(X, labels, loss=Hinge()), MulticlassNewton(tol=1e-5))
     assert certificate.certified
     assert certificate.duality_gap <= 1e-3 * certificate.objective
 
@@ -234,7 +233,7 @@ def test_certificate_rejects_what_is_not_stationary():
 
     X, labels = data(10)
     problem = stated(X, labels)
-    result, good = solve_multiclass(problem, MulticlassNewton())
+    result, good = solve_certified(problem, MulticlassNewton())
     given = {"C": 1.0, "loss": problem.loss}
     moved = certify_multiclass(
         X, labels, 1.1 * result.coef, result.intercept, result.multipliers, **given
@@ -375,9 +374,9 @@ def test_smoothed_losses_have_the_slopes_that_they_say(kind):
 def test_columns_of_very_different_scale_change_nothing_but_the_units():
     X, labels = data(12, m=90, n=5)
     scale = 10.0 ** np.linspace(-2.0, 3.0, 5)
-    plain, certificate = solve_multiclass(stated(X, labels), MulticlassNewton())
+    plain, certificate = solve_certified(stated(X, labels), MulticlassNewton())
     # The same problem in other units of the columns.
-    other, same = solve_multiclass(stated(X * scale, labels, R=scale**2), MulticlassNewton())
+    other, same = solve_certified(stated(X * scale, labels, R=scale**2), MulticlassNewton())
     assert certificate.certified
     assert same.certified
     assert other.objective == pytest.approx(plain.objective, rel=2e-2)

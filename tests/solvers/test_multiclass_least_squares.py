@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from htsvm.linalg import Quadratic, as_operator, kernels, multiclass_kernels
 from htsvm.losses import HybridTruncated
 from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers import solve_certified
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
-from htsvm.solvers.multiclass.certified import solve_multiclass
 from htsvm.solvers.multiclass.least_squares import is_uninformative, least_squares_start
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.multiclass.solver import MulticlassNewton
@@ -72,14 +72,14 @@ def test_classes_are_found_where_none_has_a_majority(monkeypatch, cap, sweeps):
         monkeypatch.setattr(multiclass_sweeps, "LARGE", 0)
         monkeypatch.setattr(multiclass_sweeps, "MOST_SPECTRUM_FEATURES", 0)
     X, labels, true = without_majority()
-    convex, _ = solve_multiclass(stated(X, labels, cap=np.inf), MulticlassNewton())
+    convex, _ = solve_certified(stated(X, labels, cap=np.inf), MulticlassNewton())
     problem = stated(X, labels, cap=cap)
     at_convex = problem.violations(problem.levels(convex.coef, convex.intercept))
     rows = rows_of(problem)
     rows.start_at(convex.coef, convex.intercept)
     assert is_uninformative(rows)
-    cold, certificate = solve_multiclass(problem, MulticlassNewton())
-    warm, _ = solve_multiclass(
+    cold, certificate = solve_certified(problem, MulticlassNewton())
+    warm, _ = solve_certified(
         problem, MulticlassNewton(), start=(convex.coef, convex.intercept, convex.multipliers)
     )
     assert certificate.certified

@@ -280,26 +280,26 @@ def spied(monkeypatch):
     return seen
 
 
-def test_the_sample_does_not_decide_alone(monkeypatch):
-    """On many rows the own way takes part, whatever the sample says, and is told what to beat."""
+@pytest.mark.parametrize("lower", [True, False])
+def test_on_many_rows_the_own_way_comes_first(monkeypatch, lower):
+    """A point of the search is followed to its end only if it is lower on all rows."""
     X, y = noisy(m=9000, n=5, flipped=0.2)
     problem = stated(X, y, C=1.0)
+    w, b = Newton().solve(problem).coef, 0.0
+    refined = (w, b, None), 0.5 * problem.objective_at(w, b) if lower else np.inf
+    monkeypatch.setattr(choice_module, "_refined", lambda *rest: refined)
     seen = spied(monkeypatch)
     result = Newton().solve(problem)
-    own, searched = seen[:2]
-    assert [own[0], searched[0]] == [True, False]
-    # The point of the search is told before the solver goes down from it.
-    assert searched[2].objective * (1.0 - 1e-3) <= own[1] < np.inf
+    assert [own for own, _, _ in seen[:2]] == ([True, False] if lower else [True])
     assert result.objective <= min(one.objective for _, _, one in seen)
+    assert next(iter(result.starts)) == "convex"
 
 
-@pytest.mark.parametrize(("polished", "left_out"), [(-np.inf, True), (1.0, False)])
-def test_what_the_own_way_has_clearly_beaten_is_left_out(monkeypatch, polished, left_out):
-    X, y = noisy(m=9000, n=5, flipped=0.2)
-    monkeypatch.setattr(choice_module, "POLISHED", polished)
-    seen = spied(monkeypatch)
-    Newton().solve(stated(X, y, C=1.0))
-    assert [own for own, _, _ in seen[:2]] == ([True] if left_out else [True, False])
+def test_on_many_rows_a_fit_without_truncation_needs_no_search(monkeypatch):
+    X, y = noisy(m=9000, n=5, flipped=0.0)
+    monkeypatch.setattr(choice_module, "search", lambda *rest: pytest.fail("there was a search"))
+    result = Newton().solve(stated(np.where(y[:, None] == 1, X + 20.0, X - 20.0), y, C=1.0))
+    assert (result.start, list(result.starts)) == ("convex", ["convex"])
 
 
 @pytest.mark.parametrize(("close", "takes_part"), [(np.inf, True), (-0.5, False)])

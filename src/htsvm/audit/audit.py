@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, column_or_1d
 
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.audit.calibration import calibrate, doubt
 from htsvm.audit.checks import Finding, class_findings, column_findings, duplicates, outliers
@@ -36,7 +37,7 @@ def audit_labels(
     sample_weight: Any = None,
     trusted: Any = None,
     cv: int = 5,
-    random_state: int = 0,
+    random_state: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> LabelAudit:
     """Estimate which labels are wrong, how many, and what they should be.
@@ -60,8 +61,8 @@ def audit_labels(
         Labels that have been reviewed. They are never suspected, and others are judged by them.
     cv : int, default=5
         Folds for `model`.
-    random_state : int, default=0
-        Drives landmarks and folds.
+    random_state : int, RandomState or None, default=None
+        Drives landmarks and folds. None always takes the same seed.
     progress : callable, optional
         Called with a few words before each step.
 
@@ -97,7 +98,7 @@ def audit_labels(
         plain, more = _samples(X, n)
         findings += more
         scores = _scores(
-            model, X, plain, codes, len(classes), weights, known, cv, random_state, say
+            model, X, plain, codes, len(classes), weights, known, cv, seed_of(random_state), say
         )
     say("calibration")
     trust = calibrate(scores.suspicion, doubts := doubt(scores, codes, known),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from htsvm._seeds import generator_of
 from htsvm._typing import Array
 
 KINDS = ("symmetric", "per-class", "boundary")
@@ -42,8 +43,9 @@ def flip_labels(
     scores : array-like of shape (n_samples,), optional
         Signed distances from the boundary, needed for "boundary": for instance the decision values
         of a model of the clean data.
-    random_state : int, Generator or None, default=None
-        Drives the choice. For one seed a higher rate flips the same samples and some more.
+    random_state : int, RandomState, Generator or None, default=None
+        Drives the choice. For one seed a higher rate flips the same samples and some more. None
+        always takes the same seed; a generator goes on where it was.
 
     Returns
     -------
@@ -64,7 +66,7 @@ def flip_labels(
     y = column_or_1d(y)
     known, codes = np.unique(y, return_inverse=True)
     candidates = _candidates(y, known, rate, kind, classes)
-    rng = np.random.default_rng(random_state)
+    rng = generator_of(random_state)
     flipped = np.zeros(len(y), dtype=bool)
     if kind == "boundary":
         order = _near_first(y, scores, candidates, rng)

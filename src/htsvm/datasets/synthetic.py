@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 from sklearn.utils import check_scalar
 
+from htsvm._seeds import generator_of
 from htsvm._typing import Array
 
 # The centre of class +1 (class -1 has the opposite one), and the variances that both share.
@@ -26,8 +27,8 @@ def make_two_gaussians(n_per_class: int, *, random_state: Any = None) -> tuple[A
     ----------
     n_per_class : int
         Samples of each class.
-    random_state : int, Generator or None, default=None
-        Seed, or a generator that goes on where it was.
+    random_state : int, RandomState, Generator or None, default=None
+        Drives the draw. None always takes the same seed; a generator goes on where it was.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def make_two_gaussians(n_per_class: int, *, random_state: Any = None) -> tuple[A
     diag(0.2, 3). `htsvm.datasets.BAYES_ACCURACY`, 98.0375 %, is the best that is possible.
     """
     check_scalar(n_per_class, "n_per_class", (int, np.integer), min_val=1)
-    rng = np.random.default_rng(random_state)
+    rng = generator_of(random_state)
     y = np.repeat([1, -1], n_per_class)
     noise = rng.standard_normal((2 * n_per_class, 2)) * np.sqrt(VARIANCE)
     return np.where(y[:, None] == 1, CENTRE, -CENTRE) + noise, y

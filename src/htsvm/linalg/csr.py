@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from htsvm._typing import Array
 from htsvm.linalg import kernels
-from htsvm.linalg.dense import sum_of_squares
-from htsvm.linalg.operators import Operator
+from htsvm.linalg.operators import Operator, sum_of_squares
 
 # None where nothing was compiled.
 compiled = kernels.optional("linalg._rows")

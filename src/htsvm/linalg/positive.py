@@ -10,11 +10,14 @@ from scipy.linalg import lapack
 from htsvm._typing import Array
 from htsvm.linalg.operators import Operator
 
-# Ridges that are tried where rounding has cost a matrix of unit diagonal its definiteness.
+# Ridges that are tried where rounding has cost a matrix of unit diagonal its definiteness: from
+# the size of rounding errors to that of the diagonal.
 RIDGES = 10.0 ** np.arange(-14.0, 1.0)
-# Sums that fall to less than this share when samples leave are formed anew.
+# Sums that fall to less than this share when samples leave are formed anew: about the square root
+# of the machine epsilon, where half of the digits are lost.
 CANCELLED = 1e-8
-# Below this share of what the preconditioner expects a direction counts as flat.
+# A direction is flat if its curvature is below this share of what the preconditioner expects: less
+# than rounding leaves of a sum of some thousand terms.
 FLAT = 1e-12
 
 

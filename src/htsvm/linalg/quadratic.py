@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from htsvm._typing import Array
 
-# Up to this many features a matrix R is factorised for its inverse.
+# Up to this many features a matrix R is factorised for its inverse: n³/3 operations, about 0.3 s.
 LARGEST_MATRIX = 2000
 
 

@@ -13,19 +13,21 @@ from htsvm.linalg.operators import Operator
 from htsvm.linalg.positive import Cholesky, Gram, conjugate_gradients
 from htsvm.linalg.quadratic import Quadratic
 
-# Rough speeds of an ordinary core, used only to compare the three forms with each other.
+# Rough speeds of one core in operations per second, for dense and for sparse products. Only their
+# ratio matters: it decides which of the three forms is the cheapest.
 DENSE_FLOPS = 8e9
 SPARSE_FLOPS = 4e8
-# What conjugate gradients are expected to take per digit, and the most that they may; more where
-# another form would cost as much as those.
+# Steps of conjugate gradients: expected per digit, and the most; more where another form would
+# cost as much as those.
 CG_STEPS_PER_DIGIT, MOST_CG_STEPS = 100, 250
-# What they count as after they have failed: the other forms are then the cheaper ones.
+# What they are expected to take after they have failed: more than any other form costs.
 CG_GIVEN_UP = 1e4
-# By how much it reduces the residual.
+# By how much they reduce the residual: a Newton step that is not the last need not be exact.
 CG_TOLERANCE = 1e-1
-# The largest side of an explicitly formed matrix.
+# The largest side of an explicitly formed matrix: 128 MB, and some seconds to factorise.
 LARGEST_MATRIX = 4000
-# What is added to the curvature in the intercept, as a share of it.
+# What is added to the curvature in the intercept, as a share of it: enough for a Cholesky factor,
+# and too little to change a step by more than its tolerance.
 INTERCEPT_RIDGE = 1e-10
 
 
@@ -173,7 +175,7 @@ class RowSystem:
         self._kept = None if rows is not None else ((form, xi), factor)
 
     def _inner_products(self, rows: Array | None, part: Operator, scale: Array) -> Array:
-        """Return the inner products of the rows of `part`; those of all rows may be at hand."""
+        """Return the inner products of the rows of `part`; those of all rows may have been kept."""
         whole = (self.whole or self.operator).kept_kernel(scale)
         if whole is None:
             return part.kernel(scale)

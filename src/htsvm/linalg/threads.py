@@ -38,19 +38,17 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def single_threaded_blas(operator: Extent, *, always: bool = False) -> Iterator[None]:
+def single_threaded_blas(operator: Extent) -> Iterator[None]:
     """Keep BLAS to one thread while our own kernels use several.
 
-    BLAS mostly factorises small matrices here, where a second thread gains nothing and its waiting
-    threads take the cores from the kernels, and from everybody else where the machine is busy. Only
-    the products of large and wide dense data are worth its threads, unless `always` says that
-    there will be none. The limit holds for the whole
-    process, so it is set by the first fit that enters and lifted by the last that leaves, whatever
-    thread they run in.
+    BLAS mostly factorises small matrices here, where a second thread gains nothing, and while it
+    waits takes a core from the kernels. Only products with large and wide dense data are worth its
+    threads. The limit holds for the whole process: the first fit that enters sets it, the last that
+    leaves lifts it, whatever thread they run in.
     """
     global _inside, _limit
     wide = not operator.sparse and operator.shape[1] >= WIDE
-    if not always and wide and operator.stored >= LARGE:
+    if wide and operator.stored >= LARGE:
         yield
         return
     with _lock:

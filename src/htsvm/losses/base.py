@@ -9,7 +9,7 @@ import numpy as np
 
 from htsvm._typing import Array
 
-# Where compiled versions of sums over losses are; linalg lends its own when it is imported.
+# The module with compiled sums over losses; set by `linalg` when that is imported.
 kernels: Any = None
 
 
@@ -229,7 +229,7 @@ def require(loss: AnyLoss, abilities: tuple[str, ...], needed_by: str) -> None:
     abilities : tuple of str
         What is needed, out of ``"prox"``, ``"profile"``, ``"conjugate"`` and ``"smooth"``.
     needed_by : str
-        Who asks, for the message.
+        The solver or function, for the message.
     """
     missing = [ability for ability in abilities if ability not in loss.abilities]
     if missing:

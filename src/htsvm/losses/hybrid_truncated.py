@@ -16,7 +16,7 @@ from htsvm.losses.base import Loss, as_floats, register
 @register
 @dataclass(frozen=True, repr=False)
 class HybridTruncated(Loss):
-    r"""Zero for safe samples, capped for hopeless ones, smooth in between.
+    r"""Zero for samples beyond the margin, then linear, then a parabola, then constant.
 
     For ``cap = 1`` and knee t
 

@@ -15,17 +15,18 @@ from sklearn.base import _fit_context
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.exceptions import warn_user
 from htsvm.multiview.alternation import Outcome
 from htsvm.multiview.htsvc import MultiViewHTSVC, TruncatedMultiViewSVC
 from htsvm.multiview.preparation import Prepared
 from htsvm.multiview.view_classifiers import ViewPoints
+from htsvm.problems import AnyProblem
 from htsvm.svm import choosing, folds
 from htsvm.svm.folds import Fold, Held
 from htsvm.svm.path import check_grid
-from htsvm.svm.solving import AnyProblem
-from htsvm.svm.validation import seed_of
 
 # A view with a smaller weight has none.
 LOST = 1e-3
@@ -34,6 +35,7 @@ LOST = 1e-3
 Place = tuple[int, int, int, int]
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     r"""MultiViewHTSVC that chooses C, structure, cap and smoothness by cross-validation.
@@ -54,59 +56,29 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     caps : float or array-like, default=1.0
         The caps to try: the margin violation from which on a view ignores a sample. ``inf`` is the
         convex model.
-    cv : int, splitter or iterable, default=None
-        How to split: the number of folds, a splitter of scikit-learn, or pairs of training and test
-        indices. None is stratified 5-fold; folds given by their number are shuffled, driven by
-        `random_state`.
+    {cv}
     scoring : str or callable, default=None
         None is a rule for labels that may be wrong: of all points whose accuracy on the held-out
         samples is within half a standard error of the best, the one whose held-out decisions agree
         best with the labels (`htsvm.svm.choosing.agreement`). Otherwise a score to maximise, by its
         name in scikit-learn or a scorer; of equal means the larger cap is taken, then the larger
         structure and smoothness, then the smaller C.
-    knee : float, default=2/3
-        Where the straight part of the loss ends, as a share of the cap.
-    view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
-        Whether to learn the view weights, or which ones to keep; these must add up to 1.
-    kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
-        The kernel, for all views or one for each.
-    gamma : "scale", float, or list or dict of these, default="scale"
-        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
-    views : None, list or dict, default=None
-        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
-        callables that return one of these, or the widths of views that lie side by side. None is
-        one view of all columns, or goes with a list or dict of matrices.
+    {knee}, {view_weights}, {kernel of views}, {gamma of views}, {views}
     solver : {"newton", "admm"} or solver object, default="newton"
         What solves the problem of a view in a round.
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions in each view, and the largest change
-        of a view weight in the last round.
+    {tol of views}
     max_iter : int, default=1000
         The largest number of iterations of the solver for one view in one round.
-    max_rounds : int, default=50
-        The largest number of rounds: classifiers, then weights.
-    fit_intercept : bool, default=True
-        Whether to fit intercepts, which are not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class.
+    {max_rounds}, {fit_intercept}, {class_weight}
     multi_class : {"auto", "joint", "ovr"}, default="auto"
         How to fit more than two classes: as one problem ("joint"), or each class against the rest
         ("ovr"). "auto" is "joint", but "ovr" with "admm".
-    memory : None, str or joblib.Memory, default=None
-        Where to keep clusters and covariances for other fits on the same samples.
-    starts : "auto" or list of str, default="auto"
-        Where the "newton" solver starts in the first round of each view: "convex" (the
-        solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
-        squares with equal classes), "spread", "pushed", "one_column" (for a view of one column) and
-        "lines" (for up to 150 samples). They are compared by quick searches, and the one that leads
-        lowest is taken; "auto" tries all of them.
+    {memory}, {starts of views}
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round of the final fit.
     n_jobs : int, optional
         Threads over folds, and over the views in the final fit.
-    random_state : int, RandomState or None, default=None
-        Drives the solver's sample of rows and restarts, and the summary that is clustered where
-        there are many samples. None always takes the same seed.
+    {random_state of views}
     verbose : int, default=0
         1 prints a line per round of the final fit, 2 also one per iteration of the solver.
 

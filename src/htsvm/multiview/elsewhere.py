@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.linalg.spaces import RowSpace
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.views import resolve_views, split_views
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
+from htsvm.problems import AnyProblem
 from htsvm.svm.elsewhere import check_columns, newton_of
-from htsvm.svm.solving import AnyProblem, is_multiclass
-from htsvm.svm.validation import check_classes, seed_of
+from htsvm.svm.validation import check_classes, is_multiclass
 from htsvm.svm.warn import warn_shares, warn_unconverged
 
 

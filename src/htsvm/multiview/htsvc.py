@@ -11,14 +11,15 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+from htsvm._documented import documented
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.multiview import elsewhere
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.structured import PER_VIEW, StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers
+from htsvm.problems import AnyProblem
 from htsvm.solvers import Solver
-from htsvm.svm.solving import AnyProblem
 
 
 class TruncatedMultiViewSVC(StructuredMultiViewSVC):
@@ -55,6 +56,7 @@ class TruncatedMultiViewSVC(StructuredMultiViewSVC):
         return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class MultiViewHTSVC(TruncatedMultiViewSVC):
     r"""Classifier of samples with several views, which learns how much to trust each view.
@@ -95,8 +97,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         The margin violation from which on a view ignores a sample: its loss is constant there.
         One number, or one per view, in their order or by name. ``inf`` is the hinge loss with
         6C/5 in the place of C.
-    knee : float, default=2/3
-        Where the straight part of the loss ends, as a share of the cap.
+    {knee}
     structure : float, array-like or dict, default=0.0
         The paper's eta: how much a classifier should vary little within clusters; may differ from
         view to view. Zero leaves the term out, and with it all clustering. Clusters count alike
@@ -109,71 +110,40 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         view falls with its share of the cost, and is at least 1/(2V) at first. Where a view loses
         its weight all the same, "auto" begins again with twice as much (up to four times); see
         `weight_smoothness_`.
-    view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
-        Whether to learn the view weights, or which ones to keep; these must add up to 1.
+    {view_weights}
     kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
         The kernel, for all views or one for each. A callable gets two matrices of samples and
         returns the matrix of their kernel. A kernel needs a matrix with a row and column per
         distinct sample; the structure is then that in the space of the kernel.
-    gamma : "scale", float, or list or dict of these, default="scale"
-        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
-    views : None, list or dict, default=None
-        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
-        callables that return one of these (`make_column_selector`, `columns_starting_with`), or
-        the widths of views that lie side by side. None is one view of all columns, or goes with
-        a list or dict of matrices. A column may be in several views, or in none: then it is
-        not used.
+    {gamma of views}, {views}
     solver : {"newton", "admm"} or solver object, default="newton"
         What solves the problem of a view in a round. "newton" is the default solver, and "admm"
         the paper's algorithm with safeguards, both of which start from the last round. The
         paper's Algorithm 2 to the letter, which starts each round anew and rarely converges, is
         ``htsvm.solvers.ADMM(safeguards=())``.
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions in each view, and the largest change
-        of a view weight in the last round.
+    {tol of views}
     max_iter : int, default=1000
         The largest number of iterations of the solver for one view in one round.
-    max_rounds : int, default=50
-        The largest number of rounds: classifiers, then weights.
-    fit_intercept : bool, default=True
-        Whether to fit intercepts, which are not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class.
+    {max_rounds}, {fit_intercept}, {class_weight}
     multi_class : {"auto", "joint", "ovr"}, default="auto"
         How to fit more than two classes: as one problem ("joint"), or each class against the rest
         ("ovr"), balanced, and with its own view weights. "auto" is "joint", but "ovr" with "admm",
         which only knows two classes.
-    memory : None, str or joblib.Memory, default=None
-        Where to keep clusters and covariances, so that other fits on the same samples (other
-        parameters in a grid, for instance) find them there.
-    starts : "auto" or list of str, default="auto"
-        Where the "newton" solver starts in the first round of each view: "convex" (the
-        solution without truncation), "least_squares", "annealed", "ladder", "balanced" (least
-        squares with equal classes), "spread", "pushed", "one_column" (for a view of one column) and
-        "lines" (for up to 150 samples). They are compared by quick searches, and the one that leads
-        lowest is taken; "auto" tries all of them.
+    {memory}, {starts of views}
     n_restarts : int, default=0
         Further starts for the "newton" solver in the first round.
     n_jobs : int, optional
         Threads over the views, or over the binary problems of a fit with "ovr".
-    random_state : int, RandomState or None, default=None
-        Drives the solver's sample of rows and restarts, and the summary that is clustered where
-        there are many samples. None always takes the same seed.
+    {random_state of views}
     verbose : int, default=0
         1 prints a line per round, 2 also one per iteration of the solver.
 
     Attributes
     ----------
-    view_names_ : list
-        The keys of a dict of views; 0, 1, ... for a list.
+    {view_names_}
     view_weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with "ovr"
         The weights of the views. A view of weight zero takes no part in the decision.
-    view_coef_ : list of ndarrays of shape (n_columns,) or (n_classes, n_columns)
-        The weights of the columns of each view; with a kernel, of the distinct training samples.
-    view_intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
-        The intercepts of the views.
-    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        The decision as one linear function of all columns; `coef_` only with linear kernels.
+    {view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views}
     support_ : list of ndarrays
         The support vectors of each view: indices of the samples with a multiplier there (with
         several problems, in any of them), the paper's S_v.
@@ -212,14 +182,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         and more. With "newton" the objective never increases.
     n_iter_ : int
         Rounds (the most over the problems).
-    view_columns_ : list of ndarrays
-        The columns of each view in X, or in the stacked views.
-    classes_ : ndarray of shape (n_classes,)
-        The class labels, sorted.
-    n_features_in_ : int
-        The number of columns of X, or of all views together.
-    feature_names_in_ : ndarray
-        The names of the columns, if X had any.
+    {view_columns_}, {classes_}, {n_features_in_}, {feature_names_in_}
 
     See Also
     --------

@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.linalg.spaces import Space
 from htsvm.losses import Loss
@@ -23,9 +24,8 @@ from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoints
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
+from htsvm.problems import AnyProblem
 from htsvm.svm.fitted import joined_history
-from htsvm.svm.solving import AnyProblem
-from htsvm.svm.validation import seed_of
 from htsvm.svm.warn import warn_ignored, warn_unconverged
 
 Outcomes = list[Outcome[ViewPoints]]

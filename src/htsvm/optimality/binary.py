@@ -20,7 +20,8 @@ from htsvm.optimality.point import Point, check_point
 from htsvm.optimality.second_order import Verdict
 from htsvm.optimality.summary import Summary, default_nu, summarise
 
-# How many rows are looked at to estimate the size of rounding errors.
+# Rows from which the size of rounding errors is estimated; their mean square length varies by
+# about 1/sqrt(64) of itself.
 SAMPLED_ROWS = 64
 
 
@@ -45,8 +46,6 @@ class BinaryCertificate(PointCertificate):
         The second-order verdict.
     curvature : float
         The smallest curvature found over directions of unit length; NaN where none was needed.
-    escape_direction : ndarray of shape (n + 1,) or None
-        For a "no": (dw, db) along which the objective falls to second order.
     on_margin : float
         The largest violation, in size, among the samples that count as on the margin.
 
@@ -62,7 +61,6 @@ class BinaryCertificate(PointCertificate):
     on_margin: float
     local_minimizer: str = "undecided"
     curvature: float = math.nan
-    escape_direction: Array | None = None
 
     _claim = "P-stationary"
 
@@ -183,17 +181,6 @@ def certify(
         raise ValueError(f"nu must be positive and finite (or None), got {nu!r}.")
     if not (np.isfinite(on_margin) and on_margin >= 0.0):
         raise ValueError(f"on_margin must be finite and not negative, got {on_margin!r}.")
-    return _certify(point, nu, tol, second_order, on_margin, max_dimension)
-
-
-def _certify(
-    point: Point,
-    nu: float | None,
-    tol: float,
-    second_order: bool,
-    on_margin: float,
-    max_dimension: int,
-) -> BinaryCertificate:
     summary, samples, status = summarise(point, nu, on_margin)
     return conclude(
         point,

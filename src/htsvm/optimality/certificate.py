@@ -149,6 +149,9 @@ class PointCertificate(WithDuality):
         The number of samples of positive weight per `SampleStatus`, by its lower-case name.
     sample_status : ndarray of int8 or None
         The `SampleStatus` of each sample.
+    escape_direction : ndarray of shape (n + 1,) or None
+        For a binary point that is no local minimiser: (dw, db) along which the objective falls to
+        second order.
     """
 
     stationarity: float
@@ -157,6 +160,7 @@ class PointCertificate(WithDuality):
     convex: bool = False
     counts: dict[str, int] = field(default_factory=dict)
     sample_status: Array | None = None
+    escape_direction: Array | None = None
 
     @property
     def residual(self) -> float:

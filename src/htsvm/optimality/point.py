@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, as_operator
@@ -46,7 +45,7 @@ def check_point(
     if not isinstance(loss, Loss):
         raise TypeError(f"loss must be an htsvm.losses.Loss, got {loss!r}.")
     require(loss, ("prox",), "certify")
-    operator = _operator(X)
+    operator = as_operator(X)
     m, n = operator.shape
     if m == 0:
         raise ValueError("X has no rows: a certificate needs at least one sample.")
@@ -73,18 +72,6 @@ def check_point(
         regularizer,
         bool(fit_intercept),
     )
-
-
-def _operator(X: Any) -> Operator:
-    if isinstance(X, Operator):
-        return X
-    if not sp.issparse(X):
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(f"X must have two dimensions, got shape {X.shape}.")
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    return as_operator(X)
 
 
 def _labels(y: Any, m: int) -> Array:

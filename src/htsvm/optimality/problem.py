@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.optimality.binary import BinaryCertificate, certify
+from htsvm.optimality.binary import certify
 from htsvm.optimality.certificate import PointCertificate
-from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
+from htsvm.optimality.multiclass import certify_multiclass
 from htsvm.problems import MulticlassProblem, Problem
 
 
@@ -22,29 +22,18 @@ def certify_problem(
     raise TypeError(f"no certificate is known for problems of the type {type(problem).__name__}.")
 
 
-@certify_problem.register
-def _binary(
-    problem: Problem, coef: Array, intercept: float, multipliers: Array, tol: float
-) -> BinaryCertificate:
-    return certify(
-        problem.operator, problem.y, coef, intercept, multipliers, loss=problem.loss, tol=tol,
-        **_weighing(problem),
-    )  # fmt: skip
-
-
-@certify_problem.register
-def _multiclass(
-    problem: MulticlassProblem, coef: Array, intercept: Array, multipliers: Array, tol: float
-) -> MulticlassCertificate:
-    return certify_multiclass(
-        problem.operator, problem.labels, coef, intercept, multipliers, loss=problem.loss, tol=tol,
-        **_weighing(problem),
-    )  # fmt: skip
-
-
-def _weighing(problem: Problem | MulticlassProblem) -> dict[str, Any]:
+@certify_problem.register(Problem)
+@certify_problem.register(MulticlassProblem)
+def _with_rows_here(
+    problem: Any, coef: Array, intercept: Any, multipliers: Array, tol: float
+) -> PointCertificate:
+    binary = problem.n_scores == 1
+    run: Any = certify if binary else certify_multiclass
     uniform = bool(np.all(problem.penalty == problem.C))
-    return {
-        "C": problem.C, "sample_weight": None if uniform else problem.penalty / problem.C,
-        "regularizer": problem.regularizer, "fit_intercept": problem.fit_intercept,
-    }  # fmt: skip
+    certificate: PointCertificate = run(
+        problem.operator, problem.y if binary else problem.labels, coef, intercept, multipliers,
+        C=problem.C, sample_weight=None if uniform else problem.penalty / problem.C,
+        loss=problem.loss, regularizer=problem.regularizer, fit_intercept=problem.fit_intercept,
+        tol=tol,
+    )  # fmt: skip
+    return certificate

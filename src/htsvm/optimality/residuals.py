@@ -26,15 +26,18 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic
 
-# What one rounding costs.
-EPS = 2.220446049250313e-16
+# The machine epsilon: what one rounding costs.
+EPS = float(np.finfo(np.float64).eps)
 # Sums of m terms are known up to a few roundings of the sum of their sizes.
 SUM_ROUNDING = 4.0 * EPS
-# Multipliers may cancel and leave w = 0: a gradient this small against their gross pull is zero.
+# Multipliers may cancel and leave w = 0. The unit of the gradient is then this share of what they
+# would pull if none cancelled.
 GROSS_SHARE = 1e-6
-# A constant classifier is the solution up to this share of its objective.
+# A constant classifier is the solution up to this share of its objective: some rounding errors of
+# a sum over a million samples.
 LEAST_GAIN = 1e-9
-# Floating point may excuse a residual of up to this; beyond, a point cannot be certified.
+# Rounding excuses a residual of up to this, a thousandth of the default tol; a point whose rounding
+# errors may be larger cannot be certified.
 LARGEST_FLOOR = 1e-6
 
 

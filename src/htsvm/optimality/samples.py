@@ -16,8 +16,8 @@ from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order
 class Samples:
     """The violations, with the samples where anything can happen singled out.
 
-    A sample with q < 0 and no multiplier is as it should be for every nu; on large data that is
-    most of them, and everything below is computed for the others only.
+    A sample with q < 0 and no multiplier satisfies its condition for every nu; on large data these
+    are most samples, and everything below is computed for the others only.
 
     Each of these is moved to the point that it stands for: q-hat = prox(q - nu psi), for a nu at
     which the prox is single-valued near it (`Loss.reference_step`), with the slope that goes
@@ -48,10 +48,7 @@ class Samples:
         self.weight = self.penalty / point.C
         self.psi = point.psi[self.rows]
         self.bottom, self.top = (float(end) for end in point.loss.subdifferential(0.0))
-        self._project()
-
-    def _project(self) -> None:
-        loss, pull = self.point.loss, -self.psi / self.penalty
+        loss, pull = point.loss, -self.psi / self.penalty
         step = loss.reference_step(self.near_q, pull)
         z = self.near_q + step * pull
         self.q_hat = loss.prox(z, step)

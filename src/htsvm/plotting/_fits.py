@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from htsvm._documented import documented
 from htsvm._typing import Array
 from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Loss, Pinball, Ramp, ZeroOne
 from htsvm.plotting._axes import (
@@ -23,6 +24,7 @@ from htsvm.plotting._axes import (
 Curve = Loss | Callable[[Array], Array]
 
 
+@documented
 def plot_losses(losses: Mapping[str, Curve] | Iterable[Loss] | None = None, ax: Any = None) -> Any:
     """Draw losses as functions of the margin violation ``s = 1 - y f(x)``.
 
@@ -31,8 +33,7 @@ def plot_losses(losses: Mapping[str, Curve] | Iterable[Loss] | None = None, ax: 
     losses : mapping of names to losses or functions, or iterable of losses, optional
         What to draw. By default the six losses of the paper's first figure: hinge, pinball, least
         squares, ramp, 0/1 and hybrid truncated.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    {ax}
 
     Returns
     -------
@@ -108,6 +109,7 @@ def plot_history(estimator: Any, ax: Any = None, *, problem: int = 0) -> Any:
     return ax
 
 
+@documented
 def plot_boundary(estimator: Any, X: Any, y: Any, ax: Any = None) -> Any:
     """Draw two-dimensional samples, the decision boundary and the samples that were ignored.
 
@@ -121,8 +123,7 @@ def plot_boundary(estimator: Any, X: Any, y: Any, ax: Any = None) -> Any:
         the fit had), the ignored samples are marked.
     y : array-like of shape (n_samples,)
         Their labels.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    {ax}
 
     Returns
     -------

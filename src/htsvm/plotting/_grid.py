@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from htsvm._documented import documented
 from htsvm.plotting._axes import axes, class_colour, ink
 
 
+@documented
 def plot_grid(search: Any, ax: Any = None, *, column: str = "mean_test_score") -> Any:
     """Draw the scores of a search: a curve over C for each cap, the chosen point marked.
 
@@ -18,8 +20,7 @@ def plot_grid(search: Any, ax: Any = None, *, column: str = "mean_test_score") -
     search : HTSVCCV or GridSearchCV
         A fitted search with `cv_results_` and `best_index_`; of a `GridSearchCV` the parameters
         must be C, or C and cap.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    {ax}
     column : str, default="mean_test_score"
         What to draw: a column of `cv_results_`, for instance "agreement". Where there is a
         standard deviation of it, a band of one standard error is drawn around each curve.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from htsvm._documented import documented
 from htsvm._typing import Array
 from htsvm.optimality import SampleStatus
 from htsvm.plotting._axes import (
@@ -18,6 +19,7 @@ from htsvm.plotting._axes import (
 )
 
 
+@documented
 def plot_view_weights(estimator: Any, ax: Any = None) -> Any:
     """Draw how much a multi-view classifier trusts each view.
 
@@ -26,8 +28,7 @@ def plot_view_weights(estimator: Any, ax: Any = None) -> Any:
     estimator : MultiViewHTSVC
         A fitted estimator: its `view_weights_` are drawn, a bar per view. Where each class was
         fitted against the rest there is a bar per class, divided among the views.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    {ax}
 
     Returns
     -------
@@ -52,6 +53,7 @@ def plot_view_weights(estimator: Any, ax: Any = None) -> Any:
     return ax
 
 
+@documented
 def plot_objective(estimator: Any, ax: Any = None, *, problem: int = 0) -> Any:
     """Draw the objective of a multi-view fit, round by round.
 
@@ -59,8 +61,7 @@ def plot_objective(estimator: Any, ax: Any = None, *, problem: int = 0) -> Any:
     ----------
     estimator : MultiViewHTSVC
         A fitted estimator: the objective in its `history_` is drawn.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    {ax}
     problem : int, default=0
         Which binary problem of a multi-class fit.
 
@@ -77,6 +78,7 @@ def plot_objective(estimator: Any, ax: Any = None, *, problem: int = 0) -> Any:
     return ax
 
 
+@documented
 def plot_view_margins(
     estimator: Any, X: Any, y: Any, ax: Any = None, *, views: Any = (0, 1), problem: int = 0
 ) -> Any:
@@ -91,8 +93,7 @@ def plot_view_margins(
         of the two views ignores, or both, are marked.
     y : array-like of shape (n_samples,)
         Their labels.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    {ax}
     views : pair of int, default=(0, 1)
         The positions of the two views.
     problem : int, default=0

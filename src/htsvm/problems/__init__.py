@@ -4,4 +4,13 @@ from htsvm.problems.binary import Problem, Start
 from htsvm.problems.coupled import CoupledProblem
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 
-__all__ = ["CoupledProblem", "MulticlassProblem", "MulticlassStart", "Problem", "Start"]
+AnyProblem = Problem | MulticlassProblem
+
+__all__ = [
+    "AnyProblem",
+    "CoupledProblem",
+    "MulticlassProblem",
+    "MulticlassStart",
+    "Problem",
+    "Start",
+]

@@ -19,7 +19,7 @@ from htsvm.problems.multiclass import MulticlassProblem
 def encode_labels(y: Array) -> tuple[Array, Array]:
     """Return the sorted classes and the position of each label among them.
 
-    Two classes, the usual case, are told apart without sorting.
+    Two numeric classes, the usual case, are encoded without sorting.
     """
     if len(y) and y.dtype.kind in "iufb":
         first = y[0]
@@ -35,7 +35,7 @@ def encode_labels(y: Array) -> tuple[Array, Array]:
 
 
 def check_weights(sample_weight: Any, X: Any) -> Array | None:
-    """Return sample weights as float64, or None; complain if none is positive."""
+    """Return sample weights as float64, or None; raise ValueError if none is positive."""
     if sample_weight is None:
         return None
     weights: Array = _check_sample_weight(

@@ -113,7 +113,7 @@ class CoupledProblem:
         """Move the multipliers of the losses, within their bounds, until every g_v sums to zero.
 
         Near a solution the sums are tiny. Where the bounds leave no room, all multipliers are set
-        to zero, which is feasible, if no use.
+        to zero: feasible, but a bound of zero.
         """
         excess = self.pulls(alpha, beta).sum(axis=1)
         up = np.where(self.y > 0.0, self.penalties - alpha, alpha)

@@ -26,15 +26,15 @@ class Solver(ABC):
         Whether `for_several_classes` returns a solver of the multi-class problem.
     on_dask : bool
         Whether it asks for sums over rows only, so that the rows may be on Dask workers.
-    goes_on : bool
-        Whether it is run on with a finer tolerance where its own residual was small enough, but
-        that of the certificate is not. An algorithm that stands for a published one is not.
+    refines : bool
+        Whether it continues with a finer tolerance where its own residual was small enough, but
+        that of the certificate is not. An algorithm kept as it was published does not.
     """
 
     requires: ClassVar[tuple[str, ...]] = ()
     several_classes: ClassVar[bool] = False
     on_dask: ClassVar[bool] = False
-    goes_on: ClassVar[bool] = True
+    refines: ClassVar[bool] = True
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     tol: float

@@ -8,44 +8,54 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.optimality import BinaryCertificate, certify_problem
-from htsvm.problems.binary import Problem, Start
+from htsvm.optimality import PointCertificate, certify_problem
+from htsvm.problems import AnyProblem
 from htsvm.solvers.api import Solver
 from htsvm.solvers.result import SolverResult, continued
 
-# How often a stationary point that is no minimiser is left along a direction of descent.
+# How often a stationary point that is no minimiser is left along a direction of descent. A bound on
+# the work: each time costs another descent.
 ESCAPES = 3
-# Shares of tol with which a solver goes on whose point is not certified.
+# Shares of tol to which a solver continues where its point is not certified.
 FINER = (0.3, 0.1)
 
 
 def solve_certified(
-    problem: Problem, solver: Solver, *, start: Start | None = None
-) -> tuple[SolverResult, BinaryCertificate]:
+    problem: AnyProblem, solver: Solver, *, start: Any = None
+) -> tuple[SolverResult, PointCertificate]:
     """Solve `problem` and certify the result independently of the solver.
 
-    Where the certificate shows that the point is not a local minimiser, the solver goes on from a
-    point with a lower objective along the direction that the certificate names, with a finer
-    tolerance: the way down from a saddle is flat at first. Where that gains less than `tol` it is
-    not done again.
+    Solvers look at the weights of their last round, a certificate at those of the point: where it
+    refuses a point, the solver continues with a finer tolerance. Where it shows that the point is
+    not a local minimiser, the solver continues from a lower point along the direction that the
+    certificate names, also with a finer tolerance: the way down from a saddle is flat at first.
+    Where that gains less than `tol` it is not done again.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or MulticlassProblem
         What to minimise.
     solver : Solver
-        Who does it.
-    start : (w, b, psi), optional
+        Who does it; see `Solver.suited_to`.
+    start : (w, b, psi) or (W, b, B), optional
         A warm start.
 
     Returns
     -------
     result : SolverResult
         The best point found; its history and counts cover all runs.
-    certificate : BinaryCertificate
+    certificate : BinaryCertificate or MulticlassCertificate
         The certificate of that point.
     """
-    result, certificate = solve_to_certificate(problem, solver, start)
+    result = solver.solve(problem, start=start)
+    certificate = certify_result(problem, result, solver.tol)
+    for share in FINER:
+        if certificate.certified or not (result.converged and solver.refines):
+            break
+        finer = replace(solver, tol=share * solver.tol)
+        point = (result.coef, result.intercept, result.multipliers)
+        result = continued(result, finer.solve(problem, start=point))
+        certificate = certify_result(problem, result, solver.tol)
     for _ in range(ESCAPES):
         if certificate.escape_direction is None:
             break
@@ -65,23 +75,6 @@ def solve_certified(
     return result, replace(certificate, convex_objective=result.convex_objective)
 
 
-def solve_to_certificate(problem: Any, solver: Solver, start: Any) -> tuple[SolverResult, Any]:
-    """Solve a problem and certify the point; go on with a finer tolerance where that is refused.
-
-    Solvers look at the weights of their last round, a certificate at those of the point.
-    """
-    result = solver.solve(problem, start=start)
-    certificate = certify_result(problem, result, solver.tol)
-    for share in FINER:
-        if certificate.certified or not (result.converged and solver.goes_on):
-            break
-        finer = replace(solver, tol=share * solver.tol)
-        point = (result.coef, result.intercept, result.multipliers)
-        result = continued(result, finer.solve(problem, start=point))
-        certificate = certify_result(problem, result, solver.tol)
-    return result, certificate
-
-
 def certify_result(problem: Any, result: SolverResult, tol: float) -> Any:
     """Return the certificate of a solver's result, of the kind that goes with its problem."""
     before = problem.operator.passes
@@ -91,7 +84,7 @@ def certify_result(problem: Any, result: SolverResult, tol: float) -> Any:
 
 
 def _lower_point(
-    problem: Problem, result: SolverResult, direction: Array
+    problem: Any, result: SolverResult, direction: Array
 ) -> tuple[Array, float, Array] | None:
     """Search both ways along `direction` for the lowest objective; None if there is none lower."""
     n = problem.n_features

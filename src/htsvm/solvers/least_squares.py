@@ -48,12 +48,7 @@ class LinearSystem(Solver):
     def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
         """Return the minimiser of `problem`, whose loss must be `LeastSquares`.
 
-        Parameters
-        ----------
-        problem : Problem
-            What to minimise.
-        start : (w, b, psi), optional
-            Where to start; only conjugate gradients gain from it.
+        Only conjugate gradients gain from a `start` (w, b, psi).
         """
         if not isinstance(problem.loss, LeastSquares):
             raise TypeError(

@@ -89,12 +89,7 @@ class ZeroOneSolver(Solver):
     def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
         """Return a stationary point of `problem`, whose loss must be `ZeroOne`.
 
-        Parameters
-        ----------
-        problem : Problem
-            What to minimise.
-        start : (w, b, psi), optional
-            A warm start; it is one of the points compared.
+        A warm `start` (w, b, psi) is one of the points compared.
         """
         if not isinstance(problem.loss, ZeroOne):
             raise TypeError(f"ZeroOneSolver solves problems with ZeroOne, not {problem.loss!r}.")

@@ -13,6 +13,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
+from htsvm._documented import documented
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.problems.build import labels_of
@@ -25,6 +26,7 @@ def _decides_by_weights(estimator: Any) -> bool:
 class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
     """Scores, labels and accuracy of a model with `coef_`, `intercept_` and `classes_`."""
 
+    @documented
     def margin_violation(self, X: Any, y: Any) -> Array:
         """Return how far each sample is from having its label confirmed by a margin of one.
 
@@ -34,8 +36,7 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
+        {X}
         y : array-like of shape (n_samples,)
             Their labels, all of them among ``classes_``.
 
@@ -54,13 +55,13 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
             )
         return margin_violation(scores, np.searchsorted(self.classes_, labels))
 
+    @documented
     def decision_function(self, X: Any) -> Any:
         """Return the signed scores ``X @ coef_.T + intercept_``.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------
@@ -107,20 +108,21 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
             self.coef_ = self.coef_.toarray()
         return self
 
+    @documented
     def predict(self, X: Any) -> Any:
         """Return the predicted class of each sample.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Class labels. For Dask data, a Dask array.
+            Class labels; of two, ``classes_[1]`` where the score is above zero, or above
+            `threshold_` if a search has set one. For Dask data, a Dask array.
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X) - getattr(self, "threshold_", 0.0)
         backend = backend_of(scores)
         return (labels_of if backend is None else backend.labels)(scores, self.classes_)
 

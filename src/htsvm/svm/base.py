@@ -11,19 +11,21 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array, validated_fit
 from htsvm.backends import backend_of
 from htsvm.losses import Loss
+from htsvm.problems import AnyProblem
 from htsvm.problems.build import stated_problems, weigh_classes
-from htsvm.solvers import Solver
+from htsvm.solvers import Solver, solve_certified
 from htsvm.solvers.api import configured
 from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm.doc_links import DocLinks
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
 from htsvm.svm.memory import check_memory
-from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
-from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, seed_of
+from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, is_multiclass
 from htsvm.svm.warn import warn_ignored, warn_slow, warn_unconverged, warn_unrecognised
 
 
@@ -43,6 +45,7 @@ class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[mi
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     @validated_fit
+    @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -53,8 +56,7 @@ class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[mi
             are, without a copy. Dask collections are fitted block by block on their workers.
         y : array-like of shape (n_samples,)
             Class labels, of any type. A Dask array or Series may go with Dask data.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample. Zero takes a sample out.
+        {sample_weight}
 
         Returns
         -------
@@ -89,7 +91,7 @@ class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[mi
         return X, y, *checked_labels(type(self).__name__, y, sample_weight)
 
     def _validated_data(self, X: Any, y: Any) -> tuple[Any, Array]:
-        """Return X and y, checked; sets what scikit-learn wants to know of the features."""
+        """Return X and y, checked; set `n_features_in_` and `feature_names_in_`."""
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
             accept_large_sparse=True,
@@ -157,12 +159,12 @@ class BaseLinearSVC(BaseSVC):
         """Fit data that has been validated."""
         problems = self._problems(X, classes, codes, weights, C=self._penalty(), loss=self._loss())
         starts = self._warm_starts(classes, problems)
-        solver = self._solver()
+        solver = self._solver().suited_to(problems[0])
         if len(problems) == 1:
-            fitted = [solve_any(problems[0], solver, start=starts[0])]
+            fitted = [solve_certified(problems[0], solver, start=starts[0])]
         else:
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(solve_any)(problem, solver, start=start)
+                delayed(solve_certified)(problem, solver, start=start)
                 for problem, start in zip(problems, starts, strict=True)
             )
         self.classes_ = classes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,10 +13,12 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 
+from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array, validated_fit
 from htsvm.exceptions import warn_user
 from htsvm.losses import HybridTruncated, Loss
-from htsvm.problems.build import labels_of
+from htsvm.problems import AnyProblem
 from htsvm.solvers import Newton, Solver
 from htsvm.svm import choosing, folds
 from htsvm.svm.base import BaseLinearSVC
@@ -24,8 +26,6 @@ from htsvm.svm.folds import Fold, Held, Routed
 from htsvm.svm.grid import Grid
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import check_grid
-from htsvm.svm.solving import AnyProblem
-from htsvm.svm.validation import seed_of
 
 # Where the default grid of C begins and ends. With many wrong labels the best C is small.
 SMALLEST_C, LARGEST_C = 2.0**-10, 2.0**6
@@ -36,6 +36,8 @@ FOLD_TOL, FOLD_ROUNDS = 1e-2, 30
 CLEARLY = 4.0
 
 
+@documented
+@dataclass(eq=False, repr=False)
 class HTSVCCV(BaseLinearSVC):
     """HTSVC that chooses C and the cap by cross-validation, by a rule made for noisy labels.
 
@@ -54,9 +56,7 @@ class HTSVCCV(BaseLinearSVC):
     caps : float or array-like, default=(inf, 4, 2, 1)
         The caps to try. With ``inf`` among them truncation is never forced on data that is better
         off without.
-    cv : int, splitter or iterable, default=None
-        The folds. None is stratified 5-fold, a number that many; both are shuffled, driven by
-        `random_state`.
+    {cv}
     scoring : str or callable, default=None
         None is the rule described below. Otherwise a score to maximise, as everywhere in
         scikit-learn ("accuracy", "f1", a scorer); of equal means the larger cap, then the smaller
@@ -65,32 +65,17 @@ class HTSVCCV(BaseLinearSVC):
         Whether to move the threshold of a binary decision from zero to where the held-out decisions
         have the best accuracy. "auto" does so at points of the grid where that is clearly better:
         by more than four standard errors of the difference, and only if `scoring` is None.
-    knee : float, default=2/3
-        Where the straight part of the loss ends, as a share of the cap; in (0, 1).
+    {knee}
     solver : {"newton", "admm"} or solver object, default="newton"
         The solver of the final fit; the folds are solved by "newton".
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions.
-    max_iter : int, default=1000
-        The largest number of iterations.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class; "balanced" gives all classes the same total weight.
-    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
-        How to fit more than two classes: as one problem for all ("joint", also called
-        "crammer_singer"), or each class against the rest with balanced weights ("ovr"). "auto" is
-        "joint".
+    {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
     n_restarts : int, default=0
         Further starts of the final fit; the lowest objective wins.
     random_state : int, RandomState or None, default=None
-        Drives all that is random in the solver: the sample of rows of the first, rough phase on
-        large data, and the restarts. None always takes the same seed, so that a fit can be
-        repeated.
-    n_jobs : int, optional
-        Threads over folds.
-    verbose : int, default=0
-        1 prints a line per fold and the choice; 2 also a line per iteration of the final fit.
+        Drives the folds and all that is random in the solver: the sample of rows of the first,
+        rough phase on large data, and the restarts. None always takes the same seed, so that a fit
+        can be repeated.
+    {n_jobs of folds}, {verbose of folds}
 
     Attributes
     ----------
@@ -150,6 +135,24 @@ class HTSVCCV(BaseLinearSVC):
     (5, 2, 3)
     """
 
+    _: KW_ONLY
+    Cs: Any = 9
+    caps: Any = (np.inf, 4.0, 2.0, 1.0)
+    cv: Any = None
+    scoring: Any = None
+    tune_threshold: bool | str = "auto"
+    knee: float = 2.0 / 3.0
+    solver: Any = "newton"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **HTSVC._parameter_constraints,
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
@@ -162,44 +165,8 @@ class HTSVCCV(BaseLinearSVC):
         del _parameter_constraints[_name]
     del _name
 
-    def __init__(
-        self,
-        *,
-        Cs: Any = 9,
-        caps: Any = (np.inf, 4.0, 2.0, 1.0),
-        cv: Any = None,
-        scoring: Any = None,
-        tune_threshold: bool | str = "auto",
-        knee: float = 2.0 / 3.0,
-        solver: Any = "newton",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.Cs = Cs
-        self.caps = caps
-        self.cv = cv
-        self.scoring = scoring
-        self.tune_threshold = tune_threshold
-        self.knee = knee
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
     @validated_fit
+    @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> HTSVCCV:
         """Choose C and cap by cross-validation, then fit all the data.
 
@@ -207,13 +174,7 @@ class HTSVCCV(BaseLinearSVC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample; they also weigh the held-out samples.
-        **params : dict
-            ``groups`` for the splitter. With metadata routing enabled, whatever the splitter
-            and the scorer have requested.
+        {y}, {sample_weight of folds}, {**params}
 
         Returns
         -------
@@ -322,22 +283,6 @@ class HTSVCCV(BaseLinearSVC):
                 f"tune_threshold=True needs two classes, but y has {len(classes)}; "
                 "leave it at 'auto'."
             )
-
-    def predict(self, X: Any) -> Any:
-        """Return the predicted class of each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels: ``classes_[1]`` where the decision value is above `threshold_`.
-        """
-        scores = self.decision_function(X)
-        return labels_of(scores - self.threshold_, self.classes_)
 
     def _progress(self) -> Any:
         return super()._progress() if self.verbose > 1 else None

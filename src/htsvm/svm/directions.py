@@ -8,14 +8,16 @@ direction too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.linalg.positive import conjugate_gradients
 from htsvm.losses import Loss
-from htsvm.svm.solving import AnyProblem
+from htsvm.problems import AnyProblem
 
 # The relative residual of the systems, and the most steps of conjugate gradients.
 ACCURACY, MOST_STEPS = 1e-2, 12
@@ -100,7 +102,8 @@ def shrunk(problem: AnyProblem, strength: float, rng: np.random.Generator) -> Di
     T = _targets(problem, weights)
     mean = operator.pull(weights[:, None])[0]
     m, n = operator.shape
-    ridge = strength * operator.square_sum / max(m * n, 1)
+    mean_square = operator.square_sum / max(m * n, 1)
+    ridge = strength * mean_square
     target = operator.pull(weights[:, None] * T)
 
     def system(W: Array) -> Array:
@@ -109,7 +112,11 @@ def shrunk(problem: AnyProblem, strength: float, rng: np.random.Generator) -> Di
         product: Array = operator.pull(F) - np.outer(F.sum(axis=0), mean) + ridge * W
         return product
 
-    W = _conjugate_gradients(system, target)
+    # A power of two as preconditioner: the unit of the system, without a rounding error.
+    unit = math.ldexp(1.0, math.frexp(mean_square)[1])
+    W, _ = conjugate_gradients(
+        system, target, lambda V: V / unit, tolerance=ACCURACY, most_steps=MOST_STEPS
+    )
     length = float(np.linalg.norm(W))
     if not (np.isfinite(length) and length > 0.0):
         return None
@@ -126,23 +133,6 @@ def _targets(problem: AnyProblem, weights: Array) -> Array:
     T = problem.targets()
     T -= weights @ T
     return T
-
-
-def _conjugate_gradients(system: Any, target: Array) -> Array:
-    """Solve a positive definite system for a matrix, roughly."""
-    W, R = np.zeros_like(target), target.copy()
-    P, square = R.copy(), float(np.vdot(R, R))
-    goal = ACCURACY**2 * square
-    for _ in range(MOST_STEPS):
-        if square <= goal or square == 0.0:
-            break
-        A = system(P)
-        step = square / float(np.vdot(P, A))
-        W += step * P
-        R -= step * A
-        last, square = square, float(np.vdot(R, R))
-        P = R + (square / last) * P
-    return W
 
 
 def _totals(loss: Loss, s: Array, penalty: Array) -> Array:

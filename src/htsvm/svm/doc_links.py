@@ -14,7 +14,7 @@ PACKAGES = ("htsvm", "htsvm.baselines", "htsvm.multiview")
 def site() -> str:
     """Return the address of the documentation: `HTSVM_DOCS`, or what `make docs` built here, or "".
 
-    There is no address that an installed version could know by itself.
+    An installed version knows no address of its own.
     """
     given = os.environ.get("HTSVM_DOCS", "").rstrip("/")
     built = Path(__file__).parents[3] / "build" / "docs"

@@ -1,4 +1,4 @@
-"""Fits of data that is not in this process, by way of the backend that looks after it."""
+"""Fits of data that is not in this process, by way of its backend."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from joblib import Parallel, delayed
 from sklearn.utils.validation import _check_feature_names
 
 from htsvm._typing import Array
-from htsvm.solvers import Solver
+from htsvm.solvers import Solver, solve_certified
 from htsvm.svm.fitted import store_results, warm_starts
-from htsvm.svm.solving import is_multiclass, solve_any
-from htsvm.svm.validation import check_classes
+from htsvm.svm.validation import check_classes, is_multiclass
 from htsvm.svm.warn import warn_shares, warn_unconverged
 
 
 def newton_of(estimator: Any, backend: Any) -> Solver:
-    """Return the solver of an estimator; complain if it visits the rows one by one."""
+    """Return the solver of an estimator; raise ValueError if it needs the rows in memory."""
     solver: Solver = estimator._solver()
     if not solver.on_dask:
         raise ValueError(
@@ -44,6 +43,7 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
             estimator.class_weight, C=estimator._penalty(), loss=estimator._loss(),
             fit_intercept=bool(estimator.fit_intercept), multiclass=multiclass,
         )  # fmt: skip
+        solver = solver.suited_to(problems[0])
         starts = warm_starts(estimator, dataset.classes, problems)
         fitted = Parallel(n_jobs=estimator.n_jobs, prefer="threads")(
             delayed(_solve)(problem, solver, start)
@@ -64,7 +64,7 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
 def _solve(problem: Any, solver: Solver, start: Any) -> Any:
     """Solve one problem, and leave nothing on the workers, whatever happens."""
     try:
-        return solve_any(problem, solver, start=start)
+        return solve_certified(problem, solver, start=start)
     finally:
         problem.release()
 

@@ -74,26 +74,23 @@ def joined_history(results: Sequence[Any]) -> dict[str, Array]:
 # ------------------------------------------------------------------------------- warm starts
 
 
-def continues(model: Any, classes: Array, problems: Sequence[Any]) -> bool:
-    """Return whether to start from the last solution, and it is one of such problems."""
-    if not (getattr(model, "warm_start", False) and hasattr(model, "coef_")):
-        return False
-    model.densify()
-    rows = 1 if len(classes) == 2 else len(classes)
-    return (
-        model.coef_.shape == (rows, problems[0].operator.shape[1])
-        and np.array_equal(model.classes_, classes)
-        and len(model.certificate_) == len(problems)
-    )
-
-
 def warm_starts(model: Any, classes: Array, problems: Sequence[Any]) -> list[Any]:
     """Return the starts of the problems: the last solution, or None for cold ones.
 
-    Multipliers go with it if the number of samples is the same.
+    Only a solution of such problems is one. Multipliers go with it if the number of samples is the
+    same.
     """
-    if not continues(model, classes, problems):
-        return [None] * len(problems)
+    cold: list[Any] = [None] * len(problems)
+    if not (getattr(model, "warm_start", False) and hasattr(model, "coef_")):
+        return cold
+    model.densify()
+    rows = 1 if len(classes) == 2 else len(classes)
+    if not (
+        model.coef_.shape == (rows, problems[0].operator.shape[1])
+        and np.array_equal(model.classes_, classes)
+        and len(model.certificate_) == len(problems)
+    ):
+        return cold
     same_size = len(model.sample_status_) == problems[0].n_samples
     starts, first = [], 0
     for problem in problems:

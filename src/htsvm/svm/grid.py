@@ -12,10 +12,10 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated
+from htsvm.problems import AnyProblem
 from htsvm.solvers import Newton, SolverResult
 from htsvm.solvers.smooth import SmoothMulticlass
 from htsvm.svm.directions import Direction, shrunk
-from htsvm.svm.solving import AnyProblem
 
 # From this cap on the problem is nearly convex, and where one begins does not matter.
 NEARLY_CONVEX = 4.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,9 +10,11 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.linalg.kernel_functions import NAMES, kernel_function, resolved_gamma
-from htsvm.linalg.kernel_operator import KernelNorm, KernelOperator
+from htsvm.linalg.kernel_operator import KernelNorm
 from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
@@ -23,137 +25,10 @@ from htsvm.svm._kernels import (
     check_precomputed,
 )
 from htsvm.svm.base import BaseLinearSVC
-from htsvm.svm.validation import seed_of
 
 
-class KernelHTSVC(BaseLinearSVC):
-    r"""Support vector classifier with a kernel that resists wrong labels.
-
-    Minimises
-
-    .. math:: \tfrac12\|w\|^2 + C \sum_i \ell(1 - y_i (\langle w, \phi(x_i)\rangle + b))
-
-    in the space of a kernel :math:`k(x, z) = \langle\phi(x), \phi(z)\rangle`, with the hybrid
-    truncated loss of `HTSVC`. Samples further on the wrong side than `cap` allows are given up:
-    they are no support vectors, where the hinge loss keeps every one of them.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Penalty of the loss; larger means less regularisation.
-    kernel : str or callable, default="rbf"
-        The kernel: "rbf", "poly", "sigmoid", "laplacian", "cosine", "linear" or "precomputed". A
-        callable takes two sets of rows and returns their kernel matrix. With
-        "precomputed", X is the kernel matrix of the training samples in `fit`, and that of other
-        samples with the training samples elsewhere.
-    gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of "rbf", "poly", "sigmoid" and "laplacian". "scale" is ``1 / (n_features *
-        X.var())``, "auto" ``1 / n_features``.
-    degree : float, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant term of "poly" and "sigmoid".
-    cap : float, default=1.0
-        The margin violation from which on a sample is ignored. 1 is the decision boundary; ``inf``
-        never ignores a sample (the problem of `sklearn.svm.SVC` with 6C/5).
-    knee : float, default=2/3
-        Where the straight part of the loss ends, as a share of the cap.
-    n_landmarks : int, "auto" or None, default="auto"
-        None solves the problem of the whole kernel matrix. A number restricts w to combinations of
-        this many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
-        samples (1,500 for more than two classes in one problem) and as far as `memory_limit`
-        allows, else ``5 * sqrt(n_samples)`` landmarks, between 200 and 1,000.
-    landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
-        How landmarks are chosen. A precomputed kernel has no rows to look at: there the choice is
-        uniform.
-    memory_limit : float, default=2048
-        Megabytes that a kernel matrix, or the coordinates on landmarks, may take.
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions.
-    max_iter : int, default=1000
-        The largest number of iterations.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class.
-    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
-        How to fit more than two classes: one problem for all ("auto", "joint" and
-        "crammer_singer"), or each class against the rest with balanced weights ("ovr").
-    n_restarts : int, default=0
-        Further random starts; the lowest objective wins.
-    n_jobs : int, optional
-        Threads over the binary problems of a fit with ``multi_class="ovr"``.
-    random_state : int, RandomState or None, default=None
-        Drives the choice of landmarks and all that is random in the solver. None always takes the
-        same seed, so that a fit can be repeated.
-    verbose : int, default=0
-        Whether to print a line per iteration.
-
-    Attributes
-    ----------
-    method_ : {"exact", "landmarks"}
-        Which problem was solved: that of the whole kernel matrix, or the one on landmarks.
-    classes_ : ndarray
-        The class labels.
-    support_ : ndarray
-        Indices of the support vectors.
-    support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
-        The support vectors; of a precomputed kernel an empty array.
-    n_support_ : ndarray of shape (n_classes,)
-        Their number per class.
-    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
-        Their coefficients.
-    landmarks_ : ndarray
-        Indices of the samples that the decision is a sum over: the support vectors of an exact
-        fit, else the landmarks.
-    landmark_coef_ : ndarray of shape (1 or n_classes, n_landmarks)
-        Their coefficients: ``decision_function(X) == k(X, landmarks) @ landmark_coef_.T +
-        intercept_``.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
-    gamma_ : float
-        The gamma in use.
-    objective_ : ndarray
-        The objective of each problem: one, or with "ovr" one per class.
-    certificate_ : list of certificates
-        For each problem residuals, objectives and verdict in the space of the kernel (of an exact
-        fit) or of the landmarks, for all samples.
-    sample_status_ : ndarray of shape (n_samples,), or (n_samples, n_classes) with "ovr"
-        What became of each sample, as a `SampleStatus`.
-    ignored_ : ndarray
-        Indices of the samples that were ignored.
-    history_ : dict of ndarrays
-        One entry per iteration in each column.
-    n_iter_ : int
-        Iterations (the most over the problems).
-    n_passes_ : float
-        The work, in products with the kernel matrix or with the coordinates.
-    seconds_ : list of dict
-        For each problem, seconds by part.
-    n_features_in_ : int
-        The number of columns of X.
-    feature_names_in_ : ndarray
-        Their names, if X had any.
-
-    See Also
-    --------
-    HTSVC : The linear model.
-
-    Notes
-    -----
-    Data larger than memory: fit `sklearn.kernel_approximation.Nystroem` on a sample, transform
-    block by block, and fit `HTSVC` on the Dask array of the coordinates.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> from htsvm import KernelHTSVC
-    >>> X, y = make_moons(300, noise=0.1, random_state=0)
-    >>> y[:60] = 1 - y[:60]
-    >>> clf = KernelHTSVC(C=10).fit(X, y)
-    >>> clf.method_, bool(clf.certificate_[0].certified)
-    ('exact', True)
-    """
+class BaseKernelSVC(BaseLinearSVC):
+    """What `KernelHTSVC` and its search share: all but the loss and the choice of gamma."""
 
     _has_weights: ClassVar[bool] = False
     # The only solver that several classes in one problem and a kernel matrix have.
@@ -163,83 +38,16 @@ class KernelHTSVC(BaseLinearSVC):
         **{
             name: rule
             for name, rule in BaseLinearSVC._parameter_constraints.items()
-            if name not in ("warm_start", "solver")
+            if name not in ("C", "warm_start", "solver")
         },
-        "cap": [Interval(Real, 0.0, None, closed="right")],
         "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
         "kernel": [StrOptions({*NAMES, "precomputed"}), callable],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
         "degree": [Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
         "landmark_selection": [StrOptions(set(SELECTIONS))],
         "memory_limit": [Interval(Real, 0.0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        cap: float = 1.0,
-        knee: float = 2.0 / 3.0,
-        n_landmarks: Any = "auto",
-        landmark_selection: str = "kmeans++",
-        memory_limit: float = 2048,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.cap = cap
-        self.knee = knee
-        self.n_landmarks = n_landmarks
-        self.landmark_selection = landmark_selection
-        self.memory_limit = memory_limit
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelHTSVC:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data; with ``kernel="precomputed"`` the kernel matrix of the samples.
-        y : array-like of shape (n_samples,)
-            Class labels, of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample. Zero takes a sample out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self._validate_params()
-        X, _, classes, codes, weights = self._validated(X, y, sample_weight)
-        self._fit_space(X, classes, codes, weights, resolved_gamma(self.gamma, X, weights))
-        return self
 
     def _fit_space(
         self, X: Any, classes: Array, codes: Array, weights: Array | None, gamma: float
@@ -264,7 +72,7 @@ class KernelHTSVC(BaseLinearSVC):
 
     def _problems(self, X: Any, *args: Any, **stated: Any) -> list[Any]:
         problems = super()._problems(X, *args, **stated)
-        if not isinstance(X, KernelOperator):
+        if not problems[0].operator.representers:
             return problems
         return [replace(problem, regularizer=KernelNorm(X)) for problem in problems]
 
@@ -323,9 +131,6 @@ class KernelHTSVC(BaseLinearSVC):
     def _function(self, gamma: float) -> Any:
         return kernel_function(self.kernel, gamma, self.degree, self.coef0)
 
-    def _loss(self) -> Loss:
-        return HybridTruncated(knee=self.knee, cap=self.cap)
-
     def _solver(self) -> Solver:
         return self._named_solver("newton")
 
@@ -334,3 +139,152 @@ class KernelHTSVC(BaseLinearSVC):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
+
+
+@documented
+@dataclass(eq=False, repr=False)
+class KernelHTSVC(BaseKernelSVC):
+    r"""Support vector classifier with a kernel that resists wrong labels.
+
+    Minimises
+
+    .. math:: \tfrac12\|w\|^2 + C \sum_i \ell(1 - y_i (\langle w, \phi(x_i)\rangle + b))
+
+    in the space of a kernel :math:`k(x, z) = \langle\phi(x), \phi(z)\rangle`, with the hybrid
+    truncated loss of `HTSVC`. Samples further on the wrong side than `cap` allows are given up:
+    they are no support vectors, where the hinge loss keeps every one of them.
+
+    Parameters
+    ----------
+    {C}
+    kernel : str or callable, default="rbf"
+        The kernel: "rbf", "poly", "sigmoid", "laplacian", "cosine", "linear" or "precomputed". A
+        callable takes two sets of rows and returns their kernel matrix. With
+        "precomputed", X is the kernel matrix of the training samples in `fit`, and that of other
+        samples with the training samples elsewhere.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of "rbf", "poly", "sigmoid" and "laplacian". "scale" is ``1 / (n_features *
+        X.var())``, "auto" ``1 / n_features``.
+    {degree}, {coef0}
+    cap : float, default=1.0
+        The margin violation from which on a sample is ignored. 1 is the decision boundary; ``inf``
+        never ignores a sample (the problem of `sklearn.svm.SVC` with 6C/5).
+    {knee}
+    n_landmarks : int, "auto" or None, default="auto"
+        None solves the problem of the whole kernel matrix. A number restricts w to combinations of
+        this many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
+        samples (1,500 for more than two classes in one problem) and as far as `memory_limit`
+        allows, else ``5 * sqrt(n_samples)`` landmarks, between 200 and 1,000.
+    landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
+        How landmarks are chosen. A precomputed kernel has no rows to look at: there the choice is
+        uniform.
+    {memory_limit}, {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
+    n_restarts : int, default=0
+        Further random starts; the lowest objective wins.
+    n_jobs : int, optional
+        Threads over the binary problems of a fit with ``multi_class="ovr"``.
+    random_state : int, RandomState or None, default=None
+        Drives the choice of landmarks and all that is random in the solver. None always takes the
+        same seed, so that a fit can be repeated.
+    {verbose}
+
+    Attributes
+    ----------
+    method_ : {"exact", "landmarks"}
+        Which problem was solved: that of the whole kernel matrix, or the one on landmarks.
+    {classes_}, {support_}
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
+        The support vectors; of a precomputed kernel an empty array.
+    {n_support_}
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Their coefficients.
+    landmarks_ : ndarray
+        Indices of the samples that the decision is a sum over: the support vectors of an exact
+        fit, else the landmarks.
+    landmark_coef_ : ndarray of shape (1 or n_classes, n_landmarks)
+        Their coefficients: ``decision_function(X) == k(X, landmarks) @ landmark_coef_.T +
+        intercept_``.
+    {intercept_}
+    gamma_ : float
+        The gamma in use.
+    {objective_}
+    certificate_ : list of certificates
+        For each problem residuals, objectives and verdict in the space of the kernel (of an exact
+        fit) or of the landmarks, for all samples.
+    sample_status_ : ndarray of shape (n_samples,), or (n_samples, n_classes) with "ovr"
+        What became of each sample, as a `SampleStatus`.
+    {ignored_}, {history_}, {n_iter_}
+    n_passes_ : float
+        The work, in products with the kernel matrix or with the coordinates.
+    {seconds_}, {n_features_in_}, {feature_names_in_}
+
+    See Also
+    --------
+    HTSVC : The linear model.
+
+    Notes
+    -----
+    Data larger than memory: fit `sklearn.kernel_approximation.Nystroem` on a sample, transform
+    block by block, and fit `HTSVC` on the Dask array of the coordinates.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from htsvm import KernelHTSVC
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> y[:60] = 1 - y[:60]
+    >>> clf = KernelHTSVC(C=10).fit(X, y)
+    >>> clf.method_, bool(clf.certificate_[0].certified)
+    ('exact', True)
+    """
+
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    cap: float = 1.0
+    knee: float = 2.0 / 3.0
+    n_landmarks: Any = "auto"
+    landmark_selection: str = "kmeans++"
+    memory_limit: float = 2048
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseKernelSVC._parameter_constraints,
+        "C": BaseLinearSVC._parameter_constraints["C"],
+        "cap": [Interval(Real, 0.0, None, closed="right")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
+    }
+
+    @documented
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelHTSVC:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data; with ``kernel="precomputed"`` the kernel matrix of the samples.
+        {y}, {sample_weight}
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._validate_params()
+        X, _, classes, codes, weights = self._validated(X, y, sample_weight)
+        self._fit_space(X, classes, codes, weights, resolved_gamma(self.gamma, X, weights))
+        return self
+
+    def _loss(self) -> Loss:
+        return HybridTruncated(knee=self.knee, cap=self.cap)

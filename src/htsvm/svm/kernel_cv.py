@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,6 +11,8 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 
+from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.exceptions import warn_user
 from htsvm.linalg.kernel_functions import resolved_gamma
@@ -19,9 +22,8 @@ from htsvm.svm import choosing, folds
 from htsvm.svm._kernel_space import is_one_problem, kernel_space
 from htsvm.svm.cv import HTSVCCV, check_caps
 from htsvm.svm.folds import Held, Routed
-from htsvm.svm.kernel import KernelHTSVC
+from htsvm.svm.kernel import BaseKernelSVC
 from htsvm.svm.path import check_grid
-from htsvm.svm.validation import seed_of
 
 # Where the default grid of C begins and ends, and the factors of the default gamma.
 SMALLEST_C, LARGEST_C = 2.0**-6, 2.0**8
@@ -30,7 +32,9 @@ FACTORS = (0.25, 1.0, 4.0)
 WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
 
 
-class KernelHTSVCCV(KernelHTSVC):
+@documented
+@dataclass(eq=False, repr=False)
+class KernelHTSVCCV(BaseKernelSVC):
     """KernelHTSVC that chooses C, cap and gamma by cross-validation, by the rule of `HTSVCCV`.
 
     For each gamma the samples are put into coordinates once (landmarks; all of them for several
@@ -47,44 +51,25 @@ class KernelHTSVCCV(KernelHTSVC):
     gammas : "auto" or array-like, default="auto"
         The values of gamma to try; "auto" is 1/4, 1 and 4 times ``1 / (n_features * X.var())``. A
         kernel without gamma has one value.
-    cv : int, splitter or iterable, default=None
-        The folds. None is stratified 5-fold, a number that many; both are shuffled, driven by
-        `random_state`.
+    {cv}
     scoring : str or callable, default=None
         None is the rule of `HTSVCCV`; otherwise a score to maximise, as in scikit-learn.
     kernel : {"rbf", "poly", "sigmoid", "laplacian", "cosine", "linear", "precomputed"} or \
             callable, default="rbf"
         The kernel, as in `KernelHTSVC`.
-    degree : float, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant term of "poly" and "sigmoid".
-    knee : float, default=2/3
-        Where the straight part of the loss ends, as a share of the cap.
+    {degree}, {coef0}, {knee}
     n_landmarks : int, "auto" or None, default="auto"
         Landmarks of the final fit: a number, None for an exact fit, "auto" by size.
     landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
         How landmarks are chosen.
-    memory_limit : float, default=2048
-        Megabytes that a kernel matrix, or the coordinates on landmarks, may take.
-    tol : float, default=1e-3
-        The largest residual of the final fit.
-    max_iter : int, default=1000
-        The largest number of iterations.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class.
-    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
-        How to fit more than two classes.
+    {memory_limit}, {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
     n_restarts : int, default=0
         Further random starts of the final fit; the lowest objective wins.
-    n_jobs : int, optional
-        Threads over folds.
+    {n_jobs of folds}
     random_state : int, RandomState or None, default=None
-        Drives folds, landmarks and the solver. None always takes the same seed.
-    verbose : int, default=0
-        1 prints a line per fold and the choice; 2 also a line per iteration of the final fit.
+        Drives folds, landmarks and the solver. None always takes the same seed, so that a fit can
+        be repeated.
+    {verbose of folds}
 
     Attributes
     ----------
@@ -117,12 +102,31 @@ class KernelHTSVCCV(KernelHTSVC):
     (3, 3, 3, 2)
     """
 
+    _: KW_ONLY
+    Cs: Any = 8
+    caps: Any = (np.inf, 2.0, 1.0)
+    gammas: Any = "auto"
+    cv: Any = None
+    scoring: Any = None
+    kernel: Any = "rbf"
+    degree: float = 3
+    coef0: float = 0.0
+    knee: float = 2.0 / 3.0
+    n_landmarks: Any = "auto"
+    landmark_selection: str = "kmeans++"
+    memory_limit: float = 2048
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: rule
-            for name, rule in KernelHTSVC._parameter_constraints.items()
-            if name not in ("C", "cap", "gamma")
-        },
+        **BaseKernelSVC._parameter_constraints,
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "caps": [Interval(Real, 0.0, None, closed="right"), "array-like"],
         "gammas": [StrOptions({"auto"}), "array-like"],
@@ -130,53 +134,7 @@ class KernelHTSVCCV(KernelHTSVC):
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
     }
 
-    def __init__(
-        self,
-        *,
-        Cs: Any = 8,
-        caps: Any = (np.inf, 2.0, 1.0),
-        gammas: Any = "auto",
-        cv: Any = None,
-        scoring: Any = None,
-        kernel: Any = "rbf",
-        degree: float = 3,
-        coef0: float = 0.0,
-        knee: float = 2.0 / 3.0,
-        n_landmarks: Any = "auto",
-        landmark_selection: str = "kmeans++",
-        memory_limit: float = 2048,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "auto",
-        n_restarts: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.Cs = Cs
-        self.caps = caps
-        self.gammas = gammas
-        self.cv = cv
-        self.scoring = scoring
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.knee = knee
-        self.n_landmarks = n_landmarks
-        self.landmark_selection = landmark_selection
-        self.memory_limit = memory_limit
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
+    @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> KernelHTSVCCV:
         """Choose C, cap and gamma by cross-validation, then fit all the data.
 
@@ -184,13 +142,7 @@ class KernelHTSVCCV(KernelHTSVC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data; with ``kernel="precomputed"`` the kernel matrix of the samples.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample; they also weigh the held-out samples.
-        **params : dict
-            ``groups`` for the splitter. With metadata routing enabled, whatever the splitter
-            and the scorer have requested.
+        {y}, {sample_weight of folds}, {**params}
 
         Returns
         -------

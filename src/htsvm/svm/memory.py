@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 MEGABYTE = 1e6
-# Vectors with an entry per sample that a fit holds at the same time, and bytes of a number.
+# Vectors with an entry per sample that a fit holds at the same time (10 to 27 by
+# ``python -m benchmarks --only memory``), and bytes of a number.
 VECTORS, VALUE = 16, 8
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 def available() -> float:
-    """Return how many bytes can be had; infinity where the system does not say."""
+    """Return how many bytes are available; infinity where the system does not say."""
     return min(_of_machine(), _of_group())
 
 
@@ -69,7 +70,7 @@ def check_memory(name: str, X: Any) -> None:
     Parameters
     ----------
     name : str
-        Who fits.
+        The name of the estimator, for the message.
     X : object
         The data as the user gave it; of what is neither an array nor a matrix nothing is known.
     """

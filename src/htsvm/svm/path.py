@@ -11,20 +11,22 @@ import numpy as np
 from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
+from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import PointCertificate
+from htsvm.problems import AnyProblem
 from htsvm.problems.build import (
     check_weights,
     encode_labels,
     stated_problems,
     weigh_classes,
 )
-from htsvm.solvers import Newton, Solver
+from htsvm.solvers import Newton, Solver, solve_certified
 from htsvm.svm.fitted import AnyFitted
-from htsvm.svm.solving import AnyProblem, is_multiclass, solve_any
-from htsvm.svm.validation import seed_of
+from htsvm.svm.validation import is_multiclass
 from htsvm.svm.warn import warn_unconverged
 
 
@@ -63,6 +65,7 @@ class HTPath:
     classes: Array
 
 
+@documented
 def ht_path(
     X: Any,
     y: Any,
@@ -90,25 +93,13 @@ def ht_path(
         The penalties, or how many between 1/16 and 16.
     cap : float, default=1.0
         The margin violation from which on a sample is ignored; ``inf`` never ignores one.
-    knee : float, default=2/3
-        Where the straight part of the loss ends, as a share of the cap; in (0, 1).
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions.
+    {knee}, {tol}
     max_iter : int, default=1000
         The largest number of iterations for each C.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class; "balanced" gives all classes the same total weight.
-    multi_class : {"auto", "joint", "crammer_singer", "ovr"}, default="auto"
-        How to fit more than two classes: as one problem for all ("joint", also called
-        "crammer_singer"), or each class against the rest with balanced weights ("ovr"). "auto" is
-        "joint".
+    {fit_intercept}, {class_weight}, {multi_class}
     sample_weight : array-like of shape (n_samples,), optional
         Factors of C per sample.
-    random_state : int, RandomState or None, default=None
-        Drives the sample of rows of the first fit's rough phase on large data. None always takes
-        the same seed, so that a path can be repeated.
+    {random_state}
 
     Returns
     -------
@@ -182,7 +173,7 @@ def _problems(
 
 
 def check_path_classes(classes: Array) -> None:
-    """Complain where there is nothing to tell apart."""
+    """Raise ValueError for fewer than two classes."""
     if len(classes) < 2:
         raise ValueError(f"ht_path needs at least two classes in y, got only {classes[0]!r}.")
 
@@ -213,11 +204,12 @@ def solve_path(
     Cs : ndarray
         The penalties.
     solver : Solver
-        Who solves.
+        The solver, with its options.
     starts : sequence of fits, optional
         A start for each C, for instance the solutions for a larger cap. Otherwise each C but the
         largest starts from the next larger one.
     """
+    solver = solver.suited_to(problem)
     fits: list[AnyFitted | None] = [None] * len(Cs)
     previous: tuple[AnyFitted, float] | None = None
     for i in np.argsort(-Cs, kind="stable"):
@@ -228,7 +220,7 @@ def solve_path(
         fits[i] = fit
         previous = (fit, C)
     path = [fit for fit in fits if fit is not None]
-    _lend_solutions(problem, Cs, solver, path)
+    _improve_by_others(problem, Cs, solver, path)
     return path
 
 
@@ -238,7 +230,7 @@ def _solve_at(
     """Solve `problem` for one C, from the solution for another if there is one."""
     scaled = problem.scaled(C)
     try:
-        return solve_any(scaled, solver, start=_start(previous, C))
+        return solve_certified(scaled, solver, start=_start(previous, C))
     finally:
         scaled.release()
 
@@ -251,7 +243,9 @@ def _start(previous: tuple[AnyFitted, float] | None, C: float) -> Any:
     return result.coef, result.intercept, result.multipliers * (C / old)
 
 
-def _lend_solutions(problem: AnyProblem, Cs: Array, solver: Solver, path: list[AnyFitted]) -> None:
+def _improve_by_others(
+    problem: AnyProblem, Cs: Array, solver: Solver, path: list[AnyFitted]
+) -> None:
     """Solve again, from the solution for another C, where that one has the lower objective.
 
     A solution costs energy + C * loss at every C, so all of them can be compared without looking

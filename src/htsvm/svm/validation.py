@@ -6,12 +6,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._typing import Array
 from htsvm.problems.build import check_weights, encode_labels
+from htsvm.solvers.api import named
 
 # What scikit-learn checks of the parameters that most estimators have.
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -40,7 +40,7 @@ def plain(label: Any) -> Any:
 
 
 def check_no_none(y: Any) -> None:
-    """Complain of None among the labels, which cannot be compared with others."""
+    """Raise ValueError for None among the labels, which cannot be sorted."""
     if y is None:
         return
     labels = np.asarray(y) if not hasattr(y, "dtype") or y.dtype == object else None
@@ -64,7 +64,7 @@ def checked_labels(name: str, y: Array, sample_weight: Any) -> tuple[Array, Arra
 
 
 def check_classes(name: str, classes: Array, mass: Array) -> None:
-    """Complain where there are not two classes with weight to tell apart."""
+    """Raise ValueError for fewer than two classes with a positive weight."""
     if len(classes) < 2:
         raise ValueError(
             f"{name} needs samples of at least two classes, but y holds only one class: "
@@ -78,8 +78,19 @@ def check_classes(name: str, classes: Array, mass: Array) -> None:
         )
 
 
-def seed_of(random_state: Any) -> int:
-    """Return a seed; always the same one for None, so that fits can be repeated."""
-    if random_state is None or isinstance(random_state, Integral):
-        return int(random_state or 0)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+def is_multiclass(multi_class: str, n_classes: int, solver: Any) -> bool:
+    """Return whether a fit is to be one problem for all classes.
+
+    Two classes are one binary problem whatever `multi_class` says. "auto" means "joint", except
+    for solvers that only know binary problems; "crammer_singer", the name that
+    scikit-learn's LinearSVC has for it, is "joint".
+    """
+    if n_classes == 2 or multi_class == "ovr":
+        return False
+    able = named(solver).several_classes
+    if multi_class != "auto" and not able:
+        raise ValueError(
+            f"multi_class={multi_class!r} needs solver='newton', got solver={solver!r}; use that "
+            "solver, or multi_class='ovr' for one binary problem per class."
+        )
+    return able

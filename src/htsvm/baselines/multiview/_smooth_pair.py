@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.losses import SmoothLoss
@@ -18,7 +19,6 @@ from htsvm.multiview.preparation import Prepared
 from htsvm.optimality import GradientCertificate
 from htsvm.solvers.coupled.smooth import SmoothDescent
 from htsvm.solvers.coupled.smooth_problem import SmoothProblem
-from htsvm.svm.validation import seed_of
 
 POSITIVE = Interval(Real, 0.0, None, closed="neither")
 

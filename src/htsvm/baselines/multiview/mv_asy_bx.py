@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+from htsvm._documented import documented
 from htsvm.baselines.multiview._smooth_pair import POSITIVE, SmoothPair
 from htsvm.losses import BoundedLinex, SmoothLoss
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class MvASYBX(SmoothPair):
     r"""Two support vector machines with the bounded LINEX loss that should agree (MVASY-BX).
@@ -42,29 +44,14 @@ class MvASYBX(SmoothPair):
         A factor within the bound: near zero the loss is :math:`\tfrac{a^2 b}2 \xi^2`.
     lam : float, default=0.5
         The lambda: no sample costs more than C / lam in a view.
-    kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
-        The kernel, for both views or one for each. A callable gets two matrices of samples. A
-        kernel needs a matrix with a row and column per distinct sample.
-    gamma : "scale", float, or list or dict of these, default="scale"
-        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
-    views : None, list or dict, default=None
-        The columns of the two views in a two-dimensional X: slices, index lists, masks, column
-        names, callables that return one of these, or the widths of views that lie side by side;
-        or None with a list or dict of two matrices. None with a single matrix takes it for both.
+    {kernel of views}, {gamma of views}, {views of pairs}
     tol : float, default=1e-6
         The largest residual of the gradient.
     max_iter : int, default=1000
         The largest number of iterations of L-BFGS from each start.
     n_restarts : int, default=3
         Random starts, beside w = 0 and the best constant classifiers; the lowest objective wins.
-    fit_intercept : bool, default=True
-        Whether to fit intercepts, which are not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C and D per class.
-    n_jobs : int, optional
-        Threads over the binary problems of a multi-class fit.
-    random_state : int, RandomState or None, default=None
-        Drives the random starts. None always takes the same seed.
+    {fit_intercept}, {class_weight of pairs}, {n_jobs}, {random_state of starts}
     verbose : int, default=0
         1 prints a line per start.
 
@@ -77,19 +64,8 @@ class MvASYBX(SmoothPair):
         objective beside that of the best constant classifiers.
     objective_, history_, n_iter_
         The objective; one row per start and one for the Newton steps at the end; all iterations.
-    n_support_ : ndarray of shape (n_views, n_classes)
-        NaN: every sample has a part in the classifiers. `support_` and `dual_coef_` are None.
-    view_coef_, view_intercept_ : list of ndarrays, ndarray
-        The functions of the views; with a kernel, the coefficients of the distinct training
-        samples.
-    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        The decision as one linear function of all columns; `coef_` only with linear kernels.
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    view_names_, view_columns_ : list, list of ndarrays
-        The names of the views, and their columns in X or in the stacked views.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The number of columns, and their names, if X had any.
+    {n_support_ of all}, {view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views},
+    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
 
     Notes
     -----

@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
+from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.linalg.spaces import LARGEST_SIDE
@@ -20,9 +22,9 @@ from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.optimality import GradientCertificate
 from htsvm.optimality.residuals import gradient_residuals
-from htsvm.svm.validation import seed_of
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class MvLSSVC2C(MultiViewBaseline):
     r"""Least squares classifiers in any number of views, with structure (MvLSSVC-2C).
@@ -51,34 +53,19 @@ class MvLSSVC2C(MultiViewBaseline):
     weight_smoothness : float or "auto", default="auto"
         The alpha: how even the view weights should be. "auto" takes V - 1 times the cost of all V
         views after the first round; see `weight_smoothness_`.
-    view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
-        Whether to learn the view weights, or which ones to keep.
-    views : None, list or dict, default=None
-        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
-        callables that return one of these, or the widths of views that lie side by side. None is
-        one view of all columns, or goes with a list or dict of matrices.
+    {view_weights}, {views}
     tol : float, default=1e-6
         The largest residual of the gradient, and the largest change of a view weight in another
         round.
-    max_rounds : int, default=200
-        The largest number of rounds: classifiers, then weights.
-    fit_intercept : bool, default=True
-        Whether to fit intercepts, which are not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C and D per class.
-    memory : None, str or joblib.Memory, default=None
-        Where to keep clusters and covariances for other fits on the same samples.
-    n_jobs : int, optional
-        Threads over the binary problems of a multi-class fit.
+    {max_rounds}, {fit_intercept}, {class_weight of pairs}, {memory}, {n_jobs}
     random_state : int, RandomState or None, default=None
-        Drives the summary that is clustered where there are many samples.
-    verbose : int, default=0
-        1 prints a line per round.
+        Drives the summary that is clustered where there are many samples. None always takes the
+        same seed, so that a fit can be repeated.
+    {verbose of rounds}
 
     Attributes
     ----------
-    view_weights_ : ndarray of shape (n_views,) or (n_classes, n_views)
-        The theta.
+    {view_weights_}
     weight_smoothness_ : ndarray of shape (n_problems,)
         The alpha of each binary problem.
     certificate_ : list of GradientCertificate
@@ -86,18 +73,8 @@ class MvLSSVC2C(MultiViewBaseline):
         the weights would still change.
     objective_, history_, n_iter_
         The objective; one row per round, in which it never increases; the number of rounds.
-    n_support_ : ndarray of shape (n_views, n_classes)
-        NaN: every sample has a part in the classifiers. `support_` and `dual_coef_` are None.
-    view_coef_, view_intercept_ : list of ndarrays, ndarray
-        The functions of the views.
-    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        The decision as one linear function of all columns.
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    view_names_, view_columns_ : list, list of ndarrays
-        The names of the views, and their columns in X or in the stacked views.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The number of columns, and their names, if X had any.
+    {n_support_ of all}, {view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views},
+    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
 
     Notes
     -----

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.losses import Loss, ZeroOne
 from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoint
+from htsvm.problems import AnyProblem
 from htsvm.solvers import ZeroOneSolver
-from htsvm.svm.solving import AnyProblem
-from htsvm.svm.validation import seed_of
 
 
 class ZeroOneClassifiers(ViewClassifiers):
@@ -34,6 +35,7 @@ class ZeroOneClassifiers(ViewClassifiers):
         return after if self._is_lower(v, weights, after, before, slack) else before
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class MvSL01SVM(StructuredMultiViewSVC):
     r"""Classifiers with the 0/1 loss in any number of views, with structure (MvSL0/1-SVM).
@@ -59,37 +61,16 @@ class MvSL01SVM(StructuredMultiViewSVC):
         The alpha: how even the view weights should be. Small values let the weights of all views
         but one fall to zero. "auto" takes V - 1 times the cost of all V views after the first
         round, and twice as much (up to four times) where a view loses its weight all the same.
-    view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
-        Whether to learn the view weights, or which ones to keep; these must add up to 1.
-    kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
-        The kernel, for all views or one for each. A callable gets two matrices of samples. A
-        kernel needs a matrix with a row and column per distinct sample.
-    gamma : "scale", float, or list or dict of these, default="scale"
-        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
-    views : None, list or dict, default=None
-        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
-        callables that return one of these, or the widths of views that lie side by side. None is
-        one view of all columns, or goes with a list or dict of matrices.
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions in each view, and the largest change
-        of a view weight in another round.
+    {view_weights}, {kernel of views}, {gamma of views}, {views}, {tol of views}
     max_iter : int, default=200
         The largest number of iterations for one view in the first round.
-    max_rounds : int, default=50
-        The largest number of rounds: classifiers, then weights.
+    {max_rounds}
     n_restarts : int, default=0
         Further starts in the first round; the lowest objective wins.
-    fit_intercept : bool, default=True
-        Whether to fit intercepts, which are not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class.
-    memory : None, str or joblib.Memory, default=None
-        Where to keep clusters and covariances for other fits on the same samples.
+    {fit_intercept}, {class_weight}, {memory}
     n_jobs : int, optional
         Threads over the views, or over the binary problems of a multi-class fit.
-    random_state : int, RandomState or None, default=None
-        Drives the restarts, and the summary that is clustered where there are many samples. None
-        always takes the same seed.
+    {random_state of views}
     verbose : int, default=0
         1 prints a line per round, 2 also one per iteration of the solver.
 
@@ -103,8 +84,7 @@ class MvSL01SVM(StructuredMultiViewSVC):
     ignored_ : ndarray
         Indices of the samples that were ignored by every view with a positive weight (with several
         classes, in the problem of their own class).
-    view_weights_ : ndarray of shape (n_views,) or (n_classes, n_views)
-        The theta.
+    {view_weights_}
     weight_smoothness_ : ndarray of shape (n_problems,)
         The alpha of each binary problem.
     weight_residual_ : ndarray of shape (n_problems,)
@@ -113,23 +93,11 @@ class MvSL01SVM(StructuredMultiViewSVC):
         The cluster of each sample in each view, and their numbers; None where `structure` is zero.
     objective_, history_, n_iter_
         The objective; one row per round, in which it never increases; the number of rounds.
-    support_ : list of ndarrays
-        The samples that are part of :math:`w_v`, for each view v.
+    {support_ of views}
     dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
         Their coefficients: :math:`(\theta_v I + \eta \Sigma_v) w_v = \sum_i d_{vi} x_{iv}`.
-    n_support_ : ndarray of shape (n_views, n_classes)
-        Their number, by view and class.
-    view_coef_, view_intercept_ : list of ndarrays, ndarray
-        The functions of the views; with a kernel, the coefficients of the distinct training
-        samples.
-    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        The decision as one linear function of all columns; `coef_` only with linear kernels.
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    view_names_, view_columns_ : list, list of ndarrays
-        The names of the views, and their columns in X or in the stacked views.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The number of columns, and their names, if X had any.
+    {n_support_ of views}, {view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views},
+    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
 
     Notes
     -----

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from htsvm._documented import documented
 from htsvm._typing import Array
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.multiview.alternation import Classifiers
@@ -26,6 +27,7 @@ FINER = 1e-3
 LEAST_WEIGHT = 1e-3
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class MvSVM2C(MultiViewBaseline):
     r"""Support vector machines in any number of views, by consensus and complementarity (MvSVM-2C).
@@ -39,6 +41,7 @@ class MvSVM2C(MultiViewBaseline):
         \theta \ge 0, \ \sum_v \theta_v = 1,
 
     with :math:`f_v(x) = w_v^\top x_v + b_v`. The decision is :math:`\sum_v \theta_v f_v`.
+    With one view this is an ordinary support vector machine with hinge loss.
 
     Parameters
     ----------
@@ -46,44 +49,22 @@ class MvSVM2C(MultiViewBaseline):
         Penalty of the losses. One number, or one per view, in their order or by name.
     D : float, default=0.25
         Penalty of disagreement, for each pair of views.
-    epsilon : float, default=0.1
-        Up to here views may disagree for free.
+    {epsilon}
     weight_smoothness : float or "auto", default="auto"
         The beta: how even the view weights should be. Small values let the weights of all views but
         one fall to zero. "auto" takes V - 1 times the sum of all ``||w_v||²`` after the first
         round; see `weight_smoothness_`.
-    view_weights : {"learned", "uniform"}, array-like or dict, default="learned"
-        Whether to learn the view weights, or which ones to keep.
-    kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
-        The kernel, for all views or one for each. A callable gets two matrices of samples. A
-        kernel needs a matrix with a row and column per distinct sample.
-    gamma : "scale", float, or list or dict of these, default="scale"
-        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
-    views : None, list or dict, default=None
-        The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
-        callables that return one of these, or the widths of views that lie side by side. None is
-        one view of all columns, or goes with a list or dict of matrices. With one view
-        this is an ordinary support vector machine with hinge loss.
+    {view_weights}, {kernel of views}, {gamma of views}, {views}
     tol : float, default=1e-4
         The largest change of a view weight in another round; the relative duality gap of the
         classifiers is far smaller.
     max_iter : int, default=1000
         The largest number of Newton steps in one round.
-    max_rounds : int, default=100
-        The largest number of rounds: classifiers, then weights.
-    fit_intercept : bool, default=True
-        Whether to fit intercepts, which are not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C and D per class.
-    n_jobs : int, optional
-        Threads over the binary problems of a multi-class fit.
-    verbose : int, default=0
-        1 prints a line per round.
+    {max_rounds}, {fit_intercept}, {class_weight of pairs}, {n_jobs}, {verbose of rounds}
 
     Attributes
     ----------
-    view_weights_ : ndarray of shape (n_views,) or (n_classes, n_views)
-        The theta.
+    {view_weights_}
     weight_smoothness_ : ndarray of shape (n_problems,)
         The beta of each binary problem.
     certificate_ : list of GapCertificate
@@ -91,23 +72,11 @@ class MvSVM2C(MultiViewBaseline):
         would still change.
     objective_, history_, n_iter_
         The objective; one row per round, in which it never increases; the number of rounds.
-    support_ : list of ndarrays
-        The samples that are part of :math:`w_v`, for each view v.
+    {support_ of views}
     dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
         Their coefficients: :math:`\theta_v w_v = \sum_i g_{vi} x_{iv}`.
-    n_support_ : ndarray of shape (n_views, n_classes)
-        Their number, by view and class.
-    view_coef_, view_intercept_ : list of ndarrays, ndarray
-        The functions of the views; with a kernel, the coefficients of the distinct training
-        samples.
-    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        The decision as one linear function of all columns; `coef_` only with linear kernels.
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    view_names_, view_columns_ : list, list of ndarrays
-        The names of the views, and their columns in X or in the stacked views.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The number of columns, and their names, if X had any.
+    {n_support_ of views}, {view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views},
+    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
 
     Notes
     -----

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from htsvm._documented import documented
 from htsvm._typing import Array
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.multiview.base import KERNEL_RULES
@@ -19,6 +20,7 @@ from htsvm.problems.coupled import CoupledProblem
 from htsvm.solvers.coupled.hinge import CoupledNewton
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class SVM2K(MultiViewBaseline):
     r"""Two support vector machines with hinge loss whose decisions are drawn together (SVM-2K).
@@ -38,6 +40,8 @@ class SVM2K(MultiViewBaseline):
         \max\ 1^\top (\alpha_A + \alpha_B) - \epsilon \|\beta\|_1 - \tfrac12 g_A^\top K_A g_A
         - \tfrac12 g_B^\top K_B g_B, \qquad 1^\top g_A = 1^\top g_B = 0 .
 
+    With one matrix for both views this is an ordinary support vector machine with hinge loss.
+
     Parameters
     ----------
     C : float, array-like or dict, default=1.0
@@ -45,56 +49,28 @@ class SVM2K(MultiViewBaseline):
     D : float, default=0.25
         Penalty of disagreement. Zero leaves two independent support vector machines. Where the
         views disagree, a D that is large beside C leads to ``w = 0`` in both.
-    epsilon : float, default=0.1
-        Up to here views may disagree for free.
-    kernel : {"linear", "rbf"} or callable, or list or dict of these, default="linear"
-        The kernel, for both views or one for each. A callable gets two matrices of samples. A
-        kernel needs a matrix with a row and column per distinct sample.
-    gamma : "scale", float, or list or dict of these, default="scale"
-        The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
-    views : None, list or dict, default=None
-        The columns of the two views in a two-dimensional X: slices, index lists, masks, column
-        names, callables that return one of these, or the widths of views that lie side by side;
-        or None with a list or dict of two matrices. None with a single matrix takes it for both.
-        This is then an ordinary support vector machine with hinge loss.
+    {epsilon}, {kernel of views}, {gamma of views}, {views of pairs}
     tol : float, default=1e-6
         The largest relative duality gap.
     max_iter : int, default=1000
         The largest number of Newton steps.
-    fit_intercept : bool, default=True
-        Whether to fit intercepts, which are not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C and D per class.
-    n_jobs : int, optional
-        Threads over the binary problems of a multi-class fit.
-    verbose : int, default=0
-        1 prints a line per round.
+    {fit_intercept}, {class_weight of pairs}, {n_jobs}, {verbose of rounds}
 
     Attributes
     ----------
-    view_coef_, view_intercept_ : list of ndarrays, ndarray
-        The functions of the views; with a kernel, the coefficients of the distinct training
-        samples.
+    {view_coef_}, {view_intercept_}
     view_weights_ : ndarray
         1/2 for both views.
-    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        The decision as one linear function of all columns; `coef_` only with linear kernels.
+    {coef_ of views}, {intercept_ of views}
     certificate_ : list of GapCertificate
         For each binary problem, the objective and a lower bound of its minimum.
-    support_ : list of ndarrays
-        The samples that are part of :math:`w_v`, for each view v.
+    {support_ of views}
     dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
         Their coefficients: :math:`w_v = \sum_i g_{vi} x_{iv}`.
-    n_support_ : ndarray of shape (n_views, n_classes)
-        Their number, by view and class.
+    {n_support_ of views}
     objective_, history_, n_iter_
         The objective, one row per round, and the number of Newton steps.
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    view_names_, view_columns_ : list, list of ndarrays
-        The names of the views, and their columns in X or in the stacked views.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The number of columns, and their names, if X had any.
+    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
 
     Notes
     -----

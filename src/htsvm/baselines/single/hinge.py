@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from htsvm._documented import documented
 from htsvm.baselines.single._base import ConvexSVC
 from htsvm.losses import Hinge, Loss
 
 
+@documented
 class HingeSVC(ConvexSVC):
     r"""The classical soft-margin linear support vector machine, with a free intercept.
 
@@ -18,55 +20,20 @@ class HingeSVC(ConvexSVC):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Penalty of the loss; larger means less regularisation.
+    {C}
     tol : float, default=1e-4
         The largest relative duality gap.
-    max_iter : int, default=1000
-        The largest number of iterations.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class.
-    warm_start : bool, default=False
-        Whether to start from the last solution.
-    n_jobs : int, optional
-        Threads over the binary problems of a multi-class fit.
-    random_state : int, RandomState or None, default=None
-        Drives the sample of rows of the first, rough phase on large data. None always takes the
-        same seed, so that a fit can be repeated.
-    verbose : int, default=0
-        Whether to print a line per iteration.
+    {max_iter}, {fit_intercept}, {class_weight}, {warm_start}, {n_jobs}, {random_state}, {verbose}
 
     Attributes
     ----------
     certificate_ : list of Certificate
         For each binary problem, the residuals of the optimality conditions and the duality gap
         (`duality_gap`, `relative_duality_gap`): the objective is above its minimum by no more.
-    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        Weights and intercepts.
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    objective_ : ndarray
-        The objective of each binary problem.
-    support_ : ndarray
-        Indices of the support vectors.
-    n_support_ : ndarray of shape (n_classes,)
-        Their number per class.
-    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
-        Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
+    {coef_}, {intercept_}, {classes_}, {objective_}, {support_}, {n_support_}, {dual_coef_}
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         What became of each sample, as a `SampleStatus`; no sample is ever ignored.
-    history_ : dict of ndarrays
-        One entry per iteration in each column.
-    n_iter_ : int
-        Iterations (the most over the problems).
-    n_passes_ : float
-        The work, in units of one product ``X @ w``.
-    seconds_ : list of dict
-        For each problem, seconds by part.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The number of features, and their names, if X had any.
+    {history_}, {n_iter_}, {n_passes_}, {seconds_}, {n_features_in_}, {feature_names_in_}
 
     See Also
     --------

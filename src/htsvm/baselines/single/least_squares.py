@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from htsvm._documented import documented
 from htsvm.baselines.single._base import constraints_without
 from htsvm.losses import LeastSquares, Loss
 from htsvm.solvers import LinearSystem, Solver
 from htsvm.svm.base import BaseLinearSVC
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class LeastSquaresSVC(BaseLinearSVC):
     r"""Linear least squares support vector machine (LS-SVM).
@@ -33,14 +35,7 @@ class LeastSquaresSVC(BaseLinearSVC):
         factorised system is solved as well as rounding allows.
     max_iter : int, default=1000
         The largest number of solves and corrections.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class.
-    n_jobs : int, optional
-        Threads over the binary problems of a multi-class fit.
-    verbose : int, default=0
-        Whether to print a line per iteration.
+    {fit_intercept}, {class_weight}, {n_jobs}, {verbose}
 
     Attributes
     ----------
@@ -48,28 +43,11 @@ class LeastSquaresSVC(BaseLinearSVC):
         For each binary problem, the residuals of the optimality conditions and the duality gap.
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         On which side of the margin each sample is; those that are "safe" pull here too.
-    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        Weights and intercepts.
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    objective_ : ndarray
-        The objective of each binary problem.
+    {coef_}, {intercept_}, {classes_}, {objective_}
     support_ : ndarray
         Indices of the support vectors. Every sample that is not exactly on the margin is one.
-    n_support_ : ndarray of shape (n_classes,)
-        Their number per class.
-    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
-        Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
-    history_ : dict of ndarrays
-        One entry per iteration in each column.
-    n_iter_ : int
-        Iterations (the most over the problems).
-    n_passes_ : float
-        The work, in units of one product ``X @ w``.
-    seconds_ : list of dict
-        For each problem, seconds by part.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The number of features, and their names, if X had any.
+    {n_support_}, {dual_coef_}, {history_}, {n_iter_}, {n_passes_}, {seconds_}, {n_features_in_},
+    {feature_names_in_}
 
     See Also
     --------

@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+from htsvm._documented import documented
 from htsvm.losses import Loss, Ramp
 from htsvm.solvers import Solver
 from htsvm.svm.base import BaseLinearSVC
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class RampSVC(BaseLinearSVC):
     r"""Linear support vector machine with the ramp loss (Ramp-SVM).
@@ -30,66 +32,25 @@ class RampSVC(BaseLinearSVC):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Penalty of the loss; larger means less regularisation.
+    {C}
     ceiling : float, default=2.0
         The largest loss of a sample; positive. In terms of Collobert et al. it is 1 - s, so that
         the default is s = -1. They found ceilings below 1 to hurt. ``inf`` is the hinge loss.
     n_restarts : int, default=0
         Further starts; the lowest objective wins.
-    starts : "auto" or list of str, default="auto"
-        Which starts are compared; see `HTSVC`.
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions.
-    max_iter : int, default=1000
-        The largest number of iterations.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class; "balanced" gives all classes the same total weight.
-    warm_start : bool, default=False
-        Whether to start from the last solution.
-    n_jobs : int or None, default=None
-        Threads over the binary problems of a fit with more than two classes.
-    random_state : int, RandomState or None, default=None
-        Drives all that is random in the solver: the sample of rows of the first, rough phase on
-        large data, and the restarts. None always takes the same seed, so that a fit can be
-        repeated.
-    verbose : int, default=0
-        Whether to print a line per iteration.
+    {starts}, {tol}, {max_iter}, {fit_intercept}, {class_weight}, {warm_start}, {n_jobs},
+    {random_state}, {verbose}
 
     Attributes
     ----------
     certificate_ : list of Certificate
         For each binary problem, the residuals of P-stationarity, the interval of nu, objectives
         and whether the point is a local minimiser.
-    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        Weights and intercepts.
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    objective_ : ndarray
-        The objective of each binary problem.
-    support_ : ndarray
-        Indices of the support vectors.
-    n_support_ : ndarray of shape (n_classes,)
-        Their number per class.
-    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
-        Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
+    {coef_}, {intercept_}, {classes_}, {objective_}, {support_}, {n_support_}, {dual_coef_}
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         What became of each sample, as a `SampleStatus`.
-    ignored_ : ndarray
-        Indices of the samples that were ignored (with several classes, in the problem of their
-        own class).
-    history_ : dict of ndarrays
-        One entry per iteration in each column.
-    n_iter_ : int
-        Iterations (the most over the problems).
-    n_passes_ : float
-        The work, in units of one product ``X @ w``.
-    seconds_ : list of dict
-        For each problem, seconds by part.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The number of features, and their names, if X had any.
+    {ignored_}, {history_}, {n_iter_}, {n_passes_}, {seconds_}, {n_features_in_},
+    {feature_names_in_}
 
     Notes
     -----

@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
+from htsvm._documented import documented
+from htsvm._seeds import seed_of
 from htsvm.losses import Loss, ZeroOne
 from htsvm.solvers import ADMM, Solver, ZeroOneSolver
 from htsvm.solvers.starts import checked_names
 from htsvm.svm.base import BaseLinearSVC
-from htsvm.svm.validation import seed_of
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class ZeroOneSVC(BaseLinearSVC):
     r"""Linear support vector machine with the 0/1 loss (:math:`L_{0/1}`-SVM).
@@ -36,29 +38,15 @@ class ZeroOneSVC(BaseLinearSVC):
         in on the 0/1 loss; "admm" is the published algorithm with the safeguards of
         `htsvm.solvers.ADMM`. On real data the latter seldom settles, and is slower by far. Either
         way the margin of those samples is then made exact.
-    tol : float, default=1e-3
-        The largest residual of the P-stationarity conditions.
-    max_iter : int, default=1000
-        The largest number of iterations.
+    {tol}, {max_iter}
     n_restarts : int, default=0
         Further starts for the "newton" solver; the lowest objective wins.
     starts : "auto" or list of str, default="auto"
-        Which starts are compared for the ramp of height one, from which a second descent goes on;
-        see `HTSVC`. ``["convex"]`` leaves that descent out.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is not regularised.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C per class; "balanced" gives all classes the same total weight.
-    warm_start : bool, default=False
-        Whether to start from the last solution.
-    n_jobs : int or None, default=None
-        Threads over the binary problems of a fit with more than two classes.
-    random_state : int, RandomState or None, default=None
-        Drives all that is random in the solver: the sample of rows of the first, rough phase on
-        large data, and the restarts. None always takes the same seed, so that a fit can be
-        repeated.
-    verbose : int, default=0
-        Whether to print a line per iteration.
+        Which starts are compared for the ramp of height one, from which a second descent follows:
+        "auto" for all, or some of "convex" (the hinge solution; alone, it leaves that descent out),
+        "least_squares", "annealed", "ladder", "balanced", "spread", "pushed", "one_column" and
+        "lines".
+    {fit_intercept}, {class_weight}, {warm_start}, {n_jobs}, {random_state}, {verbose}
 
     Attributes
     ----------
@@ -68,31 +56,11 @@ class ZeroOneSVC(BaseLinearSVC):
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         What became of each sample: safe, on the margin, or ignored, which here is every sample
         inside the margin.
-    coef_, intercept_ : ndarrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        Weights and intercepts.
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    objective_ : ndarray
-        The objective of each binary problem.
-    support_ : ndarray
-        Indices of the support vectors.
-    n_support_ : ndarray of shape (n_classes,)
-        Their number per class.
-    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
-        Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
-    ignored_ : ndarray
-        Indices of the samples that were ignored (with several classes, in the problem of their
-        own class).
+    {coef_}, {intercept_}, {classes_}, {objective_}, {support_}, {n_support_}, {dual_coef_},
+    {ignored_}
     history_ : dict of ndarrays
         One entry per iteration in each column; the objectives are those of the losses on the way.
-    n_iter_ : int
-        Iterations (the most over the problems).
-    n_passes_ : float
-        The work, in units of one product ``X @ w``.
-    seconds_ : list of dict
-        For each problem, seconds by part.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The number of features, and their names, if X had any.
+    {n_iter_}, {n_passes_}, {seconds_}, {n_features_in_}, {feature_names_in_}
 
     Notes
     -----

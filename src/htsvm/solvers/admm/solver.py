@@ -56,7 +56,7 @@ class ADMM(Solver):
     callback: Callable[[dict[str, Any]], object] | None = None
 
     requires: ClassVar[tuple[str, ...]] = ("prox",)
-    goes_on: ClassVar[bool] = False
+    refines: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_safeguards(self.safeguards)

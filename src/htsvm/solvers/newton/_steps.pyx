@@ -11,25 +11,19 @@ thread; partial sums are added in the order of the threads.
 """
 
 import numpy as np
-from scipy.linalg import cython_lapack
 
-from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from cython.parallel cimport prange
-from libc.math cimport INFINITY, NAN, fabs, fmax, fmin, isfinite, isinf, sqrt
+from libc.math cimport INFINITY, NAN, fabs, fmax, fmin, isinf
 from libc.string cimport memset
 
 cdef extern from "_threads.h" nogil:
     double htsvm_seconds()
 
-from htsvm.linalg._rows cimport Rows, _blocks
+from htsvm.linalg._rows cimport Rows
 from htsvm.linalg._vectors cimport _axpy_block, _clip_step_block, _line_terms_block
+from htsvm.solvers.newton._system cimport System
 
 DEF CHUNK = 2048
-DEF MAX_THREADS = 64
-DEF SUMS = 8
-# The units of residuals: see optimality/residuals.py.
-DEF SUM_ROUNDING = 8.881784197001252e-16
-DEF GROSS_SHARE = 1e-6
 # A line search ends when the slope has shrunk by this factor, or after so many trials.
 DEF SLOPE_REDUCTION = 0.1
 DEF MOST_TRIALS = 40
@@ -42,21 +36,8 @@ cdef enum:
     _NO_DESCENT = 2
     _SINGULAR = 3
 
-# LAPACK as SciPy carries it, without a second copy and without SciPy at build time.
-ctypedef void (*dpotrf_t)(char*, int*, double*, int*, int*) noexcept nogil
-ctypedef void (*dpotrs_t)(char*, int*, int*, double*, int*, double*, int*, int*) noexcept nogil
 
-
-cdef void* _lapack(str name) except NULL:
-    capsule = cython_lapack.__pyx_capi__[name]
-    return PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
-
-
-cdef dpotrf_t dpotrf = <dpotrf_t>_lapack("dpotrf")
-cdef dpotrs_t dpotrs = <dpotrs_t>_lapack("dpotrs")
-
-
-cdef class NewtonSteps:
+cdef class NewtonSteps(System):
     """Newton's method on the inner function of a round, for few features and at least one row.
 
     The arguments are what `inner.py` calls them: violations `q`, multipliers
@@ -65,49 +46,25 @@ cdef class NewtonSteps:
     `tilt` is a constant part of the gradient, intercept last.
     """
 
-    cdef Rows rows
-    cdef const signed char[::1] y
-    cdef double[::1] q, s, delta, w, direction, gradient, own
-    cdef const double[::1] alpha, c, penalty, diagonal, tilt
-    cdef const double[:, ::1] matrix
+    cdef double[::1] q, s, delta
+    cdef const double[::1] alpha, c, penalty, tilt
     cdef unsigned char[::1] active, inside
-    cdef double[:, ::1] gram, factor, partial
-    cdef double xi, row_length
-    cdef bint fit_intercept, full
-    cdef Py_ssize_t m, n
-    cdef int blocks
-    cdef readonly double b, stationarity, balance
-    cdef readonly Py_ssize_t interior, support
-    cdef readonly int steps
-    cdef readonly double passes, seconds_in_passes, seconds_in_systems, seconds_in_searches
+    cdef double[:, ::1] gram
+    cdef double xi
+    cdef readonly Py_ssize_t support
+    cdef readonly double seconds_in_passes, seconds_in_systems, seconds_in_searches
 
     def __init__(self, Rows rows, y, q, alpha, c, penalty, w, double b, diagonal, matrix, tilt,
                  gram, inside, *, double xi, double row_length,
                  bint fit_intercept):
-        self.rows = rows
-        self.y, self.q, self.alpha, self.c, self.penalty = y, q, alpha, c, penalty
-        self.w, self.b = w, b
-        self.m, self.n = rows.m, rows.n
-        self.full = matrix is not None
-        self.diagonal = diagonal
-        self.matrix = matrix if self.full else np.zeros((0, 0))
+        self._set_up(rows, y, w, b, diagonal, matrix, row_length, fit_intercept)
+        self.q, self.alpha, self.c, self.penalty = q, alpha, c, penalty
         self.tilt = tilt
         self.gram, self.inside = gram, inside
-        self.xi, self.row_length = xi, row_length
-        self.fit_intercept = fit_intercept
+        self.xi = xi
         self.s = np.empty(self.m)
         self.delta = np.empty(self.m)
         self.active = np.empty(self.m, dtype=np.uint8)
-        self.direction = np.empty(self.n + 1)
-        self.gradient = np.empty(self.n + 1)
-        self.own = np.empty(self.n)
-        self.factor = np.empty((self.n + 1, self.n + 1))
-        self.blocks = _blocks(rows.stored + 8.0 * self.m)
-        if self.blocks > MAX_THREADS:
-            self.blocks = MAX_THREADS
-        if self.blocks * (self.n + 1) > self.m:
-            self.blocks = 1
-        self.partial = np.empty((self.blocks, self.n + SUMS))
 
     @property
     def multipliers(self):
@@ -150,15 +107,12 @@ cdef class NewtonSteps:
 
     cdef void _move_and_differentiate(self, double t) noexcept nogil:
         """Move by `t` along the direction; compute multipliers, gradient and residuals there."""
-        cdef Py_ssize_t j, n = self.n
-        cdef double norm = 0.0, own = 0.0, pull, pulled = 0.0, gross, unit, value
+        cdef Py_ssize_t j, n = self.n, side = self.partial.shape[1]
         cdef double* total = &self.partial[0, 0]
         cdef int k
         if t != 0.0:
-            for j in range(n):
-                self.w[j] += t * self.direction[j]
-            self.b += t * self.direction[n]
-        memset(total, 0, self.blocks * (n + SUMS) * sizeof(double))
+            self._move_point(t)
+        memset(total, 0, self.blocks * side * sizeof(double))
         if self.blocks == 1:
             self._gradient_block(t, 0, 0, self.m)
         else:
@@ -166,26 +120,13 @@ cdef class NewtonSteps:
                 self._gradient_block(t, k, self.m * k // self.blocks,
                                      self.m * (k + 1) // self.blocks)
             for k in range(1, self.blocks):
-                for j in range(n + SUMS):
+                for j in range(side):
                     total[j] += self.partial[k, j]
         self.interior = <Py_ssize_t>total[n + 1]
         self.support = <Py_ssize_t>total[n + 2]
-        self._regularize(&self.w[0], &self.own[0])
-        for j in range(n):
-            pull = total[j] - self.tilt[j]
-            value = self.own[j] - pull
-            self.gradient[j] = value
-            norm += value * value
-            own += self.own[j] * self.own[j]
-            pulled += pull * pull
-        self.gradient[n] = self.tilt[n] - total[n] if self.fit_intercept else 0.0
-        # The units of optimality/residuals.py.
-        gross = total[n + 3]
-        norm = fmax(sqrt(norm) - SUM_ROUNDING * gross * self.row_length, 0.0)
-        unit = fmax(sqrt(own) + sqrt(pulled), GROSS_SHARE * gross * self.row_length)
-        self.stationarity = norm / unit if unit > 0.0 else 0.0
-        norm = fmax(fabs(self.gradient[n]) - SUM_ROUNDING * gross, 0.0)
-        self.balance = norm / gross if gross > 0.0 else 0.0
+        for j in range(n + 1):
+            total[j] -= self.tilt[j]
+        self._set_gradient(total, total[n], total[n + 3])
 
     cdef void _gradient_block(self, double t, int k, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
         cdef Py_ssize_t start = low, stop, n = self.n
@@ -198,22 +139,6 @@ cdef class NewtonSteps:
                              &self.s[0], &self.active[0], sums + n + 1, start, stop)
             self.rows.add_tdot(&self.y[0], &self.s[0], sums, sums + n, start, stop)
             start = stop
-
-    cdef void _regularize(self, const double* v, double* out) noexcept nogil:
-        cdef Py_ssize_t j
-        if not self.full:
-            for j in range(self.n):
-                out[j] = self.diagonal[j] * v[j]
-            return
-        for j in range(self.n):
-            out[j] = self._dot(&self.matrix[j, 0], v, self.n)
-
-    cdef double _dot(self, const double* a, const double* b, Py_ssize_t n) noexcept nogil:
-        cdef Py_ssize_t j
-        cdef double total = 0.0
-        for j in range(n):
-            total += a[j] * b[j]
-        return total
 
     # -- direction
 
@@ -239,39 +164,11 @@ cdef class NewtonSteps:
 
     cdef bint _solve(self) noexcept nogil:
         """Set the direction to minus the solution of the Newton system; False if it fails."""
-        cdef Py_ssize_t a, b, n = self.n
-        cdef int side = <int>(n + 1), order = <int>(n + 1 if self.fit_intercept else n)
-        cdef int one = 1, info = 0
-        cdef char upper = b"U"
-        cdef double mass
+        cdef Py_ssize_t a, b, order = self.n + 1 if self.fit_intercept else self.n
         for a in range(order):
             for b in range(a + 1):
                 self.factor[a, b] = self.xi * self.gram[a, b]
-        for a in range(n):
-            if self.full:
-                for b in range(a + 1):
-                    self.factor[a, b] += self.matrix[a, b]
-            else:
-                self.factor[a, a] += self.diagonal[a]
-        if self.fit_intercept:
-            mass = self.factor[n, n]
-            # Where no sample curves, the intercept moves by one, the unit of the violations.
-            if mass == 0.0:
-                mass = 1e10 * (fabs(self.gradient[n]) if self.gradient[n] != 0.0 else 1.0)
-            self.factor[n, n] += 1e-10 * mass
-        for a in range(n + 1):
-            self.direction[a] = -self.gradient[a]
-        # The lower triangle by rows is the upper one by columns.
-        dpotrf(&upper, &order, &self.factor[0, 0], &side, &info)
-        if info != 0:
-            return False
-        dpotrs(&upper, &order, &one, &self.factor[0, 0], &side, &self.direction[0], &side, &info)
-        for a in range(order):
-            if not isfinite(self.direction[a]):
-                return False
-        if not self.fit_intercept:
-            self.direction[n] = 0.0
-        return info == 0
+        return self._solve_factor()
 
     # -- step length
 

@@ -16,6 +16,7 @@ alpha <- s is the multiplier step.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,7 @@ SLOPE_REDUCTION, MOST_TRIALS = 0.1, 40
 
 
 @dataclass
-class Steps:
+class Steps(ABC):
     """Newton's method for the inner function, given sums over the rows that others compute."""
 
     problem: Problem
@@ -49,27 +50,27 @@ class Steps:
     b: float
     clock: Clock
 
+    @abstractmethod
     def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
         """Return X'(y * s), y's and the sum of s; note in `report` how many s are where."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _direction(
         self, xi: float, grad_w: Array, grad_b: float, count: int
     ) -> tuple[Array, float]:
         """Return the Newton direction; `count` multipliers are inside their bounds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _set_out(self, xi: float, dw: Array, db: float) -> None:
         """Compute how the violations change along a direction."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
         """Return the sums that the derivative along the direction needs after a step `t`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _move(self, t: float) -> None:
         """Move the violations by a step `t`."""
-        raise NotImplementedError
 
     def _minimise(self, xi: float, tol: float, max_steps: int, report: RoundReport) -> None:
         """Take the steps one by one."""

@@ -18,6 +18,7 @@ from htsvm.solvers.api import Solver
 from htsvm.solvers.descent import CAP_FACTORS, OBJECTIVE_SHARE, REACH, ROUGH, Descent
 from htsvm.solvers.history import Callback
 from htsvm.solvers.multiclass.solver import MulticlassNewton
+from htsvm.solvers.newton import valley
 from htsvm.solvers.newton.rows import LocalRows
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
@@ -36,8 +37,15 @@ SAMPLE_FROM, LARGEST_SAMPLE = 100_000, 0.25
 # the way. Further steps on a sample may end in another, worse valley.
 SAMPLED_CAPS = 2
 
+# Newton's method on the loss itself: how far its kink at zero is rounded, in caps, and the share of
+# the objective that a step must gain.
+VALLEY = ((0.15, 1e-3), (0.05, 1e-4), (0.015, 1e-5))
+VALLEY_STEPS = 30
+# A point whose residual is within this factor of the tolerance needs no such way.
+FAR_OFF = 10.0
+
 # The penalty of a warm start, whose multipliers are nearly right.
-WARM_PENALTY = 8.0
+WARM_PENALTY = 32.0
 
 # A descent that is this share above the objective it is to beat, after so many rounds with the
 # loss itself, ends there.
@@ -170,7 +178,7 @@ class _Run(Descent):
                 self.rows.guess_multipliers(2.0 * n / m)
             else:
                 self.xi = WARM_PENALTY * self.stretch
-            converged = self._last_stage()
+            converged = self._last_stage(near=start[2] is not None)
         clock = self.rows.clock
         return self._result(
             converged,
@@ -258,12 +266,17 @@ class _Run(Descent):
             previous = self._adapt_penalty(lag, previous, ROUGH)
         return False
 
-    def _last_stage(self) -> bool:
-        """Weigh and solve with the loss itself until it is stationary."""
+    def _last_stage(self, near: bool = False) -> bool:
+        """Weigh and solve with the loss itself until it is stationary.
+
+        With `near` the point may be the end already, which a first round shows.
+        """
         tol = self.options.tol
         loss = self.problem.loss
+        previous_lag, previous = math.inf, math.inf if near else self._through_valley()
+        if math.inf > previous > (1.0 + BEHIND) * self.beat:
+            return False
         self.rows.weigh(loss)
-        previous_lag, previous = math.inf, math.inf
         patience = ROUGH if math.isinf(loss.weak_convexity) else math.inf
         while not self._out_of_rounds():
             lag = self._round(loss, tol, patience)
@@ -274,12 +287,38 @@ class _Run(Descent):
                 return True
             if self._falls_behind(objective):
                 return False
+            if near and self.residual > FAR_OFF * tol:
+                objective = min(objective, self._through_valley())
+                self.rows.weigh(loss)
+            near = False
             if self.weighed:
                 patience = max(0.5 * patience, tol)
                 self.band += tol
             previous_lag = self._adapt_penalty(lag, previous_lag, tol)
             previous = objective
         return False
+
+    def _through_valley(self) -> float:
+        """Go down with the loss itself, its kink rounded; return the objective, or infinity."""
+        problem, loss = self.problem, self.problem.loss
+        if not valley.suits(problem):
+            return math.inf
+        way = valley.Valley(problem)
+        before = self.rows.objective()
+        w, b = self._point()
+        for width, gain in VALLEY:
+            w, b = way.descend(
+                w, b, loss, width * loss.cap, tol=INNER_SHARE * self.options.tol, gain=gain,
+                max_steps=VALLEY_STEPS,
+            )  # fmt: skip
+        reached = problem.objective_at(w, b)
+        self.steps_taken += way.steps
+        # What gains less than a round must is not worth other multipliers.
+        if not reached < (1.0 - OBJECTIVE_SHARE * self.options.tol) * before:
+            return math.inf
+        self.rows.start_at(w, b, way.multipliers(w, b, loss, width * loss.cap))
+        self.xi = max(self.xi, 0.5 * float(loss.profile_slope(0.0)) / (width * loss.cap))
+        return reached
 
     def _falls_behind(self, objective: float) -> bool:
         """Return whether this descent will hardly end below the objective that it is to beat."""

@@ -8,7 +8,7 @@ On small data such a search takes fewer microseconds than the steps of it would 
 
 import numpy as np
 
-from libc.math cimport fabs, fmax, sqrt
+from libc.math cimport fabs, fmax
 
 from htsvm.linalg._rows cimport Rows
 
@@ -23,57 +23,15 @@ cdef enum:
     _ROUNDED = 2
 
 
-# Each sets the slopes at ``q + t dq`` times the penalties, and the sums of the values and of the
-# slopes times dq. Without branches, so that they use vector instructions.
-
-cdef void _squares(Py_ssize_t m, const double* q, const double* dq, double t,
-                   const double* penalty, double* slopes, double* sums) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef double s, total = 0.0, along = 0.0
-    for i in range(m):
-        s = q[i] + t * dq[i]
-        slopes[i] = penalty[i] * s
-        total += 0.5 * slopes[i] * s
-        along += slopes[i] * dq[i]
-    sums[0] = total
-    sums[1] = along
-
-
-cdef void _sigmoid(Py_ssize_t m, const double* q, const double* dq, double t,
-                   const double* penalty, double* slopes, double* sums, double height,
-                   double centre, double inverse) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef double s, root, total = 0.0, along = 0.0
-    for i in range(m):
-        s = 0.5 * inverse * (q[i] + t * dq[i] - centre)
-        root = 1.0 / sqrt(1.0 + s * s)
-        total += penalty[i] * (1.0 + s * root)
-        slopes[i] = 0.25 * height * inverse * penalty[i] * root * root * root
-        along += slopes[i] * dq[i]
-    sums[0] = 0.5 * height * total
-    sums[1] = along
-
-
-cdef void _rounded(Py_ssize_t m, const double* q, const double* dq, double t,
-                   const double* penalty, double* slopes, double* sums, double top, double knee,
-                   double cap, double width) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef double s, h, share, bent, total = 0.0, along = 0.0
-    cdef double half = 0.5 / width, bend = top / (cap - knee) if cap > knee else 0.0
-    for i in range(m):
-        s = q[i] + t * dq[i]
-        share = half * (s + width)
-        share = share if share > 0.0 else 0.0
-        share = share if share < 1.0 else 1.0
-        h = s if s > width else 0.5 * (s + width) * share
-        bent = (h if h < cap else cap) - knee
-        bent = bent if bent > 0.0 else 0.0
-        total += penalty[i] * (top * (h if h < knee else knee) + (top - 0.5 * bend * bent) * bent)
-        share = share if h < cap else 0.0
-        slopes[i] = penalty[i] * share * (top - bend * bent)
-        along += slopes[i] * dq[i]
-    sums[0] = total
-    sums[1] = along
+cdef extern from "_loops.h" nogil:
+    void htsvm_squares(Py_ssize_t m, const double* q, const double* dq, double t,
+                       const double* penalty, double* slopes, double* sums)
+    void htsvm_sigmoid(Py_ssize_t m, const double* q, const double* dq, double t,
+                       const double* penalty, double* slopes, double* sums, double height,
+                       double centre, double width)
+    void htsvm_rounded(Py_ssize_t m, const double* q, const double* dq, double t,
+                       const double* penalty, double* slopes, double* sums, double top,
+                       double knee, double cap, double width)
 
 
 cdef class Smooth:
@@ -226,13 +184,13 @@ cdef class Smooth:
             t = 0.0
             dq = q
         if self.kind == _SQUARES:
-            _squares(self.m, q, dq, t, penalty, slopes, sums)
+            htsvm_squares(self.m, q, dq, t, penalty, slopes, sums)
         elif self.kind == _SIGMOID:
-            _sigmoid(self.m, q, dq, t, penalty, slopes, sums, self.height, self.centre,
-                     1.0 / self.width)
+            htsvm_sigmoid(self.m, q, dq, t, penalty, slopes, sums, self.height, self.centre,
+                          self.width)
         else:
-            _rounded(self.m, q, dq, t, penalty, slopes, sums, self.top, self.knee, self.cap,
-                     self.width)
+            htsvm_rounded(self.m, q, dq, t, penalty, slopes, sums, self.top, self.knee, self.cap,
+                          self.width)
         if along != NULL:
             along[0] = sums[1]
         return sums[0]

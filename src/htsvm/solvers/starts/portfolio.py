@@ -308,6 +308,8 @@ ALL: tuple[SearchStart, ...] = (
     Lines(),
 )
 NAMES = tuple(start.name for start in ALL)
+# On a sample of the rows these find what all of them would: the others are for little data.
+ON_A_SAMPLE: tuple[SearchStart, ...] = (ALL[0], *ALL[2:5], ALL[6])
 # For several classes these find what all of them would.
 SEVERAL_CLASSES: tuple[SearchStart, ...] = (ALL[0], ALL[2], ALL[4])
 

@@ -1,0 +1,199 @@
+"""Parameters and attributes that several estimators and functions share, described once.
+
+A docstring names them in braces, ``{tol}, {max_iter}``, where their entries belong. They are filled
+in when the class is defined, each parameter with its own default, so that ``help`` shows them all.
+Of two descriptions of one name, the second is called ``{name of something}``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from textwrap import indent
+from typing import Any, TypeVar, cast
+
+Documented = TypeVar("Documented")
+
+ENTRIES = """\
+X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    Samples.
+y : array-like of shape (n_samples,)
+    Class labels, of any type.
+sample_weight : array-like of shape (n_samples,), optional
+    Factors of C per sample. Zero takes a sample out.
+sample_weight of folds : array-like of shape (n_samples,), optional
+    Factors of C per sample; they also weigh the held-out samples.
+**params : dict
+    ``groups`` for the splitter. With metadata routing enabled, whatever the splitter and the scorer
+    have requested.
+ax : matplotlib Axes, optional
+    Where to draw; a new figure by default.
+C : float
+    Penalty of the loss; larger means less regularisation.
+knee : float, default=2/3
+    Where the straight part of the loss ends, as a share of the cap; in (0, 1).
+tol : float
+    The largest residual of the P-stationarity conditions.
+tol of views : float
+    The largest residual of the P-stationarity conditions in each view, and the largest change of a
+    view weight in another round.
+max_iter : int
+    The largest number of iterations.
+fit_intercept : bool
+    Whether to fit an intercept, which is not regularised.
+class_weight : dict, "balanced" or None
+    Factors of C per class; "balanced" gives all classes the same total weight.
+class_weight of pairs : dict, "balanced" or None
+    Factors of C and D per class; "balanced" gives all classes the same total weight.
+multi_class : {"auto", "joint", "crammer_singer", "ovr"}
+    How to fit more than two classes: as one problem for all ("joint", also called
+    "crammer_singer"), or each class against the rest with balanced weights ("ovr"). "auto" is
+    "joint".
+warm_start : bool
+    Whether to start from the last solution.
+starts : "auto" or list of str
+    Where the "newton" solver starts, where the loss is truncated and there is no warm start:
+    "convex" (the solution without truncation), "least_squares", "annealed", "ladder", "balanced"
+    (least squares with equal classes), "spread" (convex solutions with other sample weights),
+    "pushed", "one_column" (the lowest point of all, for up to 150 samples of one column) and
+    "lines" (exact searches along the directions of other classifiers, for up to 150 samples). They
+    are compared by quick searches, and the one that leads lowest is taken; "auto" tries all of
+    them, for several classes in one problem the first, the third and, if classes are uneven, the
+    fifth. ``["convex"]`` is the quickest.
+starts of views : "auto" or list of str
+    Where the "newton" solver starts in the first round of each view: "convex" (the solution without
+    truncation), "least_squares", "annealed", "ladder", "balanced" (least squares with equal
+    classes), "spread", "pushed", "one_column" (for a view of one column) and "lines" (for up to 150
+    samples). They are compared by quick searches, and the one that leads lowest is taken; "auto"
+    tries all of them.
+n_jobs : int or None
+    Threads over the binary problems of a fit with more than two classes.
+n_jobs of folds : int or None
+    Threads over folds.
+random_state : int, RandomState or None
+    Drives all that is random in the solver: the sample of rows of the first, rough phase on large
+    data, and restarts, where there are any. None always takes the same seed, so that a fit can be
+    repeated.
+random_state of views : int, RandomState or None
+    Drives the solver's sample of rows and restarts, and the summary that is clustered where there
+    are many samples. None always takes the same seed, so that a fit can be repeated.
+random_state of starts : int, RandomState or None
+    Drives the random starts. None always takes the same seed, so that a fit can be repeated.
+verbose : int
+    Whether to print a line per iteration.
+verbose of folds : int
+    1 prints a line per fold and the choice; 2 also a line per iteration of the final fit.
+verbose of rounds : int
+    1 prints a line per round.
+cv : int, splitter or iterable
+    The folds: their number, a splitter of scikit-learn, or pairs of training and test indices. None
+    is stratified 5-fold; folds given by their number are shuffled, driven by `random_state`.
+degree : float
+    Degree of "poly".
+coef0 : float
+    Constant term of "poly" and "sigmoid".
+memory_limit : float
+    Megabytes that a kernel matrix, or the coordinates on landmarks, may take.
+view_weights : {"learned", "uniform"}, array-like or dict
+    Whether to learn the view weights, or which ones to keep; these must add up to 1.
+kernel of views : {"linear", "rbf"} or callable, or list or dict of these
+    The kernel, for all views or one for each. A callable gets two matrices of samples and returns
+    the matrix of their kernel. A kernel needs a matrix with a row and column per distinct sample.
+gamma of views : "scale", float, or list or dict of these
+    The factor in the "rbf" kernel; "scale" is 1 / (n_columns * variance of the view).
+views : None, list or dict
+    The columns of each view in a two-dimensional X: slices, index lists, masks, column names,
+    callables that return one of these (`make_column_selector`, `columns_starting_with`), or the
+    widths of views that lie side by side. None is one view of all columns, or goes with a list or
+    dict of matrices. A column may be in several views, or in none: then it is not used.
+views of pairs : None, list or dict
+    The columns of the two views in a two-dimensional X: slices, index lists, masks, column names,
+    callables that return one of these, or the widths of views that lie side by side; or None with a
+    list or dict of two matrices. None with a single matrix takes it for both.
+max_rounds : int
+    The largest number of rounds: classifiers, then weights.
+memory : None, str or joblib.Memory
+    Where to keep clusters and covariances, so that other fits on the same samples (other parameters
+    in a grid, for instance) find them there.
+epsilon : float
+    Up to here views may disagree for free.
+coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    Weights.
+coef_ of views : ndarray of shape (1, n_features) or (n_classes, n_features)
+    The decision as one linear function of all columns; only with linear kernels.
+intercept_ : ndarray of shape (1,) or (n_classes,)
+    Intercepts.
+intercept_ of views : ndarray of shape (1,) or (n_classes,)
+    The intercepts of the decision.
+classes_ : ndarray of shape (n_classes,)
+    The class labels.
+objective_ : ndarray
+    The objective of each problem: one, or one per class against the rest.
+support_ : ndarray
+    Indices of the support vectors.
+support_ of views : list of ndarrays
+    The samples that are part of :math:`w_v`, for each view v.
+n_support_ : ndarray of shape (n_classes,)
+    Their number per class.
+n_support_ of views : ndarray of shape (n_views, n_classes)
+    Their number, by view and class.
+n_support_ of all : ndarray of shape (n_views, n_classes)
+    NaN: every sample has a part in the classifiers. `support_` and `dual_coef_` are None.
+dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+    Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
+ignored_ : ndarray
+    Indices of the samples that were ignored (with one problem per class, in that of their own).
+history_ : dict of ndarrays
+    One entry per iteration in each column; ``pandas.DataFrame(clf.history_)`` shows it.
+n_iter_ : int
+    Iterations (the most over the problems).
+n_passes_ : float
+    The work, in units of one product ``X @ w``.
+seconds_ : list of dict
+    For each problem, seconds by part.
+n_features_in_ : int
+    The number of columns of X, or of all views together.
+feature_names_in_ : ndarray
+    Their names, if X had any.
+view_names_ : list
+    The keys of a dict of views; 0, 1, ... for a list.
+view_columns_ : list of ndarrays
+    The columns of each view in X, or in the stacked views.
+view_weights_ : ndarray of shape (n_views,) or (n_classes, n_views)
+    The theta.
+view_coef_ : list of ndarrays
+    The weights of the columns of each view; with a kernel, of the distinct training samples.
+view_intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
+    The intercepts of the views.
+"""
+_BY_NAME = {
+    entry.partition(" : ")[0]: entry for entry in re.split(r"^(?=\S)", ENTRIES, flags=re.M)[1:]
+}
+# A line of names in braces, and its margin.
+_LINE = re.compile(r"^( *)(\{[\w* ]+\}(?:, \{[\w* ]+\})*),?\n", re.M)
+
+
+def documented(kind: Documented) -> Documented:
+    """Fill in the entries that the docstring of a class or function names in braces."""
+    if kind.__doc__ is None:  # python -OO
+        return kind
+    parameters = inspect.signature(cast(Callable[..., Any], kind)).parameters
+
+    def entries(line: re.Match[str]) -> str:
+        keys = line[2][1:-1].split("}, {")
+        return indent("".join(_entry(key, parameters) for key in keys), line[1])
+
+    kind.__doc__ = _LINE.sub(entries, kind.__doc__)
+    return kind
+
+
+def _entry(key: str, parameters: Mapping[str, inspect.Parameter]) -> str:
+    """Return an entry, with the default of the parameter."""
+    name = key.partition(" of ")[0]
+    head, _, description = _BY_NAME[key].partition("\n")
+    kind = head.partition(" : ")[2]
+    default = parameters[name].default if name in parameters else inspect.Parameter.empty
+    if default is not inspect.Parameter.empty and not re.search("default=|optional", kind):
+        kind += f', default="{default}"' if isinstance(default, str) else f", default={default!r}"
+    return f"{name} : {kind}\n{description}"
