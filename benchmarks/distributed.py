@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import tempfile
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,6 +21,7 @@ from benchmarks.bars import Bar, Row, at_most
 from benchmarks.memory import slope
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, number
+from benchmarks.stale import sources_of
 from benchmarks.stored import fresh_python
 from htsvm import HTSVC
 
@@ -36,7 +40,12 @@ MOST_FOR_GLM = 60_000_000
 STREAMED = (500_000, 2_000_000)
 QUICK_STREAMED = (100_000, 200_000)
 GROWTH_LIMIT, STREAM_LIMIT = 1.2, 1.2
-OURS, SGD = "HTSVC", "SGDClassifier"
+# Beside a fit of the same data in memory: rows, features and blocks.
+BESIDE, QUICK_BESIDE = (1_000_000, 20, 10), (100_000, 20, 10)
+ROUND_LIMIT, MEMORY_LIMIT, SECOND_WORKER_LIMIT = 30, 2.0, 0.6
+# Two workers are compared with one from so many values on: the larger set with 20 features.
+LARGE = 200_000_000
+OURS, SGD, LOCAL = "HTSVC", "SGDClassifier", "HTSVC in memory"
 INCREMENTAL, LOGISTIC = "dask-ml Incremental(SGD)", "dask-ml LogisticRegression"
 
 
@@ -50,11 +59,11 @@ def make_block(number_: int, rows: int, n: int) -> tuple[np.ndarray, np.ndarray]
     return X, np.where(wrong, -y, y) if number_ >= 0 else y
 
 
-def lazy_data(m: int, n: int) -> tuple[Any, Any]:
+def lazy_data(m: int, n: int, blocks: int | None = None) -> tuple[Any, Any]:
     """Return the data as Dask arrays whose blocks workers make themselves."""
     from dask import array, delayed
 
-    rows = BLOCK_VALUES // n
+    rows = BLOCK_VALUES // n if blocks is None else -(-m // blocks)
     sizes = [min(rows, m - low) for low in range(0, m, rows)]
     parts = [delayed(make_block, nout=2)(k, size, n) for k, size in enumerate(sizes)]
     X = [array.from_delayed(p[0], (s, n), float) for p, s in zip(parts, sizes, strict=True)]
@@ -63,23 +72,86 @@ def lazy_data(m: int, n: int) -> tuple[Any, Any]:
 
 
 def run(plan: Plan) -> list[Row]:
-    """Measure fits on clusters, then streamed fits in fresh processes."""
-    rows = []
+    """Measure fits on clusters, then streamed fits in fresh processes.
+
+    What an interrupted run with the same sources has measured is not measured again.
+    """
+    notes, rows = _notes(), []
+    known = [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
+    done = {found["job"]: found["rows"] for found in known}
+    for name, job in _jobs(plan):
+        if name not in done:
+            done[name] = job()
+            with notes.open("a") as file:
+                file.write(json.dumps({"job": name, "rows": done[name]}) + "\n")
+        rows += done[name]
+        for row in done[name]:
+            plan.say(_progress(row))
+    if dask_ml() is None:
+        plan.say("dask-ml is not there (pip install dask-ml): its estimators are left out")
+    notes.unlink(missing_ok=True)
+    return rows
+
+
+def _notes() -> Path:
+    """Return the file of what was measured so far with these sources."""
+    digest = hashlib.sha256(json.dumps(sources_of("distributed")).encode()).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"htsvm-distributed-{digest}.jsonl"
+
+
+def _jobs(plan: Plan) -> Iterator[tuple[str, Callable[[], list[Row]]]]:
+    """Yield all measurements by name."""
+    beside = QUICK_BESIDE if plan.quick else BESIDE
+    yield f"beside {beside}", partial(_beside_memory, *beside, plan.repeats)
     for m, n in QUICK_SIZES if plan.quick else SIZES:
         for workers in WORKERS:
-            for row in _on_cluster(m, n, workers):
-                rows.append(row)
-                plan.say(_progress(row))
-        rows.append(_sgd(m, n))
-        plan.say(_progress(rows[-1]))
+            yield f"cluster {m} {n} {workers}", partial(_on_cluster, m, n, workers)
+        yield f"sgd {m} {n}", partial(_sgd, m, n)
     sizes = QUICK_STREAMED if plan.quick else STREAMED
     for m in sizes:
         # As many blocks for all files: a peak is the higher the more often one looks for it.
-        rows.append(_streamed(m, 20, repeats=sizes[-1] // m))
-        plan.say(_progress(rows[-1]))
-    if dask_ml() is None:
-        plan.say("dask-ml is not there (pip install dask-ml): its estimators are left out")
-    return rows
+        yield f"streamed {m}", partial(_streamed, m, 20, repeats=sizes[-1] // m)
+
+
+def _local_cluster(workers: int) -> Any:
+    """Return a cluster of processes with one thread each."""
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0,
+        env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+def _beside_memory(m: int, n: int, blocks: int, repeats: int) -> list[Row]:
+    """Fit on two workers and in memory by turns; the first of each does not count."""
+    from distributed import Client, wait
+
+    with _local_cluster(2) as cluster, Client(cluster) as client:
+        X, y = lazy_data(m, n, blocks)
+        X, y = client.persist([X, y])
+        wait([X, y])
+        local = X.compute(), y.compute()
+        seconds: dict[str, list[float]] = {OURS: [], LOCAL: []}
+        for _ in range(repeats + 1):
+            for name, data in ((OURS, (X, y)), (LOCAL, local)):
+                began = time.perf_counter()
+                model = HTSVC().fit(*data)
+                seconds[name].append(time.perf_counter() - began)
+                if name == OURS:
+                    blockwise = model
+    times = {name: median(found[1:]) for name, found in seconds.items()}
+    return [
+        {
+            "kind": "beside", "set": f"m = {m:,}, n = {n}, {blocks} blocks, 2 workers", "m": m,
+            "n": n, "workers": 2, "estimator": OURS, "seconds": times[OURS],
+            "passes": blockwise.n_passes_, "memory_seconds": times[LOCAL],
+            "ratio": times[OURS] / times[LOCAL],
+            "network_passes": int(blockwise.history_["network_passes"][-1]),
+            "objective": float(blockwise.objective_[0]),
+            "memory_objective": float(model.objective_[0]),
+        }
+    ]  # fmt: skip
 
 
 def dask_ml() -> Any:
@@ -97,15 +169,9 @@ def _on_cluster(m: int, n: int, workers: int) -> list[Row]:
 
     Where there is one worker dask-ml follows, on the same data.
     """
-    from distributed import Client, LocalCluster, wait
+    from distributed import Client, wait
 
-    with (
-        LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0,
-            env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        ) as cluster,
-        Client(cluster) as client,
-    ):  # fmt: skip
+    with _local_cluster(workers) as cluster, Client(cluster) as client:
         X, y = lazy_data(m, n)
         X, y = client.persist([X, y])
         wait([X, y])
@@ -125,7 +191,7 @@ def _on_cluster(m: int, n: int, workers: int) -> list[Row]:
         "worker_bytes": max(after.values()),
         "data_bytes": 8 * m * n // workers,
         "extra_bytes": max(after[key] - before[key] for key in after),
-        "accuracy": model.score(Xt, yt), "certified": model.certificate_[0].certified,
+        "accuracy": model.score(Xt, yt), "certified": bool(model.certificate_[0].certified),
     }  # fmt: skip
     return [ours, *rivals]
 
@@ -159,7 +225,7 @@ def resident(name: str) -> int:
     return 1024 * int(next(line for line in lines if line.startswith(name)).split()[1])
 
 
-def _sgd(m: int, n: int) -> Row:
+def _sgd(m: int, n: int) -> list[Row]:
     """Fit block by block in this process; only the time in `partial_fit` counts."""
     rows = BLOCK_VALUES // n
     model = SGDClassifier(loss="hinge", alpha=1.0 / m, average=True, random_state=0)
@@ -171,13 +237,13 @@ def _sgd(m: int, n: int) -> Row:
             model.partial_fit(X, y, classes=[-1, 1])
         seconds += time.perf_counter() - began
     Xt, yt = make_block(-1, TEST_ROWS, n)
-    return {
+    return [{
         "kind": "cluster", "set": f"m = {m:,}, n = {n}", "m": m, "n": n, "workers": 1,
         "estimator": SGD, "seconds": seconds, "passes": EPOCHS, "accuracy": model.score(Xt, yt),
-    }  # fmt: skip
+    }]  # fmt: skip
 
 
-def _streamed(m: int, n: int, repeats: int) -> Row:
+def _streamed(m: int, n: int, repeats: int) -> list[Row]:
     """Fit a memory-mapped file in a fresh process that holds none of it."""
     with tempfile.TemporaryDirectory() as folder:
         X = np.lib.format.open_memmap(f"{folder}/X.npy", "w+", np.float64, (m, n))
@@ -187,8 +253,8 @@ def _streamed(m: int, n: int, repeats: int) -> Row:
             X[low : low + step], y[low : low + step] = make_block(k, min(step, m - low), n)
         del X, y
         found = json.loads(fresh_python("-m", "benchmarks.child_stream", folder, str(repeats)))
-    return {"kind": "streamed", "set": f"file of {m:,} x {n}", "m": m, "n": n, "workers": 1,
-            "estimator": OURS, "data_bytes": 8 * m * n, **found}  # fmt: skip
+    return [{"kind": "streamed", "set": f"file of {m:,} x {n}", "m": m, "n": n, "workers": 1,
+             "estimator": OURS, "data_bytes": 8 * m * n, **found}]  # fmt: skip
 
 
 def _progress(row: Row) -> str:
@@ -212,7 +278,20 @@ def bars(rows: list[Row]) -> list[Bar]:
     if len(streamed) > 1:
         ratio = streamed[-1]["extra_bytes"] / max(streamed[0]["extra_bytes"], 1)
         ratios = [{"set": f"{streamed[0]['set']} to {streamed[-1]['set']}", "ratio": ratio}]
+    beside = [row for row in rows if row["kind"] == "beside"]
+    seconds = {(r["m"], r["n"], r["workers"]): r["seconds"] for r in ours}
+    second = [
+        {"set": f"m = {m:,}, n = {n}", "ratio": t / seconds[m, n, 1]}
+        for (m, n, workers), t in seconds.items()
+        if workers == 2 and n == 20 and m * n >= LARGE
+    ]
     return [
+        at_most(f"round trips over the network of a fit (<= {ROUND_LIMIT})",
+                beside, "network_passes", ROUND_LIMIT),
+        at_most(f"two workers over the fit in memory (<= {MEMORY_LIMIT:g})",
+                beside, "ratio", MEMORY_LIMIT),
+        at_most(f"two workers over one from {LARGE:,} values on (<= {SECOND_WORKER_LIMIT})",
+                second, "ratio", SECOND_WORKER_LIMIT),
         at_most(f"time grows linearly with m (log-log slope <= {GROWTH_LIMIT})",
                 growth, "slope", GROWTH_LIMIT),
         at_most(f"memory of a streamed fit does not grow with the file (ratio <= {STREAM_LIMIT})",
@@ -224,8 +303,12 @@ def tables(rows: list[Row]) -> str:
     """Render as Markdown."""
     cluster = [row for row in rows if row["kind"] == "cluster"]
     streamed = [row for row in rows if row["kind"] == "streamed"]
+    beside = [row for row in rows if row["kind"] == "beside"]
     return "\n\n".join(
         [
+            "## Beside a fit in memory\n\nThe same rows in blocks on two workers of one thread "
+            "each, and as one array in a process with two threads: medians of fits by turns.",
+            markdown_table([_beside_cells(row) for row in beside]),
             "## On a cluster of one machine\n\nEach worker has one thread; blocks of ten million "
             "values are in the workers' memory before the clock starts. *passes*: work in units "
             "of one product X @ w; *network*: passes over the network; *KB*: what one of them "
@@ -268,6 +351,18 @@ def _cells(row: Row) -> dict[str, str]:
         "worker (MB)": number(row["worker_bytes"] / 1e6) if ours else "",
         "data (MB)": number(row["data_bytes"] / 1e6) if ours else "",
         "accuracy (%)": f"{100 * row['accuracy']:.2f}",
+    }
+
+
+def _beside_cells(row: Row) -> dict[str, str]:
+    return {
+        "set": row["set"],
+        "seconds": number(row["seconds"]),
+        "in memory": number(row["memory_seconds"]),
+        "ratio": number(row["ratio"]),
+        "passes": number(row["passes"]),
+        "network": str(row["network_passes"]),
+        "objective over that in memory": f"{row['objective'] / row['memory_objective']:.5f}",
     }
 
 

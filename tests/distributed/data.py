@@ -63,22 +63,24 @@ def assert_same_fit(blocks, local, tol=1e-8):
 
 
 def forgetful(monkeypatch, share, chosen=lambda name: True):
-    """Let blocks lose what they keep for a round now and then, and hear messages twice.
+    """Let blocks hear messages twice now and then, as when a lost state is made again.
 
-    Returns the set of questions that found it lost.
+    Returns the set of questions that were asked twice.
     """
     from htsvm.distributed.protocol import Message
 
     rng = np.random.default_rng(0)
-    put_to, forgotten = Message.put_to, set()
+    put_to, repeated = Message.put_to, set()
 
-    def put_to_forgetful(message, block, number):
+    def put_twice(message, block, number):
         name = message.calls[-1].question.__name__
         if rng.random() < share and chosen(name):
-            forgotten.add(name)
+            repeated.add(name)
             put_to(message, block, number)
-            block.part = None
+            for kept in ("gram", "chosen"):
+                if hasattr(block.part, kept):
+                    setattr(block.part, kept, None)
         return put_to(message, block, number)
 
-    monkeypatch.setattr(Message, "put_to", put_to_forgetful)
-    return forgotten
+    monkeypatch.setattr(Message, "put_to", put_twice)
+    return repeated

@@ -15,6 +15,7 @@ from htsvm import HTSVC, MultiViewHTSVC
 from htsvm.distributed import WorkersLostError
 from htsvm.solvers import Newton
 from tests.distributed.data import assert_same_fit, noisy
+from tests.distributed.processes import OwnCluster
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -116,42 +117,45 @@ def test_all_workers_killed_and_started_again(client, data):
 
 
 @pytest.mark.slow
-def test_workers_killed_at_random_moments(data, monkeypatch):
-    """The same answer or a clear error each time, and a refit in the same client works."""
+@pytest.mark.parametrize("gathered", [0, 4_000_000])
+def test_workers_killed_at_random_moments(data, monkeypatch, gathered):
+    """The same answer or a clear error each time, and a refit in the same client works.
+
+    A worker dies as soon as it has company, ten times while rounds run on the workers and ten
+    times while they run here.
+    """
     X, y = data
-    monkeypatch.setattr("htsvm.distributed.rows.ROUND_GATHERED", 0)
-    monkeypatch.setattr("htsvm.distributed.transport.LONGEST_LINEAGE", 5)
+    monkeypatch.setattr("htsvm.distributed.rows.ROUND_GATHERED", gathered)
     local = HTSVC(cap=np.inf).fit(X, y)
-    cluster, own = start(2)
-    rng, done, killed = random.Random(0), threading.Event(), []
-
-    def kill():
-        while len(killed) < 20 and not done.wait(rng.uniform(0.2, 2.0)):
-            # A nanny gives up on a worker that is killed while it starts: wait for those of the
-            # nannies that are left.
-            alive = [nanny for nanny in cluster.workers.values() if nanny.status.name == "running"]
-            if len(cluster.scheduler.workers) < max(len(alive), 1):
-                continue
-            pids = [nanny.pid for nanny in alive if nanny.pid]
-            if not pids:
-                continue
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(rng.choice(pids), signal.SIGKILL)
-                killed.append(pids)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
+    cluster = OwnCluster(workers=2)
+    rng, done, killed, same = random.Random(gathered), threading.Event(), [], 0
     try:
-        while killer.is_alive():
-            with contextlib.suppress(WorkersLostError):
-                assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)
-        assert len(killed) == 20
-        assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)
+        with distributed.Client(cluster.address, timeout=120) as client:
+
+            def kill():
+                while len(killed) < 10 and not done.wait(rng.uniform(0.1, 1.5)):
+                    pids = set(client.run(os.getpid, on_error="ignore").values())
+                    alive = [worker for worker in cluster.workers if worker.pid in pids]
+                    if len(alive) == 2:
+                        killed.append(rng.choice(alive))
+                        cluster.replace(killed[-1])
+
+            killer = threading.Thread(target=kill)
+            client.wait_for_workers(2, timeout=120)
+            killer.start()
+            try:
+                while killer.is_alive():
+                    with contextlib.suppress(WorkersLostError):
+                        assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)
+                        same += 1
+            finally:
+                done.set()
+                killer.join()
+            assert len(killed) == 10
+            assert same > 0
+            assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)
     finally:
-        done.set()
-        killer.join()
-        own.close()
-        cluster.close()
+        cluster.stop()
 
 
 def test_a_limit_that_is_over_on_both_sides_at_once(client, data, monkeypatch):
@@ -172,12 +176,11 @@ def test_a_limit_that_is_over_on_both_sides_at_once(client, data, monkeypatch):
     assert_same_fit(model, HTSVC(cap=np.inf).fit(X, y))
 
 
-def test_lineage_is_cut(client, data, monkeypatch):
-    """Also right after a cut a state is made again from the data and the messages."""
+def test_a_long_fit_is_made_again(client, data):
+    """A state is made again from the data and all messages that led to it."""
     X, y = data
     client.wait_for_workers(1, timeout=30)
-    monkeypatch.setattr("htsvm.distributed.transport.LONGEST_LINEAGE", 2)
-    solver, killed = killing(client, at=(5,))
+    solver, killed = killing(client, at=(5,), everyone=True)
     model = HTSVC(solver=solver, cap=np.inf, tol=1e-6).fit(*lazy(X, y))
     assert killed
     assert_same_fit(model, HTSVC(cap=np.inf, tol=1e-6).fit(X, y))

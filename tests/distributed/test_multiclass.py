@@ -113,7 +113,7 @@ def test_blocks_may_forget(monkeypatch, m):
     X, y = noisy(m, 5, classes=3, seed=4)
     forgotten = forgetful(monkeypatch, 0.15)
     blocks, local = fit_both(X, y, (m // 3,), n_restarts=1)
-    assert {"enter", "step", "arrive", "close"} <= forgotten
+    assert {"enter", "attempt", "arrive", "close"} <= forgotten
     assert_same_multiclass(blocks, local)
 
 

@@ -1,9 +1,6 @@
 """What happens when the scheduler goes away, or throws everything away, during a fit."""
 
 import contextlib
-import socket
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,6 +9,7 @@ from htsvm import HTSVC
 from htsvm.distributed import WorkersLostError
 from htsvm.solvers import Newton
 from tests.distributed.data import assert_same_fit, noisy
+from tests.distributed.processes import OwnCluster
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -19,36 +17,9 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
 
 
-class OwnCluster:
-    """A scheduler and a worker, each a process of its own, at an address that stays."""
-
-    def __init__(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.address = f"tcp://127.0.0.1:{self.port}"
-        self.processes = []
-
-    def start(self):
-        self.scheduler = self._run("scheduler", "--host", "127.0.0.1", "--port", str(self.port))
-        self._run("worker", self.address, "--nthreads", "1", "--no-nanny")
-
-    def _run(self, what, *args):
-        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *args, "--no-dashboard"]
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        self.processes.append(process)
-        return process
-
-    def stop(self):
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
 @pytest.fixture
 def cluster():
     cluster = OwnCluster()
-    cluster.start()
     yield cluster
     cluster.stop()
 
@@ -89,18 +60,19 @@ def test_a_scheduler_that_dies_is_a_clear_error(cluster, data):
         assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), HTSVC(cap=np.inf).fit(X, y))
 
 
-def test_a_scheduler_that_is_restarted_forgets_nothing_or_says_so(data):
+def test_a_scheduler_that_is_restarted_forgets_nothing_or_says_so(cluster, data):
     """`Client.restart` throws away all data and all workers; the client goes on."""
     X, y = data
     local = HTSVC(cap=np.inf).fit(X, y)
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as own,
-        distributed.Client(own) as client,
-    ):
-        solver = at_iteration(3, lambda: client.restart(timeout=60))
+    with distributed.Client(cluster.address, timeout=60) as client:
+        client.wait_for_workers(1, timeout=60)
+
+        def restart():
+            client.restart(timeout=60, wait_for_workers=False)
+            cluster.replace(cluster.workers[0])
+
         with contextlib.suppress(WorkersLostError):
+            solver = at_iteration(3, restart)
             assert_same_fit(HTSVC(cap=np.inf, solver=solver).fit(*lazy(X, y)), local)
         client.wait_for_workers(1, timeout=60)
         assert_same_fit(HTSVC(cap=np.inf).fit(*lazy(X, y)), local)

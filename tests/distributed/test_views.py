@@ -187,7 +187,7 @@ def test_blocks_may_forget(monkeypatch):
     forgotten = forgetful(monkeypatch, 0.1)
     with dask.config.set(scheduler="synchronous"):
         blocks, local = fit_both(X, y, (400,))
-    assert {"enter", "step", "end_round"} <= forgotten
+    assert {"enter", "attempt", "end_round"} <= forgotten
     assert_same_views(blocks, local)
 
 

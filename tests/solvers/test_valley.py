@@ -12,7 +12,8 @@ from htsvm.losses import Hinge, HybridTruncated, Ramp
 from htsvm.problems import Problem
 from htsvm.solvers import Newton
 from htsvm.solvers.newton import valley
-from htsvm.solvers.newton.valley import FINISHED, Steps, Valley, shape_of, suits, value_and_slope
+from htsvm.solvers.newton.rounded import FINISHED, Steps, shape_of, value_and_slope
+from htsvm.solvers.newton.valley import Valley, suits
 
 needs_compiled = pytest.mark.skipif(valley.compiled is None, reason="nothing was compiled")
 

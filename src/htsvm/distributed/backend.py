@@ -10,7 +10,7 @@ from dask import array, delayed
 
 from htsvm._typing import Array
 from htsvm.distributed.dataset import Solved
-from htsvm.distributed.inputs import as_rows, open_dataset, partitions
+from htsvm.distributed.inputs import as_rows, open_dataset, partitions, whole_rows
 from htsvm.problems.build import labels_of
 
 __all__ = ["NAME", "Solved", "accuracy", "frame_of", "labels", "map_rows", "open_dataset"]
@@ -27,16 +27,8 @@ def frame_of(X: Any) -> Any:
 def map_rows(X: Any, function: Callable[[Any], Array], shape: tuple[int, ...], model: Any) -> Any:
     """Return a function of blocks of rows as a Dask array.
 
-    Parameters
-    ----------
-    X : Dask array or DataFrame
-        The rows.
-    function : callable
-        Takes a block of whole rows; returns an array with a row for each.
-    shape : tuple of int
-        What it returns for a row.
-    model : estimator
-        Must have been fitted on as many columns.
+    The function takes a block of whole rows and returns an array with an entry of that shape for
+    each. The model must have been fitted on as many columns.
     """
     rows = _lazy_rows(X, model)
     chunks = (rows.chunks[0], *((length,) for length in shape))
@@ -51,20 +43,22 @@ def map_rows(X: Any, function: Callable[[Any], Array], shape: tuple[int, ...], m
 
 def _lazy_rows(X: Any, model: Any) -> Any:
     """Return a Dask array of X, whole rows to a block; of unknown length for a DataFrame."""
-    if hasattr(X, "chunks") and X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, got {X.ndim}.")
+    X = whole_rows(X) if hasattr(X, "chunks") else X
     if X.shape[1] != model.n_features_in_:
         raise ValueError(
             f"X has {X.shape[1]} features, but {type(model).__name__} is expecting "
             f"{model.n_features_in_} features as input."
         )
     if hasattr(X, "chunks"):
-        return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+        return X
+    return _unknown_lengths(X, as_rows, (len(X.columns),), np.float64)
+
+
+def _unknown_lengths(frame: Any, work: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return a Dask array of the partitions of a DataFrame or Series after some work on each."""
     parts = [
-        array.from_delayed(
-            delayed(as_rows, pure=True)(part), shape=(np.nan, len(X.columns)), dtype=np.float64
-        )
-        for part in partitions(X)
+        array.from_delayed(delayed(work, pure=True)(part), (np.nan, *shape), dtype)
+        for part in partitions(frame)
     ]
     return array.concatenate(parts, allow_unknown_chunksizes=True)
 
@@ -90,11 +84,7 @@ def accuracy(predicted: Any, y: Any, sample_weight: Any) -> float:
 def _like(values: Any, model: Any, name: str) -> Any:
     """Return a vector as a Dask array with the chunks of `model`."""
     if hasattr(values, "to_dask_array"):
-        parts = [
-            array.from_delayed(delayed(np.asarray, pure=True)(part), (np.nan,), values.dtype)
-            for part in partitions(values)
-        ]
-        values = array.concatenate(parts, allow_unknown_chunksizes=True)
+        values = _unknown_lengths(values, np.asarray, (), values.dtype)
     if not hasattr(values, "chunks"):
         values = array.from_array(np.asarray(values))
     unknown = [one for one in (values, model) if np.isnan(one.chunks[0]).any()]

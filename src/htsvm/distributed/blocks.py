@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from dask import array
 
 from htsvm._typing import Array
 from htsvm.distributed.block import Block
 from htsvm.distributed.cluster import Cluster
-from htsvm.distributed.data import MajorisedTask, Task
-from htsvm.distributed.protocol import Call, Message, joined
+from htsvm.distributed.protocol import Call, MajorisedTask, Message, Task, joined
 from htsvm.distributed.transport import InProcess, OnCluster, OnDisk, Shard, Transport
+from htsvm.linalg import as_operator
+
+Question = Callable[..., Any]
+# One more argument for every block.
+Each = Sequence[Any] | None
 
 
 @dataclass(eq=False)
 class Source:
-    """The data of a fit: a delayed `Data` per block, and what is known of all of them.
-
-    Attributes
-    ----------
-    cluster : Cluster
-        Where it is.
-    raw, data : list of delayed
-        The blocks as they are read, and as passes take them: held in memory unless streamed.
-    offsets : ndarray of shape (blocks + 1,)
-        The first row of each block, and the number of all rows.
-    n_features, stored, square_sum
-        The number of columns and of stored values, and the sum of the squares of these.
-    streamed : bool
-        Whether the data is read anew for each pass.
-    """
+    """The data of a fit: a delayed `Data` per block, and what is known of all of them."""
 
     cluster: Cluster
+    # The blocks as they are read, and as passes take them: held in memory unless streamed.
     raw: list[Any]
     data: list[Any]
+    # The first row of each block, and the number of all rows.
     offsets: Array
     n_features: int
+    # The number of stored values, and the sum of their squares.
     stored: int
     square_sum: float
+    # The sums of the weights of the samples of each class.
+    mass: Array
     streamed: bool
     _shards: list[Shard] = field(default_factory=list)
 
@@ -63,34 +58,26 @@ class Source:
             self._shards = [Shard(some, [futures[k] for k in some]) for some in places]
         return OnCluster(self.cluster, self._shards)
 
+    def slices(self, rows: Array) -> list[slice]:
+        """Return where the rows of each block are in the sorted `rows`."""
+        return [slice(low, high) for low, high in pairwise(np.searchsorted(rows, self.offsets))]
+
+    def joined(self, blocks: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return a Dask array of delayed blocks with an entry of that shape for each row."""
+        sizes = [int(size) for size in np.diff(self.offsets)]
+        parts = zip(blocks, sizes, strict=True)
+        return array.concatenate(
+            [array.from_delayed(block, (size, *shape), dtype=dtype) for block, size in parts]
+        )
+
     def close(self) -> None:
         """Release the data that is held, and end the processes of the fit."""
         self.data, self._shards = [], []
         self.cluster.close()
 
 
-@dataclass
-class Traffic:
-    """Passes over the network, and the bytes that they moved."""
-
-    passes: int = 0
-    bytes: float = 0.0
-
-    def columns(self) -> dict[str, float]:
-        """Return them as columns of a history."""
-        return {"network_passes": self.passes, "network_bytes": self.bytes}
-
-
 class Multipliers:
-    """Multipliers over all rows, of which only those that are not zero are kept.
-
-    Attributes
-    ----------
-    rows, values : ndarray
-        The rows, in order, and their psi; of several classes, their pulls.
-    y : ndarray or None
-        The labels of the rows; None for pulls.
-    """
+    """The rows whose multipliers are not zero, with their psi and labels; or with their pulls."""
 
     def __init__(self, rows: Array, values: Array, y: Array | None = None) -> None:
         kept = np.any(values != 0.0, axis=tuple(range(1, values.ndim)))
@@ -112,17 +99,19 @@ class Multipliers:
 
 
 class Blocks:
-    """The blocks of one problem: tell them what to do, ask them, and count what that moves.
+    """The blocks of one problem; what they are told goes with the next question."""
 
-    What they are told goes with the next question.
-    """
-
-    def __init__(self, source: Source, task: Task, traffic: Traffic | None = None) -> None:
+    def __init__(
+        self, source: Source, task: Task, penalties: Array | None = None,
+        traffic: dict[str, float] | None = None,
+    ) -> None:  # fmt: skip
         self.source, self.task = source, task
-        self.traffic = traffic or Traffic()
+        # Passes over the network and the bytes that they moved, as columns of a history.
+        self.traffic = traffic or {"network_passes": 0, "network_bytes": 0.0}
+        # The sums of the penalties by label or class.
+        self.penalties = self._stated_penalties() if penalties is None else penalties
         # Whether the round under way looks at copies of some rows.
         self.copied = False
-        self.numbers = itertools.count()
         # The samples of each label or class and those ignored of them, by the last certificate.
         self.ignored: Any = None
         self._transport: Transport | None = None
@@ -133,10 +122,19 @@ class Blocks:
         task: Any = self.task
         return Blocks(self.source, replace(task, C=C * task.C))
 
-    def majorised(self, w: Array, b: Any) -> Blocks:
-        """Return blocks of the same data for the weighted hinge problem that touches at (w, b)."""
-        task: Any = self.task
-        return Blocks(self.source, MajorisedTask(task, w, b), self.traffic)
+    def majorised(self, w: Array, b: Any) -> tuple[Blocks, float]:
+        """Return blocks of the weighted hinge problem that touches at (w, b), and the loss."""
+        *penalties, loss = self.ask(Block.majorised_at, w, b)
+        task: Any = MajorisedTask(self.task, w, b)  # type: ignore[arg-type]
+        return Blocks(self.source, task, np.array(penalties), self.traffic), float(loss)
+
+    def _stated_penalties(self) -> Array:
+        """Return the sums of the penalties: those of one sample per class, with all its weight."""
+        mass = self.source.mass
+        one_each = as_operator(np.zeros((len(mass), 1)))
+        stated: Any = self.task.problem(one_each, np.arange(len(mass)), mass)
+        codes = stated.labels if stated.n_scores > 1 else (stated.y == 1).astype(np.intp)
+        return np.bincount(codes, weights=stated.penalty, minlength=2)
 
     def close(self) -> None:
         """Release everything on the workers and on disk."""
@@ -145,39 +143,30 @@ class Blocks:
         self._transport = None
 
     @property
-    def has_news(self) -> bool:
-        """Whether something was told that was not sent yet."""
+    def has_pending(self) -> bool:
+        """Whether something that was told is still to be sent."""
         return bool(self._told)
 
-    def start(
-        self, question: Callable[..., Any], *args: Any, each: Sequence[Any] | None = None
-    ) -> None:
+    def start(self, question: Question, *args: Any, each: Each = None) -> None:
         """Tell fresh blocks where to start; all that was before is forgotten."""
         if self._transport is not None:
             self._transport.forget()
         self._told = [Call(question, args, each)]
 
-    def tell(
-        self, question: Callable[..., Any], *args: Any, each: Sequence[Any] | None = None
-    ) -> None:
-        """Tell the blocks something whose answer is of no interest.
-
-        `each` has one more argument for every block.
-        """
+    def tell(self, question: Question, *args: Any, each: Each = None) -> None:
+        """Tell the blocks something whose answer is of no interest."""
         self._told.append(Call(question, args, each))
 
-    def ask(
-        self, question: Callable[..., Any], *args: Any, each: Sequence[Any] | None = None
-    ) -> Any:
+    def ask(self, question: Question, *args: Any, each: Each = None) -> Any:
         """Return the answer of all blocks, reduced as the question declares."""
         if self._transport is None:
             self._transport = self.source.transport()
         message = Message(self.task, [*self._told, Call(question, args, each)], self.copied)
         answer, moved = self._transport.send(message)
         self._told = []
-        self.traffic.passes += 1
-        self.traffic.bytes += moved
-        if message.declared.reduce is joined:
+        self.traffic["network_passes"] += 1
+        self.traffic["network_bytes"] += moved
+        if message.reduce is joined:
             return [answer[number] for number in sorted(answer)]
         return answer
 
@@ -188,14 +177,11 @@ class Blocks:
         offsets = self.source.offsets
         return [
             (rows[part] - offset, *(vector[part] for vector in vectors))
-            for part, offset in zip(slices(rows, offsets), offsets[:-1], strict=True)
+            for part, offset in zip(self.source.slices(rows), offsets[:-1], strict=True)
         ]
 
     def states_of(self, rng: np.random.Generator) -> list[Any]:
-        """Return the state of a generator before each block draws numbers for its rows, and draw.
-
-        A worker draws those of a block itself; they are those that a local fit would draw.
-        """
+        """Return the states of a generator from which blocks draw what a local fit would draw."""
         states = []
         for rows in np.diff(self.source.offsets):
             states.append(rng.bit_generator.state)
@@ -209,18 +195,13 @@ class Blocks:
         return X, labels, penalty
 
 
-def slices(rows: Array, offsets: Array) -> list[slice]:
-    """Return where the rows of each block are in the sorted `rows`."""
-    return [slice(low, high) for low, high in pairwise(np.searchsorted(rows, offsets))]
-
-
 def stacked(parts: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Put rows and vectors over rows of several blocks together."""
     X, *vectors = zip(*parts, strict=True)
-    return [stack_rows(list(X)), *(np.concatenate(vector) for vector in vectors)]
+    return [stack_rows(X), *(np.concatenate(vector) for vector in vectors)]
 
 
-def stack_rows(parts: list[Any]) -> Any:
+def stack_rows(parts: Sequence[Any]) -> Any:
     """Put the rows of several blocks together."""
     if hasattr(parts[0], "indptr"):
         from scipy import sparse

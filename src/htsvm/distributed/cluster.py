@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
 from typing import Any
 
@@ -12,8 +12,10 @@ import dask
 import dask.multiprocessing
 import dask.threaded
 import numpy as np
+from dask import delayed
 from dask.system import CPU_COUNT
 
+Combine = Callable[[list[Any]], Any]
 # Seconds without any worker before a fit gives up; `htsvm.worker-timeout` in Dask's configuration.
 WORKER_TIMEOUT = 60.0
 # A fit without a cluster holds the data in memory up to this share of what is free.
@@ -77,20 +79,16 @@ class Cluster:
             return True
         return size > MEMORY_SHARE * _free_memory() if chosen is None else bool(chosen)
 
-    def persist(self, collections: Sequence[Any]) -> list[Any]:
-        """Compute delayed values and leave the results where they are."""
-        return list(dask.persist(*collections))
-
     def map(self, work: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
         """Apply `work` to values in this process, row by row; for fits without a cluster."""
         calls = enumerate(zip(*columns, strict=True))
         graph: dict[Any, Any] = {("work", k): (work, *values) for k, values in calls}
         return list(self._get(graph, list(graph), **self._pool()))
 
-    def gather(self, futures: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:
+    def gather(self, futures: Sequence[Any], combine: Combine) -> Any:
         """Combine the results of futures, a few at a time; the driver is the last node."""
         while len(futures) > FAN_IN:
-            futures = self.client.map(combine, groups(futures), pure=False)
+            futures = self.client.map(combine, _groups(futures), pure=False)
         return combine(list(self._result(futures)))
 
     def places(self, futures: Sequence[Any]) -> list[list[int]]:
@@ -118,16 +116,27 @@ class Cluster:
             return results
         return self._result(self.client.compute(list(values)))
 
+    def reduce(
+        self, work: Callable[..., Any], rows: Iterable[Any], combine: Combine, *common: Any
+    ) -> Any:
+        """Combine, a few at a time, what `work` returns for rows of delayed values.
+
+        The arguments in `common` follow those of each row.
+        """
+        shared = [delayed(one, traverse=False) for one in common]
+        parts = [delayed(work, pure=False)(*row, *shared) for row in rows]
+        while True:
+            parts = [delayed(combine, pure=False)(some) for some in _groups(parts)]
+            if len(parts) == 1:
+                return self.compute(parts[0])[0]
+
     def _result(self, futures: Sequence[Any]) -> tuple[Any, ...]:
         try:
             return self._wait(list(futures))
         except BaseException:
-            self._cancel(futures)
+            if self.client.status == "running":
+                self.client.cancel(futures, force=True)
             raise
-
-    def _cancel(self, futures: Sequence[Any]) -> None:
-        if self.client.status == "running":
-            self.client.cancel(futures, force=True)
 
     def _wait(self, futures: list[Any]) -> tuple[Any, ...]:
         """Wait for results, with a time limit while the cluster has no workers."""
@@ -178,7 +187,7 @@ def _nothing(value: Any) -> None:
     """Return as soon as a value is there."""
 
 
-def groups(items: Sequence[Any]) -> list[list[Any]]:
+def _groups(items: Sequence[Any]) -> list[list[Any]]:
     """Return the items a few at a time: the lists that nodes of a reduction tree take."""
     return [list(items[low : low + FAN_IN]) for low in range(0, len(items), FAN_IN)]
 

@@ -10,13 +10,10 @@ import numpy as np
 from dask import array, delayed
 
 from htsvm._typing import Array
-from htsvm.distributed.blocks import Blocks, Source, slices
-from htsvm.distributed.data import Data, Task
-from htsvm.distributed.multiclass_problem import MulticlassBlockProblem
-from htsvm.distributed.problem import BlockProblem
-from htsvm.distributed.protocol import block_of
+from htsvm.distributed.blocks import Blocks, Source
+from htsvm.distributed.problem import BlockProblem, MulticlassBlockProblem
+from htsvm.distributed.protocol import Data, Task, block_of
 from htsvm.distributed.structure import BlockStructure, find_structure
-from htsvm.distributed.transport import tree
 from htsvm.optimality import SampleStatus
 from htsvm.problems.build import class_factors, tasks_of
 
@@ -26,14 +23,15 @@ Common = tuple[list[list[Task]], list[list[Any]], Array]
 
 @dataclass(eq=False)
 class Dataset:
-    """Sources with the classes: their labels, and the sums of the weights of their samples.
-
-    There is one source for each view; without views, one.
-    """
+    """Sources, one for each view, with the labels of the classes."""
 
     sources: list[Source]
     classes: Array
-    mass: Array
+
+    @property
+    def mass(self) -> Array:
+        """The sums of the weights of the samples of each class."""
+        return self.sources[0].mass
 
     @property
     def n_samples(self) -> int:
@@ -67,16 +65,11 @@ class Dataset:
         """Return the cluster of each sample in each view, as a Dask array."""
         return structure.labels(self.sources)
 
-    # --------------------------------------------------------------------- what became of samples
-
     def count_classes(self, rows: Array) -> Array:
         """Return how many of the sorted `rows` belong to each class."""
         source, count = self.sources[0], len(self.classes)
-        parts = [
-            delayed(count_classes, pure=False)(data, rows[part], count)
-            for data, part in zip(source.data, slices(rows, source.offsets), strict=True)
-        ]
-        counts: Array = np.sum(source.cluster.compute(*parts), axis=0)
+        blocks = zip(source.data, [rows[part] for part in source.slices(rows)], strict=True)
+        counts: Array = source.cluster.reduce(count_classes, blocks, sum, count)
         return counts
 
     def statuses(self, solved: Solved) -> tuple[Any, Any]:
@@ -92,32 +85,22 @@ class Dataset:
             delayed(ignored_by_all, pure=True)(status, views[0], common)
             for status, views in zip(blocks, raw, strict=True)
         ]
-        sizes = [int(size) for size in np.diff(self.sources[0].offsets)]
-        status = _joined(blocks, [(size, *solved.shape) for size in sizes])
-        return status, array.flatnonzero(_joined(lost, [(size,) for size in sizes]))
+        status = self.sources[0].joined(blocks, solved.shape, np.int8)
+        return status, array.flatnonzero(self.sources[0].joined(lost, (), np.int8))
 
     def ignored_shares(self, solved: Solved) -> Array:
         """Return the share of each class that all views that count ignore."""
-        common = delayed(solved.common, traverse=False)
         held = zip(*(source.data for source in self.sources), strict=True)
-        counts = [
-            delayed(count_ignored, pure=False)(list(views), common, len(self.classes))
-            for views in held
-        ]
-        total, lost = self.sources[0].cluster.compute(tree(counts, sum))[0]
+        blocks, cluster = [(list(views),) for views in held], self.sources[0].cluster
+        total, lost = cluster.reduce(count_ignored, blocks, sum, solved.common, len(self.classes))
         share: Array = lost / np.maximum(total, 1)
         return share
 
 
 class Solved:
-    """Solved problems, as workers need them to tell what became of their samples.
+    """Problems of each view and their results, as workers need them to tell of their samples.
 
-    Parameters
-    ----------
-    problems, results : list of lists
-        Of each view, the problems on its source and their results.
-    used : ndarray of shape (n_problems, n_views), optional
-        Which views count in which problem.
+    `used` says which views count in which problem, an array of shape (n_problems, n_views).
     """
 
     def __init__(
@@ -128,14 +111,6 @@ class Solved:
         self.shape = len(tasks), len(tasks[0])
         used = np.ones(self.shape[::-1], dtype=bool) if used is None else used
         self.common: Common = tasks, points, used
-
-
-def _joined(blocks: list[Any], shapes: list[tuple[int, ...]]) -> Any:
-    """Return a Dask array of delayed blocks of small whole numbers or truth values."""
-    parts = zip(blocks, shapes, strict=True)
-    return array.concatenate(
-        [array.from_delayed(block, shape, dtype=np.int8) for block, shape in parts]
-    )
 
 
 # ------------------------------------------------------------------------------ on workers

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import dask
 import numpy as np
 import scipy.sparse as sp
 from dask import delayed
@@ -15,17 +16,18 @@ from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.distributed.blocks import Source
 from htsvm.distributed.cluster import Cluster
-from htsvm.distributed.data import Data
 from htsvm.distributed.dataset import Dataset
+from htsvm.distributed.protocol import Data
 from htsvm.linalg import as_operator
 from htsvm.linalg.columns import better_dense, take_columns
 
 
 @dataclass(eq=False)
 class Facts:
-    """What is learnt of a block when it is first looked at."""
+    """What is learnt of a block when it is first looked at; `stored` and `square_sum` by view."""
 
     rows: int
+    fault: str = ""
     width: int = 0
     itemsize: int = 8
     sparse: bool = False
@@ -34,7 +36,6 @@ class Facts:
     nbytes: int = 0
     classes: Array = field(default_factory=lambda: np.zeros(0))
     mass: Array = field(default_factory=lambda: np.zeros(0))
-    fault: str = ""
 
 
 def open_dataset(
@@ -44,13 +45,11 @@ def open_dataset(
 
     `views` are the columns of each view, where there are several.
     """
-    cluster = Cluster()
-    raw = row_blocks(X)
-    lengths = _known_lengths(X)
-    labels = _vector_blocks("y", y, X, lengths, len(raw))
+    cluster, raw = Cluster(), row_blocks(X)
+    labels = _vector_blocks("y", y, X, len(raw))
     weights: list[Any] = [None] * len(raw)
     if sample_weight is not None:
-        weights = _vector_blocks("sample_weight", sample_weight, X, lengths, len(raw))
+        weights = _vector_blocks("sample_weight", sample_weight, X, len(raw))
     blocks = list(zip(raw, labels, weights, strict=True))
     looks = [delayed(inspect, pure=False)(*block, views) for block in blocks]
     facts: list[Facts] = list(cluster.compute(*looks))
@@ -58,6 +57,9 @@ def open_dataset(
     _complain(facts, offsets)
     classes = np.unique(np.concatenate([fact.classes for fact in facts]))
     check_classification_targets(classes)
+    mass = np.zeros(len(classes))
+    for fact in facts:
+        mass[np.searchsorted(classes, fact.classes)] += fact.mass
     streamed = cluster.streams(sum(fact.nbytes for fact in facts))
     known = delayed(classes, traverse=False)
     parts = [Selection(None, False)] if views is None else _parts(views, facts)
@@ -69,21 +71,15 @@ def open_dataset(
         for part in parts
     ]
     # All at once, so that a block is read once for all views.
-    held = prepared
-    if not streamed:
-        flat = cluster.persist([data for of_view in prepared for data in of_view])
-        held = [flat[low : low + len(blocks)] for low in range(0, len(flat), len(blocks))]
+    held = prepared if streamed else dask.persist(*prepared)
     sources = [
         Source(
             cluster, prepared[v], held[v], offsets, part.width(facts[0].width),
-            part.stored(facts, v), float(sum(f.square_sum[v] for f in facts)), streamed,
+            part.stored(facts, v), float(sum(f.square_sum[v] for f in facts)), mass, streamed,
         )
         for v, part in enumerate(parts)
     ]  # fmt: skip
-    mass = np.zeros(len(classes))
-    for fact in facts:
-        mass[np.searchsorted(classes, fact.classes)] += fact.mass
-    return Dataset(sources, classes, mass)
+    return Dataset(sources, classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +123,14 @@ def row_blocks(X: Any) -> list[Any]:
     """Return one delayed block of whole rows for each chunk or partition."""
     if not hasattr(X, "chunks"):
         return partitions(X)
+    return list(whole_rows(X).to_delayed().ravel())
+
+
+def whole_rows(X: Any) -> Any:
+    """Return a Dask array of two dimensions with whole rows to a block."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}.")
-    if len(X.chunks[1]) > 1:
-        X = X.rechunk({1: -1})
-    return list(X.to_delayed().ravel())
+    return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
 
 
 def partitions(frame: Any) -> list[Any]:
@@ -142,15 +141,14 @@ def partitions(frame: Any) -> list[Any]:
     return list(frame.to_delayed(optimize_graph=False))
 
 
-def _known_lengths(X: Any) -> tuple[int, ...] | None:
-    lengths = X.chunks[0] if hasattr(X, "chunks") else (np.nan,)
+def _known_lengths(values: Any) -> tuple[int, ...] | None:
+    lengths = values.chunks[0] if hasattr(values, "chunks") else (np.nan,)
     return None if np.isnan(lengths).any() else tuple(int(k) for k in lengths)
 
 
-def _vector_blocks(
-    name: str, values: Any, X: Any, lengths: tuple[int, ...] | None, count: int
-) -> list[Any]:
+def _vector_blocks(name: str, values: Any, X: Any, count: int) -> list[Any]:
     """Return `values` cut into blocks like the rows of X."""
+    lengths = _known_lengths(X)
     if backend_of(values) is None:
         values = np.asarray(values)
         if lengths is None:
@@ -167,16 +165,13 @@ def _vector_blocks(
         raise ValueError(
             f"{name} must be a vector (a Dask array or Series), got {values.ndim} dimensions."
         )
-    if not hasattr(values, "chunks"):
-        blocks = partitions(values)
-    else:
-        if lengths is not None and not np.isnan(values.chunks[0]).any():
-            if sum(values.chunks[0]) != sum(lengths):
-                raise ValueError(
-                    f"{name} has {sum(values.chunks[0])} entries, X has {sum(lengths)} rows."
-                )
-            values = values.rechunk((lengths,))
-        blocks = list(values.to_delayed().ravel())
+    own = _known_lengths(values)
+    if lengths is not None and own is not None:
+        if sum(own) != sum(lengths):
+            raise ValueError(f"{name} has {sum(own)} entries, X has {sum(lengths)} rows.")
+        values = values.rechunk((lengths,))
+    is_array = hasattr(values, "chunks")
+    blocks = list(values.to_delayed().ravel()) if is_array else partitions(values)
     if len(blocks) != count:
         raise ValueError(
             f"{name} has {len(blocks)} blocks, X has {count}, and their lengths are not known. "
@@ -192,21 +187,14 @@ def as_rows(X: Any) -> Any:
     """Return a block as a CSR matrix or a C-ordered array of float64 or float32."""
     if hasattr(X, "to_numpy"):
         X = X.to_numpy()
-    if sp.issparse(X):
-        X = sp.csr_matrix(X)
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
-        return X
-    X = np.asarray(X)
+    X = sp.csr_matrix(X) if sp.issparse(X) else np.asarray(X)
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    return np.ascontiguousarray(X)
+    return X if sp.issparse(X) else np.ascontiguousarray(X)
 
 
 def _as_vector(values: Any) -> Array:
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
-    return np.asarray(values).ravel()
+    return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values).ravel()
 
 
 def inspect(X: Any, y: Any, weights: Any, views: Sequence[Array] | None) -> Facts:
@@ -214,38 +202,27 @@ def inspect(X: Any, y: Any, weights: Any, views: Sequence[Array] | None) -> Fact
     try:
         X = as_rows(X)
     except (TypeError, ValueError) as error:
-        return Facts(0, fault=f"X cannot be read as numbers: {error}")
-    y = _as_vector(y)
-    rows = X.shape[0]
-    if len(y) != rows:
-        return Facts(rows, fault=f"X has {rows} rows, y has {len(y)}")
-    if not np.all(np.isfinite(X.data if sp.issparse(X) else X)):
-        return Facts(rows, fault="X holds NaN or infinity")
-    if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
-        return Facts(rows, fault="y holds NaN or infinity")
-    w = np.ones(rows)
-    if weights is not None:
-        w = _as_vector(weights).astype(np.float64)
-        if len(w) != rows:
-            return Facts(rows, fault=f"X has {rows} rows, sample_weight has {len(w)}")
-        if not np.all(np.isfinite(w)):
-            return Facts(rows, fault="sample_weight holds NaN or infinity")
-        if np.any(w < 0.0):
-            return Facts(rows, fault=f"sample_weight holds a negative value, {w.min()!r}")
+        return Facts(0, f"X cannot be read as numbers: {error}")
+    y, rows = _as_vector(y), X.shape[0]
+    w = np.ones(rows) if weights is None else _as_vector(weights).astype(np.float64)
+    for name, values in (("y", y), ("sample_weight", w)):
+        if len(values) != rows:
+            return Facts(rows, f"X has {rows} rows, {name} has {len(values)}")
+    for name, values in (("X", X.data if sp.issparse(X) else X), ("y", y), ("sample_weight", w)):
+        if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
+            return Facts(rows, f"{name} holds NaN or infinity")
+    if np.any(w < 0.0):
+        return Facts(rows, f"sample_weight holds a negative value, {w.min()!r}")
     classes, codes = np.unique(y, return_inverse=True)
     parts = [X] if views is None else [take_columns(X, columns) for columns in views]
     operators = [as_operator(part) for part in parts]
     return Facts(
-        rows,
-        X.shape[1],
-        X.dtype.itemsize,
-        sp.issparse(X),
+        rows, "", X.shape[1], X.dtype.itemsize, sp.issparse(X),
         np.array([operator.stored for operator in operators]),
         np.array([operator.square_sum for operator in operators]),
-        Data(X, y, None, 0).__sizeof__(),
-        classes,
+        Data(X, y, None, 0).__sizeof__(), classes,
         np.bincount(codes.reshape(-1), weights=w, minlength=len(classes)),
-    )
+    )  # fmt: skip
 
 
 def prepare(X: Any, y: Any, weights: Any, classes: Array, offset: int, part: Selection) -> Data:
@@ -253,7 +230,7 @@ def prepare(X: Any, y: Any, weights: Any, classes: Array, offset: int, part: Sel
     codes = np.searchsorted(classes, _as_vector(y)).astype(np.int32)
     w = None if weights is None else np.ascontiguousarray(_as_vector(weights), dtype=np.float64)
     X = part.of(as_rows(X))
-    return Data(X if not sp.issparse(X) else as_operator(X).block(slice(None)), codes, w, offset)
+    return Data(as_operator(X).block(slice(None)) if sp.issparse(X) else X, codes, w, offset)
 
 
 def _complain(facts: list[Facts], offsets: Array) -> None:

@@ -2,70 +2,96 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Block
-from htsvm.distributed.part import Direction, Entry, Place
+from htsvm.distributed.block import Block, Entry, shallow
 from htsvm.distributed.protocol import Reads, joined, question
 from htsvm.losses import Loss
-from htsvm.optimality import SampleStatus
 from htsvm.optimality.multiclass_summary import MulticlassPoint, MulticlassSummary
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.least_squares import every_row, losses_at_scales, target_sums
-from htsvm.solvers.multiclass.round import MulticlassPart, go_to, multiplier_sums, relevant
+from htsvm.solvers.multiclass.round import (
+    COPY_SHARE,
+    MulticlassPart,
+    go_to,
+    multiplier_sums,
+    relevant,
+)
 from htsvm.solvers.multiclass.rows import MulticlassState, square_sums
 from htsvm.solvers.multiclass.system import UndecidedRows, row_moments
 
 
-class _Part(MulticlassPart):
-    """The rows of a block that a round looks at, and where it has been."""
+class Part(MulticlassPart):
+    """The rows of a block that a round looks at, with their levels where it is."""
 
     def __init__(self, block: MulticlassBlock, entry: Entry) -> None:
-        self.entry, self.copied = entry, not entry.whole
         kept = relevant(block.it, block.problem.labels, entry.reach)
-        super().__init__(block.problem, block.it, kept, entry.xi, entry.whole)
-        # A round begins where the state is.
-        self.place, self.along, self.trial = entry.number, -1, (-1, 0.0)
-        self._undecided: tuple[int, UndecidedRows] | None = None
-        # The state of all rows where the round has led, and whether it was wrong of some.
-        self.arrival: tuple[int, Any, bool] = (-1, None, False)
+        count = int(np.count_nonzero(kept))
+        self.seen = [count, block.it.majorised_loss()]
+        self.chosen: UndecidedRows | None = None
+        super().__init__(block.problem, block.it, kept, entry.xi, count > COPY_SHARE * len(kept))
 
-    def move_to(self, place: Place) -> None:
-        """Have the levels and projections at a point, from the last trial if it was there."""
-        if place.number == self.place:
-            return
-        number, t = self.trial
-        if place.number == number:
-            self.U = self.U + t * self.D
-        else:
-            self.U = self.problem.levels(place.w, place.b)
-            self.project(self.U, 0.0)
-        self.place = place.number
+    def __getstate__(self) -> dict[str, Any]:
+        left_out = {"chosen": None} | ({"problem": None} if self.whole else {})
+        return vars(self) | left_out
 
-    def head_for(self, direction: Direction) -> None:
-        """Have the changes of the levels along a direction."""
-        if direction.number != self.along:
-            self.fixed = self.set_out(direction.dw, direction.db)
-            self.along = direction.number
+    def project(self, D: Array, t: float) -> float:
+        """Project at the levels U + t D, into new arrays; return ``sum(projected * D)``."""
+        self.projected, self.counts = np.empty_like(self.U), np.empty_like(self.counts)
+        self.chosen = None
+        return super().project(D, t)
 
-    def undecided_at(self, place: Place) -> UndecidedRows:
-        """Return the rows that make up the Hessian at a point."""
-        self.move_to(place)
-        if self._undecided is None or self._undecided[0] != place.number:
-            self._undecided = place.number, self.undecided()
-        return self._undecided[1]
+    def set_out(self, dW: Array, db: Array) -> float:
+        """Choose a direction."""
+        self.fixed = super().set_out(dW, db)
+        return self.fixed
+
+    def advance(self, t: float) -> None:
+        """Take a step `t` along the direction."""
+        self.U = self.U + t * self.D
+        self.project(self.U, 0.0)
+
+    def attempt(self, t: float) -> tuple[Any, Part]:
+        """Return the two terms of the line search after a step `t`, and the part there."""
+        after = shallow(self)
+        return [self.fixed, after.project(self.D, t)], after
+
+    def flat_sums(self, with_pairs: bool) -> Array:
+        """Return the sums that gradient and Hessian need."""
+        sums = self.sums()
+        scalars = [sums.gross, sums.support, sums.active]
+        pairs = self.hessian.pairs().ravel() if with_pairs else np.zeros(0)
+        return np.concatenate([sums.pull.ravel(), sums.totals, scalars, pairs])
+
+    @property
+    def hessian(self) -> UndecidedRows:
+        """The rows that make up the Hessian."""
+        if self.chosen is None:
+            self.chosen = self.undecided()
+        return self.chosen
 
 
-class _EveryRow:
+class EveryRow:
     """All rows of a block, for the normal equations of a least squares fit."""
 
-    copied = False
-
     def __init__(self, problem: MulticlassProblem) -> None:
-        self.entry, self.rows = None, every_row(problem)
+        self.problem: MulticlassProblem | None = problem
+        self.chosen: UndecidedRows | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"problem": None, "chosen": None}
+
+    @property
+    def hessian(self) -> UndecidedRows:
+        """The rows that make up the Hessian."""
+        if self.chosen is None:
+            assert self.problem is not None
+            self.chosen = every_row(self.problem)
+        return self.chosen
 
 
 class MulticlassBlock(Block, MulticlassState):
@@ -73,20 +99,28 @@ class MulticlassBlock(Block, MulticlassState):
 
     problem: MulticlassProblem
     given: MulticlassProblem
-    part: _Part | _EveryRow | None
+    part_kind = Part
+    # The state before the last round.
+    before: Any = None
 
     # What rows in one process can be asked as well.
     start_at_zero = question(changes=True)(MulticlassState.start_at_zero)
     start_at = question(Reads.DATA, changes=True)(MulticlassState.start_at)
     weigh = question(changes=True)(MulticlassState.weigh)
-    weigh_convex = question(changes=True)(MulticlassState.weigh_convex)
     largest_violation = question(reduce=max)(MulticlassState.largest_violation)
 
     # ----------------------------------------------------------------------------- starts
 
     @question(changes=True)
+    def weigh_convex(self) -> None:
+        """Set the weights of the convex start, and give all of them to the own classes."""
+        self.own_arrays()
+        super().weigh_convex()
+
+    @question(changes=True)
     def set_pulls(self, pulls: tuple[Array, Array] | None) -> None:
         """Take the multipliers from rows of the block and their pulls, or guess them."""
+        self.own_arrays()
         self.set_multipliers(None if pulls is None else self._dense(pulls))
 
     @question(changes=True)
@@ -103,12 +137,6 @@ class MulticlassBlock(Block, MulticlassState):
         return np.array(
             [self.loss_total(), self.hinge_total(), it.majorised_loss(), float(it.weights.sum())]
         )
-
-    @question()
-    def class_penalties(self) -> Array:
-        """Return the sums of the penalties of each class."""
-        p = self.problem
-        return np.bincount(p.labels, weights=p.penalty, minlength=p.n_classes)
 
     @question(Reads.DATA)
     def square_sums(self) -> Array:
@@ -140,99 +168,33 @@ class MulticlassBlock(Block, MulticlassState):
 
     # ----------------------------------------------------------------------------- a round
 
-    def _entered(self, entry: Entry) -> _Part:
-        part = self.part
-        if not isinstance(part, _Part) or part.entry.number != entry.number:
-            self.part = part = _Part(self, entry)
-        return part
-
-    @question(Reads.DATA)
-    def enter(self, entry: Entry, place: Place, with_pairs: bool) -> Array:
-        """Begin a round: how many rows it is about, the majoriser, and the sums of `gradient`."""
-        part = self._entered(entry)
-        seen = [np.count_nonzero(part.kept), self.it.majorised_loss()]
-        return np.concatenate([seen, self.gradient(entry, place, with_pairs)])
-
     @question(Reads.ROUND)
-    def gradient(self, entry: Entry, place: Place, with_pairs: bool) -> Array:
-        """Return the sums that gradient and Hessian need at a point."""
-        part = self._entered(entry)
-        part.move_to(place)
-        return self._sums(part, with_pairs)
-
-    @question(Reads.ROUND)
-    def step(
-        self, entry: Entry, place: Place, direction: Direction, t: float, number: int,
-        with_pairs: bool,
-    ) -> Array:  # fmt: skip
-        """Try a step `t`: return the two terms of the line search, and the sums of `gradient`.
-
-        `number` is that of the place where the step leads, should it be taken.
-        """
-        part = self._entered(entry)
-        part.move_to(place)
-        part.head_for(direction)
-        term = part.project(part.D, t)
-        part.trial = number, t
-        return np.concatenate([[part.fixed, term], self._sums(part, with_pairs)])
-
-    def _sums(self, part: _Part, with_pairs: bool) -> Array:
-        """Return the sums at the projections that the part has."""
-        sums = part.sums()
-        scalars = [sums.gross, sums.support, sums.active]
-        pairs = part.undecided().pairs().ravel() if with_pairs else np.zeros(0)
-        return np.concatenate([sums.pull.ravel(), sums.totals, scalars, pairs])
-
-    @question(Reads.ROUND)
-    def product(self, entry: Entry | None, place: Place | None, V: Array) -> Array:
-        """Return the part of the Hessian times V that comes from these rows."""
-        return self._undecided(entry, place).product(V)
-
-    @question(Reads.ROUND)
-    def strength(self, entry: Entry | None, place: Place | None) -> Array:
+    def strength(self) -> Array:
         """Return the sums of the weights with which rows count for each class."""
-        return self._undecided(entry, place).strength()
-
-    @question(Reads.ROUND)
-    def diagonal(self, entry: Entry | None, place: Place | None) -> Array:
-        """Return the diagonal of the Hessian as far as it comes from these rows."""
-        return self._undecided(entry, place).diagonal()
-
-    def _undecided(self, entry: Entry | None, place: Place | None) -> UndecidedRows:
-        """Return the rows that make up the Hessian; of least squares where no round is named."""
-        if entry is not None and place is not None:
-            return self._entered(entry).undecided_at(place)
-        if not isinstance(self.part, _EveryRow):
-            self.part = _EveryRow(self.problem)
-        return self.part.rows
-
-    @question(Reads.DATA)
-    def arrive(self, entry: Entry, place: Place) -> Array:
-        """Return the majoriser where a round has led, with all rows, and whether it was wrong.
-
-        It was wrong if rows are violated that were left out.
-        """
-        it, crossed = self._after(entry, place)
-        return np.array([it.majorised_loss(), crossed])
-
-    def _after(self, entry: Entry, place: Place) -> tuple[Any, bool]:
-        part = self._entered(entry)
-        part.move_to(place)
-        if part.arrival[0] != place.number:
-            it = self.fork().it
-            go_to(it, self.problem, place.w, place.b)
-            part.arrival = place.number, it, part.close(it, self.problem.labels)
-        return part.arrival[1], part.arrival[2]
+        strength: Array = self.part.hessian.strength()
+        return strength
 
     @question(Reads.DATA, changes=True)
-    def accept(self, entry: Entry, place: Place) -> None:
-        """Take the point that a round has reached, with its multipliers."""
-        self.it = self._after(entry, place)[0]
-        self.it = self.fork().it
+    def arrive(self, W: Array, b: Array) -> Array:
+        """Go where the round has led, with all rows and the new multipliers.
+
+        Returns the majoriser there, and whether it was wrong: rows are violated that were left out.
+        """
+        part, self.before, self.part = self.part, self.it, None
+        self.it = replace(self.it, alpha=self.it.alpha.copy())
+        go_to(self.it, self.problem, W, b)
+        crossed = part.close(self.it, self.problem.labels)
+        return np.array([self.it.majorised_loss(), crossed])
+
+    @question(changes=True)
+    def go_back(self) -> None:
+        """Go back to where the block was before it last arrived."""
+        self.it = self.before
 
     @question(changes=True)
     def close(self, loss: Loss | None, curvature: float) -> Array:
         """Weigh for `loss`; return the residuals before and after, and the total of the loss."""
+        self.before = None
         before = after = self.residual(curvature)
         if loss is not None:
             self.weigh(loss)
@@ -241,11 +203,12 @@ class MulticlassBlock(Block, MulticlassState):
 
     # ----------------------------------------------------------------------------- least squares
 
-    @question(Reads.DATA)
+    @question(Reads.DATA, changes=True)
     def target_sums(self, with_pairs: bool) -> Array:
-        """Return the sums of the targets of a least squares fit, and its matrix if wanted."""
+        """Begin a least squares fit: return the sums of the targets, and its matrix if wanted."""
+        self.part = EveryRow(self.problem)
         pull, totals = target_sums(self.problem)
-        pairs = self._undecided(None, None).pairs().ravel() if with_pairs else np.zeros(0)
+        pairs = self.part.hessian.pairs().ravel() if with_pairs else np.zeros(0)
         return np.concatenate([pull.ravel(), totals, pairs])
 
     @question(Reads.DATA)
@@ -266,15 +229,9 @@ class MulticlassBlock(Block, MulticlassState):
     def summary(
         self, W: Array, b: Array, pulls: tuple[Array, Array]
     ) -> tuple[MulticlassSummary, Array]:
-        """Return what a certificate needs of these rows, and how many of which class are ignored.
-
-        Only samples of positive penalty are counted.
-        """
-        p, (summary, status) = self.given, self.point(W, b, pulls).summarise()
-        counts = p.penalty > 0.0
-        lost = (status == SampleStatus.IGNORED) & counts
-        ignored = [np.bincount(p.labels[some], minlength=p.n_classes) for some in (counts, lost)]
-        return summary, np.array(ignored)
+        """Return what a certificate needs of these rows, and the counts of `_ignored`."""
+        summary, status = self.point(W, b, pulls).summarise()
+        return summary, self._ignored(status)
 
     @question(Reads.DATA)
     def dual_sums(self, W: Array, b: Array, keep: Array, pulls: tuple[Array, Array]) -> Array:
@@ -285,9 +242,3 @@ class MulticlassBlock(Block, MulticlassState):
     def status(self, W: Array, b: Array, pulls: tuple[Array, Array]) -> Array:
         """Return what became of each sample."""
         return self.point(W, b, pulls).status()
-
-    @question(Reads.DATA)
-    def loss_at(self, W: Array, b: Array) -> float:
-        """Return the total of the loss at a point."""
-        p = self.given
-        return p.loss.total(p.violations(p.levels(W, b)), p.penalty)

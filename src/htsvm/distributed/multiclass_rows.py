@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.blocks import Blocks, Multipliers
+from htsvm.distributed.block import Block, Entry
+from htsvm.distributed.blocks import Multipliers
 from htsvm.distributed.multiclass_block import MulticlassBlock
-from htsvm.distributed.part import Entry, Place
-from htsvm.distributed.rows import BlockRows
-from htsvm.distributed.steps import RemoteSteps
+from htsvm.distributed.rows import BlockRows, RemoteHessian, RemoteSteps
 from htsvm.losses import Loss
 from htsvm.solvers.multiclass.least_squares import solve_least_squares
 from htsvm.solvers.multiclass.round import (
@@ -29,7 +28,7 @@ from htsvm.solvers.multiclass.rows import MulticlassClosing, centred_square
 from htsvm.solvers.multiclass.system import MulticlassSystem, moment_step
 
 if TYPE_CHECKING:
-    from htsvm.distributed.multiclass_problem import MulticlassBlockProblem
+    from htsvm.distributed.problem import MulticlassBlockProblem
 
 
 class MulticlassBlockRows(BlockRows):
@@ -37,16 +36,6 @@ class MulticlassBlockRows(BlockRows):
 
     problem: MulticlassBlockProblem
     kind = MulticlassBlock
-
-    def __init__(
-        self,
-        problem: MulticlassBlockProblem,
-        rng: np.random.Generator,
-        states: list[Any] | None = None,
-    ) -> None:
-        super().__init__(problem, rng, states)
-        # Whether the last round looked at all rows: a guess for the next.
-        self._whole = True
 
     @functools.cached_property
     def total(self) -> float:
@@ -133,24 +122,19 @@ class MulticlassBlockRows(BlockRows):
     def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> MulticlassReport:
         """Minimise the function of a round approximately and take the multiplier step."""
         problem, m = self.problem, self.problem.n_samples
-        chosen = reach if m >= SELECT_FROM else math.inf
-        for _ in range(2):
-            entry = Entry(next(self.blocks.numbers), chosen, self._whole, xi)
-            steps = MulticlassBlockSteps(problem, self.W, self.b, xi, self.system, entry)
-            count, loss = steps.enter()
-            self._whole = count > COPY_SHARE * m
-            if self._whole == entry.whole:
-                break
-        report = MulticlassReport(rows=m if entry.whole else count)
+        entry = Entry(reach if m >= SELECT_FROM else math.inf, True, xi)
+        steps = MulticlassBlockSteps(problem, self.W, self.b, xi, self.system, entry)
+        count, loss = steps.enter()
+        whole = count > COPY_SHARE * m
+        report = MulticlassReport(rows=m if whole else count)
         steps.minimise(report, tol, max_steps)
-        ended = (entry, steps.place)
-        after, crossed = self.blocks.ask(MulticlassBlock.arrive, *ended)
-        problem.operator.count(0.0 if entry.whole else problem.n_classes)
+        after, crossed = self.blocks.ask(MulticlassBlock.arrive, steps.W, steps.b)
+        problem.operator.count(0.0 if whole else problem.n_classes)
         up = problem.energy(steps.W) + float(after) > problem.energy(self.W) + loss
-        if up and not entry.whole and math.isfinite(reach):
+        if up and not whole and math.isfinite(reach):
             # With the rows that were left out it went up: again, with all of them.
+            self.blocks.tell(MulticlassBlock.go_back)
             return self.run(xi, tol=tol, max_steps=max_steps, reach=math.inf)
-        self.blocks.tell(MulticlassBlock.accept, *ended)
         report.crossed = bool(crossed > 0)
         self.W, self.b = steps.W, steps.b
         return report
@@ -158,9 +142,8 @@ class MulticlassBlockRows(BlockRows):
     def least_squares(self) -> tuple[Array, Array]:
         """Return (W, b) of a least squares fit to the labels: a pass, or several for products."""
         k, n = self.W.shape
-        self.blocks.copied = False
         sums = self.blocks.ask(MulticlassBlock.target_sums, self.system.direct)
-        rows = UndecidedBlocks(self.problem, None, None, sums[k * n + k :])
+        rows = UndecidedBlocks(self.problem, pair_sums=sums[k * n + k :])
         self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
         return solve_least_squares(self.system, rows, pull, totals)
@@ -179,19 +162,13 @@ class MulticlassBlockRows(BlockRows):
 
 
 @dataclass
-class UndecidedBlocks:
-    """What `UndecidedRows` is, for rows in blocks: those of a round at a place, or all.
+class UndecidedBlocks(RemoteHessian):
+    """What `UndecidedRows` is, for rows in blocks: those of the round under way.
 
     `pair_sums` are the blocks of the Hessian, if they are known.
     """
 
-    problem: Any
-    entry: Entry | None
-    place: Place | None
-    pair_sums: Array
-
-    def __post_init__(self) -> None:
-        self.blocks: Blocks = self.problem.blocks
+    pair_sums: Array = field(default_factory=lambda: np.zeros(0))
 
     def pairs(self) -> Array:
         """Return the blocks of the Hessian, which came with the gradient."""
@@ -201,18 +178,12 @@ class UndecidedBlocks:
     def product(self, V: Array) -> Array:
         """Return the Hessian times V: a pass."""
         self.problem.operator.count(2.0 * len(V))
-        product: Array = self.blocks.ask(MulticlassBlock.product, self.entry, self.place, V)
-        return product
+        return super().product(V)
 
     def strength(self) -> Array:
         """Return the sums of the weights with which rows count for each class."""
-        strength: Array = self.blocks.ask(MulticlassBlock.strength, self.entry, self.place)
+        strength: Array = self.problem.blocks.ask(MulticlassBlock.strength)
         return strength
-
-    def diagonal(self) -> Array:
-        """Return the diagonal of the Hessian."""
-        diagonal: Array = self.blocks.ask(MulticlassBlock.diagonal, self.entry, self.place)
-        return diagonal
 
 
 @dataclass
@@ -222,11 +193,8 @@ class MulticlassBlockSteps(RemoteSteps, MulticlassSteps):
     system: MulticlassSystem
     entry: Entry
 
-    kind = MulticlassBlock
-
     def __post_init__(self) -> None:
         self.with_matrix = self.system.direct
-        self._begin(self.W, self.b)
 
     def enter(self) -> tuple[int, float]:
         """Begin the round; return how many rows it is about, and the majoriser there."""
@@ -239,8 +207,7 @@ class MulticlassBlockSteps(RemoteSteps, MulticlassSteps):
         self.problem.operator.count(k)
         pull, totals = sums[: k * n].reshape(k, n), sums[k * n : k * n + k]
         gross, support, active = sums[k * n + k : k * n + k + 3]
-        pairs = sums[k * n + k + 3 :]
-        self.undecided = UndecidedBlocks(self.problem, self.entry, self.place, pairs)
+        self.undecided = UndecidedBlocks(self.problem, pair_sums=sums[k * n + k + 3 :])
         return MulticlassSums(pull, totals, float(gross), int(support), int(active))
 
     def _direction(
@@ -250,7 +217,7 @@ class MulticlassBlockSteps(RemoteSteps, MulticlassSteps):
         return dW, db, self.system.steps
 
     def _set_out(self, dW: Array, db: Array) -> float:
-        self._head_for(dW, db)
+        self.blocks.tell(Block.set_out, dW, db)
         self.problem.operator.count(len(self.W))
         # A step of one is always the first to be tried.
         fixed, self.first = self._try(1.0)
@@ -260,4 +227,4 @@ class MulticlassBlockSteps(RemoteSteps, MulticlassSteps):
         return self.first if t == 1.0 else self._try(t)[1]
 
     def _move(self, t: float) -> None:
-        self._arrive(t, self.W, self.b)
+        self._advance(t)

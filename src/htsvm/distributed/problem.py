@@ -1,4 +1,4 @@
-"""A binary problem whose rows are in the blocks of a Dask collection."""
+"""Problems whose rows are in the blocks of a Dask collection."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import BinaryBlock, Block
+from htsvm.distributed.binary_block import BinaryBlock
+from htsvm.distributed.block import Block
 from htsvm.distributed.blocks import Blocks, Multipliers, stack_rows
+from htsvm.distributed.multiclass_block import MulticlassBlock
+from htsvm.distributed.multiclass_rows import MulticlassBlockRows
 from htsvm.distributed.rows import BinaryRows
 from htsvm.linalg import Extent, Operator, Quadratic, as_operator
 from htsvm.losses import Hinge
 from htsvm.optimality import BinaryCertificate, certify_problem
-from htsvm.optimality.binary import conclude
+from htsvm.optimality.binary import conclude, spread_positions
+from htsvm.optimality.multiclass import MulticlassCertificate, conclude_multiclass
+from htsvm.optimality.multiclass_summary import merge_multiclass
 from htsvm.optimality.point import Point
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
 from htsvm.optimality.summary import merge
-from htsvm.solvers import Problem
+from htsvm.problems import MulticlassProblem, Problem
 
 # The rows that decide the second order are gathered up to this many values: with the residuals,
 # and by a pass of their own.
@@ -33,8 +38,9 @@ class BlockOperator(Extent):
 
     def __init__(self, blocks: Blocks) -> None:
         super().__init__()
-        self.blocks = blocks
-        self.shape = blocks.source.shape
+        self.blocks, self.shape = blocks, blocks.source.shape
+        # Rows that came with another question, and their numbers.
+        self.at_hand: tuple[Array, Any] = (np.zeros(0, dtype=np.intp), None)
 
     @property
     def stored(self) -> int:
@@ -48,46 +54,83 @@ class BlockOperator(Extent):
 
     def take(self, rows: Array) -> Operator:
         """Return an operator on a copy of some rows, in this process."""
+        known, X = self.at_hand
+        if np.isin(rows, known).all():
+            return as_operator(X[np.searchsorted(known, rows)])
         return as_operator(self.blocks.take(rows)[0])
 
 
-def known_of(blocks: Blocks) -> dict[str, Any]:
-    """Return what problems on blocks have in common; complain of losses that cannot be weighed."""
-    task: Any = blocks.task
-    loss = task.loss
-    if loss.tilt != 0.0 or math.isinf(loss.weak_convexity):
-        raise ValueError(
-            f"{loss!r} does not work on Dask collections: only losses that never fall and "
-            "whose slope does not jump down do; use HybridTruncated or Hinge."
-        )
-    return {
-        "operator": BlockOperator(blocks), "penalty": np.zeros(0), "loss": loss, "C": task.C,
-        "regularizer": Quadratic(None, blocks.source.shape[1]),
-        "fit_intercept": task.fit_intercept, "blocks": blocks,
-    }  # fmt: skip
-
-
-class OnBlocks:
+class RemoteProblem:
     """What problems have in common whose rows are on the workers."""
 
     blocks: Any
+    # The kind of problem in this process, and the name of its labels.
+    local: Any
+    labels_name: str
 
-    def objective_at(self: Any, w: Array, b: Any) -> float:
+    @classmethod
+    def of(cls, blocks: Blocks) -> Self:
+        """Return the problem of some blocks; complain of losses that cannot be weighed."""
+        task: Any = blocks.task
+        loss = task.loss
+        if loss.tilt != 0.0 or math.isinf(loss.weak_convexity):
+            raise ValueError(
+                f"{loss!r} does not work on Dask collections: only losses that never fall and "
+                "whose slope does not jump down do; use HybridTruncated or Hinge."
+            )
+        own: dict[str, Any] = {cls.labels_name: np.zeros(0, dtype=np.intp)}
+        if cls.local is MulticlassProblem:
+            own["n_classes"] = len(task.factors)
+        return cls(
+            operator=BlockOperator(blocks), penalty=np.zeros(0), loss=loss, C=task.C,
+            regularizer=Quadratic(None, blocks.source.shape[1]),
+            fit_intercept=task.fit_intercept, blocks=blocks, **own,
+        )  # type: ignore[call-arg]  # fmt: skip
+
+    def take(self, rows: Array) -> Any:
+        """Return the problem on a copy of some rows, in this process."""
+        return self.on_rows(*self.blocks.take(rows))
+
+    def on_rows(self: Any, X: Any, labels: Array, penalty: Array) -> Any:
+        """Return the problem on rows in this process."""
+        known = {f.name: getattr(self, f.name) for f in fields(self.local)}
+        operator = self.operator.adopted(as_operator(X))
+        taken = {"operator": operator, self.labels_name: labels, "penalty": penalty}
+        return self.local(**(known | taken))
+
+    def trivial(self: Any) -> tuple[float, Any]:
+        """Return the objective and the intercept of the best constant classifier."""
+        penalties = self.blocks.penalties
+        labels = np.arange(len(penalties)) if self.n_scores > 1 else np.array([-1, 1], np.int8)
+        stand_in = self.on_rows(np.zeros((len(labels), 1)), labels, penalties)
+        best: tuple[float, Any] = stand_in.trivial()
+        return best
+
+    @functools.cached_property
+    def largest_penalty(self) -> float:
+        """The largest penalty of a sample."""
+        return float(self.blocks.ask(Block.largest_penalty))
+
+    def objectives_at(self: Any, points: Sequence[tuple[Array, Any]]) -> list[float]:
+        """Return the objectives at some points, which takes a pass for each, in one round trip."""
+        self.operator.count(float(self.n_scores * len(points)))
+        losses = self.blocks.ask(Block.losses_at, list(points))
+        return [float(self.energy(w) + loss) for (w, _), loss in zip(points, losses, strict=True)]
+
+    def objective_at(self, w: Array, b: Any) -> float:
         """Return the objective at (w, b), which takes a pass."""
-        self.operator.count(float(len(np.atleast_2d(w))))
-        return float(self.energy(w) + self.blocks.ask(self.rows.kind.loss_at, w, b))
+        return self.objectives_at([(w, b)])[0]
 
     def majorised(self: Any, w: Array, b: Any) -> tuple[Any, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective."""
-        objective = self.objective_at(w, b)
-        blocks = self.blocks.majorised(w, b)
+        self.operator.count(float(self.n_scores))
+        blocks, loss = self.blocks.majorised(w, b)
         convex = replace(self, operator=BlockOperator(blocks), loss=Hinge(), blocks=blocks)
-        return convex, objective
+        return convex, self.energy(w) + loss
 
     def traffic(self) -> dict[str, float]:
         """Return the passes over the network so far, and the bytes they moved."""
-        columns: dict[str, float] = self.blocks.traffic.columns()
-        return columns
+        return dict(self.blocks.traffic)
 
     @property
     def ignored_counts(self) -> Array:
@@ -95,9 +138,9 @@ class OnBlocks:
         counts: Array = self.blocks.ignored
         return counts
 
-    def scaled(self: Any, C: float) -> Any:
+    def scaled(self, C: float) -> Self:
         """Return the problem with all penalties times `C`."""
-        return type(self).of(self.blocks.with_penalty(C))
+        return self.of(self.blocks.with_penalty(C))
 
     def release(self) -> None:
         """Release what is on the workers."""
@@ -105,38 +148,13 @@ class OnBlocks:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockProblem(OnBlocks, Problem):
-    """A problem whose rows, labels and penalties are on the workers; `y` and `penalty` are empty.
-
-    Attributes
-    ----------
-    blocks : Blocks
-        They are there.
-    """
+class BlockProblem(RemoteProblem, Problem):
+    """A problem with its rows, labels and penalties on workers; `y` and `penalty` are empty."""
 
     blocks: Any = None
 
     rows = BinaryRows
-
-    @classmethod
-    def of(cls, blocks: Blocks) -> BlockProblem:
-        """Return the problem of some blocks."""
-        return cls(y=np.zeros(0, dtype=np.int8), **known_of(blocks))
-
-    def take(self, rows: Array) -> Problem:
-        """Return the problem on a copy of some rows, in this process."""
-        return self.on_rows(*self.blocks.take(rows))
-
-    def on_rows(self, X: Any, y: Array, penalty: Array) -> Problem:
-        """Return the problem on rows in this process."""
-        known = {f.name: getattr(self, f.name) for f in fields(Problem)}
-        operator = self.operator.adopted(as_operator(X))
-        return Problem(**(known | {"operator": operator, "y": y, "penalty": penalty}))
-
-    @functools.cached_property
-    def largest_penalty(self) -> float:
-        """The largest penalty of a sample."""
-        return float(self.blocks.ask(Block.largest_penalty))
+    local, labels_name = Problem, "y"
 
     def multipliers_of(self, part: Problem, values: Array) -> Multipliers:
         """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
@@ -152,20 +170,12 @@ class BlockProblem(OnBlocks, Problem):
         """Not available: vectors over all rows stay on the workers."""
         raise NotImplementedError("per-row results of a block problem stay on the workers")
 
-    def trivial(self) -> tuple[float, float]:
-        """Return the objective and the intercept of the best constant classifier, w = 0."""
-        sides = self.blocks.ask(BinaryBlock.penalties)
-        return self.on_rows(np.zeros((2, 1)), np.array([-1, 1], dtype=np.int8), sides).trivial()
-
     def objectives_along(
         self, w: Array, b: float, dw: Array, db: float, moves: Array
     ) -> tuple[Array, Array]:
         """Return steps along (dw, db), and the objective after each of them."""
         steps = moves / (self.blocks.ask(BinaryBlock.largest_change, dw, db) or 1.0)
-        losses = self.blocks.ask(BinaryBlock.losses_along, w, b, dw, db, steps)
-        self.operator.count(3.0)
-        energies = [self.regularizer.energy(w + t * dw) for t in steps]
-        return steps, np.array(energies) + losses
+        return steps, np.array(self.objectives_at([(w + t * dw, b + t * db) for t in steps]))
 
     # --------------------------------------------------------------------------- certificate
 
@@ -173,9 +183,14 @@ class BlockProblem(OnBlocks, Problem):
         """Certify the point (w, b, psi) in one pass."""
         each = psi.by_block(self.blocks)
         most = -1.0 if self.loss.weak_convexity == 0.0 else FIRST_CRITICAL / self.operator.stored
-        parts = self.blocks.ask(BinaryBlock.summary, w, b, most, each=each)
-        summaries, ignored, critical = zip(*parts, strict=True)
-        self.blocks.ignored = sum(ignored)
+        # A few rows that the certificate will look at come along.
+        few = (psi.rows[spread_positions(len(psi.rows))], spread_positions(self.n_samples))
+        sampled = np.unique(np.concatenate(few))
+        both = list(zip(each, self.blocks.cut(sampled), strict=True))
+        parts = self.blocks.ask(BinaryBlock.summary, w, b, most, each=both)
+        summaries, ignored, critical, X = zip(*parts, strict=True)
+        operator: Any = self.operator
+        self.blocks.ignored, operator.at_hand = sum(ignored), (sampled, stack_rows(X))
         summary = merge(summaries)
         summary = replace(summary, support=np.sort(summary.support))
         self.operator.count(2.0)
@@ -212,4 +227,46 @@ class BlockProblem(OnBlocks, Problem):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class MulticlassBlockProblem(RemoteProblem, MulticlassProblem):
+    """A multi-class problem on workers; `labels` and `penalty` are empty."""
+
+    blocks: Any = None
+
+    rows = MulticlassBlockRows
+    local, labels_name = MulticlassProblem, "labels"
+
+    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Multipliers:
+        """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
+        return Multipliers(np.arange(part.n_samples), values)
+
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
+        """Return pulls from the coefficients of rows in the classifiers."""
+        return Multipliers(rows, coefficients.T)
+
+    @functools.cached_property
+    def class_penalty(self) -> Array:
+        """The sum of the penalties of each class."""
+        penalties: Array = self.blocks.penalties
+        return penalties
+
+    def certify(self, W: Array, b: Array, B: Multipliers, tol: float) -> MulticlassCertificate:
+        """Certify the point (W, b, B): two passes."""
+        each = B.by_block(self.blocks)
+        parts = self.blocks.ask(MulticlassBlock.summary, W, b, each=each)
+        summary = merge_multiclass([found for found, _ in parts])
+        self.blocks.ignored = sum(ignored for _, ignored in parts)
+        self.operator.count(4.0 * self.n_classes)
+
+        def dual_sums(keep: Array) -> tuple[Array, float]:
+            sums = self.blocks.ask(MulticlassBlock.dual_sums, W, b, keep, each=each)
+            return sums[:-1].reshape(W.shape), float(sums[-1])
+
+        return conclude_multiclass(
+            W, summary, dual_sums, loss=self.loss, regularizer=self.regularizer,
+            fit_intercept=self.fit_intercept, tol=tol, row_length=self.operator.row_length,
+        )  # fmt: skip
+
+
 certify_problem.register(BlockProblem, BlockProblem.certify)
+certify_problem.register(MulticlassBlockProblem, MulticlassBlockProblem.certify)

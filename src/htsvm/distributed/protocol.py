@@ -1,14 +1,13 @@
-"""What blocks are asked, and how: questions declare what they read, change and add up to.
+"""Blocks of data and what they are asked: questions declare what they read, change and add up to.
 
-A question is a method of a block under the decorator `question`. The driver names it by the
-method itself; it is pure: a question that changes the state is put to a copy of the block, so that
-the same block and the same message always give the same state and the same answer. That is all
-that Dask needs to make a lost state again (`transport.py`).
+A question is a method of a block under the decorator `question`; the driver names it by the method
+itself. Questions are pure: one that changes the state is put to a copy of the block and replaces
+arrays instead of writing into them. So the same block and the same message always give the same
+state and answer, which is all that Dask needs to make a lost state again (`transport.py`).
 """
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -16,33 +15,59 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from htsvm.distributed.data import Data, Task
+from htsvm._typing import Array
+from htsvm.linalg import Operator, as_operator
+from htsvm.problems import MulticlassProblem, Problem
+from htsvm.problems.build import Task as Stated
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Reduction = Callable[[Sequence[Any]], Any]
 
 
+@dataclass(frozen=True, eq=False)
+class MajorisedTask:
+    """The weighted hinge problem that touches the problem of the task `base` at (w, b)."""
+
+    base: Stated
+    w: Array
+    b: Any
+
+    def problem(
+        self, operator: Operator, codes: Array, weights: Array | None
+    ) -> Problem | MulticlassProblem:
+        """Return the problem on some rows."""
+        return self.base.problem(operator, codes, weights).majorised(self.w, self.b)[0]
+
+
+# Problems that blocks can be made for.
+Task = Stated | MajorisedTask
+
+
+@dataclass(eq=False)
+class Data:
+    """A block of validated data: rows, codes of the classes, weights, number of its first row."""
+
+    X: Any
+    codes: Array
+    weights: Array | None
+    offset: int
+
+    def problem(self, task: Task) -> Problem | MulticlassProblem:
+        """Return the problem on these rows."""
+        return task.problem(as_operator(self.X), self.codes, self.weights)
+
+    def __sizeof__(self) -> int:
+        return nbytes(self.X) + int(self.codes.nbytes)
+
+
 class Reads(Enum):
-    """What a question needs besides vectors over the rows of its block."""
+    """Which rows of X a question needs: none, those of the round under way, or all."""
 
-    NOTHING = "nothing"
-    ROUND = "the rows that a round looks at"
-    DATA = "all rows"
+    NOTHING, ROUND, DATA = range(3)
 
 
-@dataclass(frozen=True)
-class Declared:
-    """What is known of a question before it is asked.
-
-    Attributes
-    ----------
-    reads : Reads
-        Which rows of X it needs.
-    changes : bool
-        Whether it changes the state that a block has between rounds.
-    reduce : callable
-        Makes one answer of those of several blocks.
-    """
+class Declared(NamedTuple):
+    """What a question reads, whether it changes the state, and what adds up answers of blocks."""
 
     reads: Reads
     changes: bool
@@ -51,10 +76,7 @@ class Declared:
 
 def add(answers: Sequence[Any]) -> Any:
     """Return the sum of the answers."""
-    total = answers[0]
-    for answer in answers[1:]:
-        total = total + answer
-    return total
+    return sum(answers[1:], start=answers[0])
 
 
 def joined(answers: Sequence[dict[int, Any]]) -> dict[int, Any]:
@@ -96,26 +118,19 @@ class Call(NamedTuple):
 
 @dataclass(eq=False)
 class Message:
-    """What travels to the blocks at once: changes that need no answer, then a question.
+    """What travels to the blocks at once: changes that need no answer, then a question."""
 
-    Attributes
-    ----------
-    task : Task
-        The problem, for blocks that are to be made.
-    calls : list of Call
-        The last of them is answered.
-    copied : bool
-        Whether rounds look at copies of some rows, which are at hand.
-    """
-
+    # The problem, for blocks that are to be made.
     task: Task
+    # The last of them is answered.
     calls: list[Call]
+    # Whether the round under way looks at copies of some rows, which are part of the state.
     copied: bool = False
 
     @property
-    def declared(self) -> Declared:
-        """What the question declares that is answered."""
-        return self.calls[-1].declared
+    def reduce(self) -> Reduction:
+        """What makes one answer of those of several blocks."""
+        return self.calls[-1].declared.reduce
 
     @property
     def changes(self) -> bool:
@@ -125,8 +140,7 @@ class Message:
     @property
     def nbytes(self) -> int:
         """The size on the wire."""
-        calls = [(call.question.__name__, call.args) for call in self.calls]
-        return len(pickle.dumps(calls, protocol=5))
+        return sum(nbytes(call.args) for call in self.calls)
 
     @property
     def reads(self) -> bool:
@@ -146,16 +160,13 @@ class Message:
         """Return the block afterwards and its answer; the given one keeps its state."""
         if self.changes:
             block = block.fork()
-        for call in self.calls:
-            answer = call.put_to(block, number)
-            if call.declared.changes:
-                block.part = None
-        return block, {number: answer} if self.declared.reduce is joined else answer
+        answers = [call.put_to(block, number) for call in self.calls]
+        return block, {number: answers[-1]} if self.reduce is joined else answers[-1]
 
 
 def block_of(data: Data, task: Task) -> Any:
     """Return a block that nothing was asked of."""
-    from htsvm.distributed.block import BinaryBlock
+    from htsvm.distributed.binary_block import BinaryBlock
     from htsvm.distributed.multiclass_block import MulticlassBlock
 
     problem: Any = data.problem(task)
@@ -167,12 +178,10 @@ def nbytes(value: Any) -> int:
     """Return roughly what a value takes on the wire."""
     if isinstance(value, np.ndarray):
         return int(value.nbytes)
-    if isinstance(value, dict):
-        return nbytes(list(value.values()))
-    if isinstance(value, (tuple, list)):
-        return sum(nbytes(item) for item in value)
     if hasattr(value, "indptr"):
-        return nbytes((value.data, value.indices, value.indptr))
-    if hasattr(value, "__dict__"):
-        return sum(nbytes(item) for item in vars(value).values())
-    return 8
+        value = (value.data, value.indices, value.indptr)
+    elif hasattr(value, "__dict__"):
+        value = vars(value)
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    return sum(map(nbytes, value)) if isinstance(value, (tuple, list)) else 8

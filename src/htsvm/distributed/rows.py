@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.distributed.block import BinaryBlock
+from htsvm.distributed.binary_block import SCALARS, BinaryBlock
+from htsvm.distributed.block import Block, Entry
 from htsvm.distributed.blocks import Blocks, Multipliers, stacked
-from htsvm.distributed.part import SCALARS, Entry, Place
-from htsvm.distributed.steps import RemoteSteps
 from htsvm.linalg import as_operator
-from htsvm.linalg.row_system import (
-    LARGEST_MATRIX,
-    RowSystem,
-    conjugate_direction,
-    solve_primal,
-)
+from htsvm.linalg.row_system import LARGEST_MATRIX, RowSystem, conjugate_direction, solve_primal
 from htsvm.losses import Loss
 from htsvm.solvers.descent import REACH
 from htsvm.solvers.newton.inner import Steps
@@ -41,20 +35,15 @@ ROUND_GATHERED = 4_000_000
 
 
 class BlockRows:
-    """Rows on workers, possibly with their penalties multiplied by random numbers.
+    """The rows of a problem on workers.
 
-    Parameters
-    ----------
-    problem : BlockProblem or MulticlassBlockProblem
-        The problem.
-    rng : Generator
-        Draws the random numbers.
-    states : list, optional
-        The states of a generator from which the blocks draw theirs.
+    Their penalties are multiplied by random numbers where `states` says how blocks draw them.
     """
 
     # The blocks that these rows are in.
     kind: type[Any]
+    # Their answers to `support`, where these came along with another question.
+    _support: list[Any] | None = None
 
     def __init__(
         self, problem: Any, rng: np.random.Generator, states: list[Any] | None = None
@@ -64,7 +53,7 @@ class BlockRows:
 
     def traffic(self) -> dict[str, float]:
         """Return the passes over the network so far, and the bytes they moved."""
-        return self.blocks.traffic.columns()
+        return dict(self.blocks.traffic)
 
     def with_random_penalties(self) -> Self:
         """Multiply the penalties by the exponential random numbers that a local fit would draw."""
@@ -78,7 +67,7 @@ class BlockRows:
 
     def multipliers(self) -> Multipliers:
         """Return the multipliers of all rows."""
-        parts = self.blocks.ask(self.kind.support)
+        parts = self._support or self.blocks.ask(self.kind.support)
         return Multipliers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _by_block(self, multipliers: Any) -> list[Any]:
@@ -87,6 +76,50 @@ class BlockRows:
             return [None] * len(self.blocks.source.data)
         by_block: list[Any] = multipliers.by_block(self.blocks)
         return by_block
+
+
+class RemoteSteps:
+    """The steps of a round, taken here with sums from the blocks.
+
+    A step that is tried brings the sums where it leads. Directions and steps that are taken travel
+    with the next question.
+    """
+
+    problem: Any
+    entry: Entry
+    # Whether the blocks add the matrix of the Hessian to their sums.
+    with_matrix: bool
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks."""
+        blocks: Blocks = self.problem.blocks
+        return blocks
+
+    def _enter(self, count: int) -> list[float]:
+        """Begin the round; return the numbers that come before the sums."""
+        self.blocks.copied = not self.entry.whole
+        found = self.blocks.ask(Block.enter, self.entry, self.with_matrix)
+        # The step that was tried last, and the sums where it leads.
+        self.tried: tuple[float, Array] = (0.0, found[count:])
+        return [float(value) for value in found[:count]]
+
+    def _sums_here(self) -> Array:
+        """Return the sums where the round is, if need be by a pass."""
+        if self.tried[0] != 0.0:
+            self.tried = (0.0, self.blocks.ask(Block.gradient, self.with_matrix))
+        return self.tried[1]
+
+    def _try(self, t: float) -> tuple[float, float]:
+        """Try a step; return the two terms of the line search."""
+        found = self.blocks.ask(Block.attempt, t, self.with_matrix)
+        self.tried = (t, found[2:])
+        return float(found[0]), float(found[1])
+
+    def _advance(self, t: float) -> None:
+        """Take a step; if it was the last that was tried, the sums there are known."""
+        self.blocks.tell(Block.advance, t)
+        self.tried = (0.0 if self.tried[0] == t else math.nan, self.tried[1])
 
 
 class BinaryRows(BlockRows):
@@ -101,17 +134,19 @@ class BinaryRows(BlockRows):
         super().__init__(problem, rng, states)
         self.clock = Clock()
         self._updates = Updates()
-        # What was learnt on the way: loss and largest violation at (w, b), rows of the next round.
-        self._loss: float | None = None
-        self._largest: float | None = None
-        self._relevant: float = math.inf
-        self._next: list[tuple[int, Any]] = []
 
     # -------------------------------------------------------------------------- where to be
 
     def _move_to(self, w: Array, b: float) -> None:
         self.w, self.b = w, b
-        self._loss, self._largest, self._relevant, self._next = None, None, math.inf, []
+        # What is learnt on the way: loss and largest violation here, rows of the next round.
+        self._loss: float | None = None
+        self._largest: float | None = None
+        self._relevant: float = math.inf
+        self._next: list[tuple[int, Any]] = []
+        # The loss that the samples are weighed for already, in advance.
+        self._weighed: Loss | None = None
+        self._support = None
 
     def start_at_zero(self) -> None:
         """Start from w = 0, b = 0 and no multipliers."""
@@ -121,6 +156,8 @@ class BinaryRows(BlockRows):
     def start_at(self, w: Array, b: float, psi: Multipliers | None) -> None:
         """Start from a point, with its multipliers if there are any."""
         self._move_to(np.array(w, dtype=np.float64), float(b))
+        # A round looks at these rows at least: a first guess of how many it will be.
+        self._relevant = math.inf if psi is None else len(psi.rows)
         self.blocks.start(BinaryBlock.start_at_point, self.w, self.b, each=self._by_block(psi))
         self.problem.operator.count(1.0)
 
@@ -135,12 +172,16 @@ class BinaryRows(BlockRows):
         stride = max(self.problem.n_samples // QUANTILE_ROWS, 1)
         parts = self.blocks.ask(BinaryBlock.sampled_violations, stride)
         some = np.concatenate([part for part, _ in parts])
-        self._largest = max(largest for _, largest in parts)
+        self._largest, self._support = max(largest for _, largest in parts), None
         self.blocks.tell(BinaryBlock.set_ramp, ramp_width(some, share))
+        explained = self.problem.share_of_pull(self.w, self.blocks.ask(BinaryBlock.pull))
+        if explained != 1.0:
+            self.blocks.tell(BinaryBlock.scale_multipliers, explained)
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows, in this process."""
-        return self.problem.take(rows)
+        part: Problem = self.problem.take(rows)
+        return part
 
     def adopt(self, varied: BinaryRows) -> None:
         """Take over the point that these rows with other penalties have reached, within bounds."""
@@ -165,7 +206,8 @@ class BinaryRows(BlockRows):
 
     def weigh(self, loss: Loss | None) -> None:
         """Set the weights of the hinge majoriser of `loss`; None stands for its convex start."""
-        self.blocks.tell(BinaryBlock.weigh, loss)
+        if loss is None or loss != self._weighed:
+            self.blocks.tell(BinaryBlock.weigh, loss)
 
     def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> RoundReport:
         """Minimise the inner function approximately; the multiplier step is taken by `close`.
@@ -175,7 +217,7 @@ class BinaryRows(BlockRows):
         """
         guess = self._where(self._relevant if math.isfinite(reach) else math.inf)
         while True:
-            entry = Entry(next(self.blocks.numbers), reach, guess == "all", xi)
+            entry = Entry(reach, guess == "all", xi)
             if guess == "here":
                 gathered = self._gathered(reach)
                 if gathered is not None:
@@ -203,7 +245,7 @@ class BinaryRows(BlockRows):
     def _run_there(self, steps: BlockSteps, tol: float, max_steps: int) -> RoundReport:
         """Run a round with sums from the workers."""
         report = steps.minimise(tol, max_steps)
-        self._end(steps.w, steps.b, steps.entry, steps.place.number)
+        self._end(steps.w, steps.b, steps.entry)
         if steps.entry.whole:
             report.violated = -1
             report.stale = self._updates.lost_digits(report.steps)
@@ -214,7 +256,7 @@ class BinaryRows(BlockRows):
     def _gathered(self, reach: float) -> list[Any] | None:
         """Return rows, labels, penalties and state of the rows of a round; None if too many."""
         parts = self._next
-        if not parts or reach != REACH or self.blocks.has_news:
+        if not parts or reach != REACH or self.blocks.has_pending:
             parts = self.blocks.ask(BinaryBlock.relevant_rows, reach, self._share())
         self._relevant = sum(rows for rows, _ in parts)
         if self._where(self._relevant) != "here" or any(found is None for _, found in parts):
@@ -239,28 +281,37 @@ class BinaryRows(BlockRows):
         )
         report.rows, report.stale = len(y), True
         report.violated = violated(it.q, it.weights)
-        self._end(it.w, it.b, entry, entry.number)
+        self._end(it.w, it.b, entry)
         return report
 
-    def _end(self, w: Array, b: float, entry: Entry, number: int) -> None:
+    def _end(self, w: Array, b: float, entry: Entry) -> None:
         """Note where a round has ended."""
         self._move_to(w.copy(), float(b))
-        self._ended = entry, Place(number, self.w, self.b)
+        self._ended = entry, (self.w, self.b)
 
-    def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:
-        """Take the multiplier step, weigh the samples for `stage` and look at the result."""
-        # While the loss is to change, the rows of the next round are not known yet.
-        settled = stage is not None and stage == self.problem.loss
+    def close(
+        self, stage: Loss | None, nu: float, refresh: bool, following: Loss | None = None
+    ) -> Closing:
+        """Take the multiplier step, weigh the samples for `stage` and look at the result.
+
+        Then they are weighed for `following`, the loss of the next round where that is another one.
+        The rows of that round come along, once the loss is the last one or known beforehand.
+        """
+        following = following or stage
+        settled = following is not None and (following != stage or stage == self.problem.loss)
         parts = self.blocks.ask(
-            BinaryBlock.end_round, *self._ended, stage, nu, refresh, REACH,
+            BinaryBlock.end_round, *self._ended, stage, nu, refresh,
+            None if following == stage else following, REACH,
             self._share() if settled and self.problem.n_samples >= SUBSET_FROM else -1.0,
         )  # fmt: skip
         self.problem.operator.count(refresh)
-        sums = sum(sums for sums, _ in parts)
+        all_sums, found, support = zip(*parts, strict=True)
+        sums = sum(all_sums)
         closing = Closing(int(sums[0]), *(float(value) for value in sums[1:]))
-        self._loss = closing.loss
-        self._relevant = sum(rows for _, (rows, _) in parts)
-        self._next = [found for _, found in parts] if settled else []
+        self._loss, self._weighed = closing.loss, following
+        self._relevant = sum(rows for rows, _ in found)
+        self._next = list(found) if settled else []
+        self._support = None if None in support else list(support)
         return closing
 
 
@@ -270,12 +321,9 @@ class BlockSteps(RemoteSteps, Steps):
 
     entry: Entry
 
-    kind = BinaryBlock
-
     def __post_init__(self) -> None:
         self.w = self.w.copy()
         self.with_matrix = self.problem.n_features < LARGEST_MATRIX
-        self._begin(self.w.copy(), self.b)
 
     def enter(self) -> int:
         """Begin the round; return how many rows it is about."""
@@ -312,47 +360,44 @@ class BlockSteps(RemoteSteps, Steps):
         stored = problem.operator.stored / max(problem.n_samples, 1)
         if count * stored > MOST_GATHERED:
             return self._conjugate_direction(grad_w, grad_b)
-        X, _, penalty = stacked(self.blocks.ask(BinaryBlock.active_rows, self.entry, self.place))
+        X, _, penalty = stacked(self.blocks.ask(BinaryBlock.active_rows))
         system = RowSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
         return system.solve(None, xi, grad_w, grad_b)
 
     def _conjugate_direction(self, grad_w: Array, grad_b: float) -> tuple[Array, float]:
         """Return the Newton direction with all products by the workers: a pass for each."""
-        rows = _RemoteRows(self.blocks, self.entry, self.place)
-        problem = self.problem
+        rows, problem = RemoteHessian(self.problem), self.problem
         direction = conjugate_direction(
             rows, problem.regularizer, grad_w, grad_b, problem.fit_intercept
         )
-        self.problem.operator.count(2.0 * rows.products * self.share)
+        problem.operator.count(2.0 * rows.products * self.share)
         return direction
 
     def _set_out(self, xi: float, dw: Array, db: float) -> None:
-        self._head_for(dw, db)
+        self.blocks.tell(Block.set_out, dw, db)
         self.problem.operator.count(self.share)
 
     def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
         return self._try(t)
 
     def _move(self, t: float) -> None:
-        self._arrive(t, self.w.copy(), self.b)
+        self._advance(t)
 
 
 @dataclass
-class _RemoteRows:
-    """What `ActiveRows` is, for active rows on workers."""
+class RemoteHessian:
+    """What rows on workers add to the Hessian of the round under way."""
 
-    blocks: Blocks
-    entry: Entry
-    place: Place
+    problem: Any
     products: int = 0
 
-    def product(self, v: Array) -> Array:
-        """Return the matrix times v."""
+    def product(self, V: Array) -> Array:
+        """Return the matrix times V: a pass."""
         self.products += 1
-        product: Array = self.blocks.ask(BinaryBlock.active_product, self.entry, self.place, v)
+        product: Array = self.problem.blocks.ask(Block.product, V)
         return product
 
     def diagonal(self) -> Array:
         """Return the diagonal of the matrix."""
-        diagonal: Array = self.blocks.ask(BinaryBlock.active_diagonal, self.entry, self.place)
+        diagonal: Array = self.problem.blocks.ask(Block.diagonal)
         return diagonal

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import dask
 import numpy as np
-from dask import array, delayed
+from dask import delayed
 
 from htsvm._typing import Array
 from htsvm.distributed.blocks import Source, stack_rows
-from htsvm.distributed.data import Data
-from htsvm.distributed.transport import tree
+from htsvm.distributed.protocol import Data
 from htsvm.linalg.spaces import LARGEST_SIDE, distinct_rows
 from htsvm.multiview.clusters import (
     DIRECT_ROWS,
@@ -34,15 +34,7 @@ Sums = dict[tuple[int, int], Any]
 
 @dataclass(frozen=True, eq=False)
 class BlockStructure:
-    """What `Structure` is, for rows in blocks.
-
-    Attributes
-    ----------
-    clusters : list of lists of Clusters
-        The clusters of each class in each view; None for classes without weight.
-    covariances : list of lists of ndarrays
-        As in `Structure`.
-    """
+    """What `Structure` is, for rows in blocks; `clusters` are those of each class in each view."""
 
     clusters: list[OfView]
     covariances: list[list[Array]]
@@ -56,17 +48,8 @@ class BlockStructure:
         """Return the cluster of each sample in each view, as a Dask array."""
         known = delayed(self.clusters, traverse=False)
         blocks = zip(*(source.raw for source in sources), strict=True)
-        sizes = np.diff(sources[0].offsets)
-        return array.concatenate(
-            [
-                array.from_delayed(
-                    delayed(labels_of_block, pure=True)(list(views), known),
-                    (int(size), len(sources)),
-                    dtype=np.intp,
-                )
-                for views, size in zip(blocks, sizes, strict=True)
-            ]
-        )
+        found = [delayed(labels_of_block, pure=True)(list(views), known) for views in blocks]
+        return sources[0].joined(found, (len(sources),), np.intp)
 
 
 def find_structure(
@@ -86,21 +69,13 @@ def find_structure(
     blocks = [list(views) for views in zip(*(source.data for source in sources), strict=True)]
     labels = [delayed(labels_of_block, pure=False)(views, known) for views in blocks]
     if not sources[0].streamed:
-        labels = cluster.persist(labels)
+        labels = list(dask.persist(*labels))
     pairs = [(v, u) for v in targets for u in range(len(sources))]
     counts = [_count(of_view) for of_view in clusters]
-    first = [
-        delayed(block_sums, pure=False)(views, found, pairs, counts)
-        for views, found in zip(blocks, labels, strict=True)
-    ]
-    sums = cluster.compute(tree(first, add))[0]
+    rows = list(zip(blocks, labels, strict=True))
+    sums = cluster.reduce(block_sums, rows, _add, pairs, counts)
     means = {pair: (mass, total / mass[:, None]) for pair, (mass, total) in sums.items()}
-    shared = delayed(means, traverse=False)
-    second = [
-        delayed(block_scatter, pure=False)(views, found, shared)
-        for views, found in zip(blocks, labels, strict=True)
-    ]
-    spread = cluster.compute(tree(second, add))[0]
+    spread = cluster.reduce(block_scatter, rows, _add, means)
     covariances = [
         [spread[v, u][0] for u in range(len(sources))] if v in targets else []
         for v in range(len(sources))
@@ -110,8 +85,8 @@ def find_structure(
 
 def _clusters(source: Source, n_classes: int, seed: int) -> OfView:
     """Return the clusters of each class in one view."""
-    parts = [delayed(sample_block, pure=False)(data, n_classes) for data in source.data]
-    samples = source.cluster.compute(tree(parts, join_samples))[0]
+    blocks = [(data,) for data in source.data]
+    samples = source.cluster.reduce(sample_block, blocks, join_samples, n_classes)
     return [
         None
         if sample is None
@@ -176,7 +151,7 @@ def block_scatter(views: list[Data], labels: Array, means: Sums) -> Sums:
     }
 
 
-def add(parts: list[Sums]) -> Sums:
+def _add(parts: list[Sums]) -> Sums:
     """Return the sums of the arrays of several blocks."""
     return {
         pair: tuple(sum(arrays) for arrays in zip(*(part[pair] for part in parts), strict=True))

@@ -208,7 +208,8 @@ def conclude(
     """
     own = point.regularizer.dot(point.w)
     unit = point.regularizer.length(own) + point.regularizer.length(summary.pull)
-    typical = _typical_length(point.operator, _spread(summary.support))
+    support = summary.support
+    typical = _typical_length(point.operator, support[spread_positions(len(support))])
     gross = summary.multiplier_sum
     objective = point.regularizer.energy(point.w) + summary.loss
     floor = _rounding_floor(point, summary, gross * typical, unit, objective)
@@ -265,8 +266,7 @@ def _rounding_floor(
     """
     eps, m = residuals.EPS, point.operator.shape[0]
     pulled = (8.0 + math.sqrt(len(summary.support))) * eps * gross
-    everywhere = np.linspace(0, m - 1, SAMPLED_ROWS).astype(np.intp)
-    size = _typical_length(point.operator, everywhere) * float(np.linalg.norm(point.w))
+    size = _typical_length(point.operator, spread_positions(m)) * float(np.linalg.norm(point.w))
     off = 8.0 * eps * (size + abs(point.b))
     mass = float(summary.class_penalty.sum())
     return max(
@@ -276,11 +276,9 @@ def _rounding_floor(
     )
 
 
-def _spread(rows: Array) -> Array:
-    if len(rows) == 0:
-        return rows
-    some: Array = rows[np.linspace(0, len(rows) - 1, SAMPLED_ROWS).astype(np.intp)]
-    return some
+def spread_positions(count: int) -> Array:
+    """Return the positions of a few among `count` rows, evenly spread."""
+    return np.linspace(0, count - 1, SAMPLED_ROWS if count else 0).astype(np.intp)
 
 
 def _typical_length(operator: Operator, rows: Array) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -80,6 +80,10 @@ class BaseProblem:
     def objective_at(self, w: Array, b: Any) -> float:
         """Return the objective at (w, b), which takes a pass."""
         return self.objective(w, self.violations_at(w, b))
+
+    def objectives_at(self, points: Sequence[tuple[Array, Any]]) -> list[float]:
+        """Return the objectives at some points, which takes a pass for each."""
+        return [self.objective_at(w, b) for w, b in points]
 
     def majorised(self, w: Array, b: Any) -> tuple[Self, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective.

@@ -103,7 +103,10 @@ class Problem(BaseProblem):
         A first guess of multipliers is mostly a share of the penalties. Where margins are hard, the
         right ones are far below these.
         """
-        pull, _ = self.operator.signed_tdot(self.y, multipliers)
+        return self.share_of_pull(w, self.operator.signed_tdot(self.y, multipliers)[0])
+
+    def share_of_pull(self, w: Array, pull: Array) -> float:
+        """Return what `share_explained` returns, given the pull of the multipliers."""
         top = float(np.abs(pull).max(initial=0.0))
         if not 0.0 < top < np.inf:
             return 1.0

@@ -2,7 +2,7 @@
 # cython: initializedcheck=False, nonecheck=False
 """Newton's method on a truncated loss with a rounded kink, in a single call.
 
-The reference is `Steps` in `valley.py`.
+The reference is `Steps` in `rounded.py`.
 """
 
 import numpy as np
@@ -113,7 +113,7 @@ def slopes(const double[::1] q, const double[::1] penalty, tuple shape):
 
 
 cdef class ValleySteps(System):
-    """Newton's method for a rounded, truncated loss: see `Steps` in `valley.py`."""
+    """Newton's method for a rounded, truncated loss: see `Steps` in `rounded.py`."""
 
     cdef double[::1] q, dq, slopes
     cdef const double[::1] penalty

@@ -132,8 +132,13 @@ class LocalRows:
             return self.sweeps.run(self.it, reach)
         return self.rounds.run(self.it, xi, tol=tol, max_steps=max_steps, reach=reach)
 
-    def close(self, stage: Loss | None, nu: float, refresh: bool) -> Closing:
-        """Weigh the samples for the loss `stage` and look at the result; see `close_round`."""
+    def close(
+        self, stage: Loss | None, nu: float, refresh: bool, following: Loss | None = None
+    ) -> Closing:
+        """Weigh the samples for the loss `stage` and look at the result; see `close_round`.
+
+        Nothing is prepared here for the loss `following` of the next round.
+        """
         closing = close_round(self.problem, self.it, stage, nu, refresh)
         if self.sweeps is not None and self.sweeps.crawl(closing.lag):
             self.sweeps = None

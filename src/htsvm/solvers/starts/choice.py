@@ -35,7 +35,7 @@ from htsvm.solvers.starts.terrain import (
 )
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
-SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 250_000, 2000, 5000
+SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 35_000, 2000, 5000
 # With several classes there are more unknowns, and small samples mislead: so many values times
 # classes.
 MULTICLASS_VALUES = 100_000_000
@@ -397,7 +397,8 @@ def _best_point(problem: Any, found: Search, share: float) -> tuple[str, Any, fl
             multipliers = problem.multipliers_of(terrain.problem, multipliers)
         return found.name, (*terrain.parts(found.point), multipliers), found.lowest
     best = sorted(found.points, key=lambda name: (found.reached[name], name))[:JUDGED]
-    on_all = {name: problem.objective_at(*terrain.parts(found.points[name])) for name in best}
+    points = [terrain.parts(found.points[name]) for name in best]
+    on_all = dict(zip(best, problem.objectives_at(points), strict=True))
     ranked = sorted(on_all, key=lambda name: (on_all[name], name))
     if isinstance(problem, Problem) and valley.suits(problem):
         return ranked[0], *_refined(problem, terrain.parts(found.points[ranked[0]]))
