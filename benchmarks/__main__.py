@@ -31,6 +31,7 @@ from benchmarks import (  # noqa: E402
     multiview_images,
     multiview_multiclass,
     multiview_rivals,
+    multiview_speed,
     path,
     quality,
     report,
@@ -56,6 +57,7 @@ PARTS = {
     "multiview-baselines": multiview_baselines,
     "multiview-images": multiview_images,
     "multiview-rivals": multiview_rivals,
+    "multiview-speed": multiview_speed,
     "multiclass": multiclass,
     "multiclass-speed": multiclass_speed,
     "multiview-multiclass": multiview_multiclass,
@@ -87,7 +89,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--time-limit", type=float, default=300.0, help="seconds per set for the restarts"
     )
-    parser.add_argument("--rows", type=int, help="the most training rows of the part accuracy")
+    parser.add_argument(
+        "--rows", type=int, help="the most training rows of the parts accuracy, audit and kernels"
+    )
     parser.add_argument(
         "--out", type=Path, help="folder for results; narrowed runs go to results/partial"
     )

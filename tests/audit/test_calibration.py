@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from htsvm.audit import audit_labels
-from htsvm.audit.calibration import calibrate
+from htsvm.audit.calibration import calibrate, doubt, share_of_doubt
+from htsvm.audit.noise_model import NoiseModel
 from htsvm.audit.plot import reliability
+from htsvm.audit.scoring import Scores
 from tests.audit.data import blobs
 
 
@@ -22,6 +26,43 @@ def test_order_and_mean_are_kept(seed, share):
     assert trust.mean() == pytest.approx(1.0 - doubts.mean(), abs=1e-3)
     assert trust.min() >= 0.0
     assert trust.max() <= 1.0
+
+
+def test_the_curve_is_the_most_likely_one():
+    rng = np.random.default_rng(3)
+    suspicion, weights = 5.0 + 2.0 * rng.normal(size=400), rng.uniform(0.5, 2.0, 400)
+    doubts = np.clip(0.2 + 0.1 * (suspicion - 5.0) + 0.1 * rng.random(400), 0.0, 1.0)
+
+    def loss(x):
+        chance = np.clip(expit(x[0] + x[1] * suspicion), 1e-12, 1.0 - 1e-12)
+        return -weights @ (doubts * np.log(chance) + (1.0 - doubts) * np.log(1.0 - chance))
+
+    x = minimize(loss, [-1.0, 0.1], method="Nelder-Mead", options={"xatol": 1e-8}).x
+    trust = calibrate(suspicion, doubts, weights)
+    np.testing.assert_allclose(trust, 1.0 - expit(x[0] + x[1] * suspicion), atol=1e-4)
+
+
+def test_doubts_that_fall_with_suspicion_say_nothing():
+    suspicion = np.linspace(-1.0, 1.0, 50)
+    trust = calibrate(suspicion, 0.3 - 0.2 * suspicion, np.ones(50))
+    np.testing.assert_allclose(trust, 0.7)
+
+
+@pytest.mark.parametrize("rates", [np.eye(2), np.array([[0.7, 0.3], [0.3, 0.7]])])
+def test_doubts_have_the_estimated_share_as_their_mean(rates):
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=(500, 2))
+    codes, weights = rng.integers(0, 2, 500), rng.uniform(0.5, 1.5, 500)
+    noise = NoiseModel(rates, 3.0, np.zeros(2), np.zeros(2))
+    scores = Scores(first, first, np.zeros(500), np.zeros(500), 1, noise, None, "")
+    rows = np.arange(500)
+    low = np.average(1.0 - noise.posterior(first, codes)[rows, codes], weights=weights)
+    high = np.average(first.argmax(axis=1) != codes, weights=weights)
+    found = doubt(scores, codes, weights, None)
+    assert found.min() >= 0.0
+    assert found.max() <= 1.0
+    assert np.average(found, weights=weights) == pytest.approx(share_of_doubt(low, high))
+    assert np.all(doubt(scores, codes, weights, rows < 20)[:20] == 0.0)
 
 
 def test_equal_suspicion_is_equal_trust():

@@ -6,7 +6,9 @@ import pytest
 from htsvm.audit import audit_labels
 from tests.audit.data import blobs
 
-pytest.importorskip("cleanlab.datalab.datalab", reason="Datalab is not installed")
+pytest.importorskip(
+    "cleanlab.datalab.datalab", reason="Datalab is not installed", exc_type=ImportError
+)
 
 
 def test_issue_manager():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from htsvm.audit.kernel_scores import LeaveOneOut, kernel_space, one_hot
+from htsvm.audit.kernel_scores import PENALTIES, LeaveOneOut, kernel_space, one_hot
 
 
 def brute_force(Z, Y, weights, penalty):
@@ -37,10 +37,10 @@ def test_best_has_the_smallest_error():
     problem = LeaveOneOut.of(Z, np.ones(40))
     Y = one_hot(codes, 2)
     scores, penalty = problem.best(Y)
-    for other in (0.01, 0.1, 1.0, 10.0, 100.0):
+    for other in PENALTIES:
         worse = ((problem.scores(Y, other) - Y) ** 2).sum()
         assert ((scores - Y) ** 2).sum() <= worse + 1e-12
-    assert penalty in (10.0, 100.0)  # The labels are noise.
+    assert penalty >= 10.0  # The labels are noise.
 
 
 def test_features_reproduce_the_kernel_when_every_sample_is_a_landmark():
@@ -49,7 +49,7 @@ def test_features_reproduce_the_kernel_when_every_sample_is_a_landmark():
     Z = kernel_space(X, 25, seed=0).features
     squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     squared /= np.median(squared)
-    kernel = sum(np.exp(-width * squared) for width in (0.05, 0.25, 1.0))
+    kernel = sum(np.exp(-width * squared) for width in (0.02, 0.5))
     np.testing.assert_allclose(Z @ Z.T, kernel, atol=1e-3)
 
 

@@ -33,6 +33,14 @@ def test_columns_become_numbers():
     }  # fmt: skip
 
 
+def test_numbers_with_a_word_among_them_are_refused(tmp_path):
+    lines = [f"{i / 7:.3f},{'ab'[i % 2]}" for i in range(100)]
+    lines[9] = "oops,a"
+    path = write(tmp_path, "x,y\n" + "\n".join(lines))
+    with pytest.raises(TableError, match=r"column 'x' .* 1 of its 100 rows; row 10 has 'oops'"):
+        read_table(path, "y")
+
+
 def test_parquet_and_csv_agree(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"a": np.arange(40) % 7 + 0.5, "y": ["u", "v"] * 20})

@@ -163,8 +163,8 @@ def test_slow_works_get_fewer_repeats():
 QUICK_PARTS = [
     "speed", "baselines", "path", "accuracy", "memory", "startup", "multiview",
     "multiview_accuracy", "multiview-baselines", "multiview-images", "multiview-rivals",
-    "multiclass", "multiclass-speed", "multiview-multiclass", "label-issues", "audit",
-    "distributed", "kernels", "minima",
+    "multiview-speed", "multiclass", "multiclass-speed", "multiview-multiclass", "label-issues",
+    "audit", "distributed", "kernels", "minima",
 ]  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.newton import solver as newton_solver
 from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, MulticlassTerrain, chosen, search
 from htsvm.solvers.starts import choice as choice_module
+from htsvm.solvers.starts import descents as descents_module
 from htsvm.solvers.starts import portfolio as portfolio_module
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares
@@ -287,7 +288,7 @@ def test_on_many_rows_the_own_way_comes_first(monkeypatch, lower):
     problem = stated(X, y, C=1.0)
     w, b = Newton().solve(problem).coef, 0.0
     refined = (w, b, None), 0.5 * problem.objective_at(w, b) if lower else np.inf
-    monkeypatch.setattr(choice_module, "_refined", lambda *rest: refined)
+    monkeypatch.setattr(descents_module, "_refined", lambda *rest: refined)
     seen = spied(monkeypatch)
     result = Newton().solve(problem)
     assert [own for own, _, _ in seen[:2]] == ([True, False] if lower else [True])
@@ -306,7 +307,7 @@ def test_on_many_rows_a_fit_without_truncation_needs_no_search(monkeypatch):
 def test_what_is_far_behind_on_all_rows_is_left_out(monkeypatch, close, takes_part):
     X, y = noisy(m=900, flipped=0.3)
     problem = stated(X, y, C=10.0)
-    monkeypatch.setattr(choice_module, "CLOSE", close)
+    monkeypatch.setattr(descents_module, "CLOSE", close)
     seen = spied(monkeypatch)
     result = Newton().solve(problem)
     assert min(result.starts, key=result.starts.get) != "convex"

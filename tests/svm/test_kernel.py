@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from htsvm import HTSVC, KernelHTSVC
 from htsvm.losses import HybridTruncated
-from htsvm.svm import _kernel_space
+from htsvm.svm import _kernel_space, _kernels
 from tests.oracles.convex import solve_hinge
 from tests.oracles.scip import solve_globally
 
@@ -306,3 +306,27 @@ def test_too_little_memory_is_said_before_any_is_taken(n_landmarks, advice, monk
     X, y = np.zeros((10_000, 1)), np.arange(10_000) % 2
     with pytest.raises(MemoryError, match=advice):
         KernelHTSVC(n_landmarks=n_landmarks, memory_limit=10).fit(X, y)
+
+
+def test_tiles_make_the_whole_kernel_matrix(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(23, 3))
+    monkeypatch.setattr(_kernels, "TILE", 5)
+    np.testing.assert_allclose(_kernels.kernel_matrix(rbf_kernel, X), rbf_kernel(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "compared"), [("linear", "auto"), ("rbf", ("convex", "annealed"))]
+)
+def test_all_starts_are_compared_where_the_landmarks_span_the_space(monkeypatch, kernel, compared):
+    monkeypatch.setattr(_kernel_space, "FIRST_LANDMARKS", 20)
+    seen = []
+    rough = KernelHTSVC._rough_start
+
+    def watched(self, problem, starts):
+        seen.append(starts)
+        return rough(self, problem, starts)
+
+    monkeypatch.setattr(KernelHTSVC, "_rough_start", watched)
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    KernelHTSVC(kernel=kernel).fit(X, y)
+    assert seen == [compared]

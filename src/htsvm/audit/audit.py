@@ -101,8 +101,9 @@ def audit_labels(
             model, X, plain, codes, len(classes), weights, known, cv, seed_of(random_state), say
         )
     say("calibration")
-    trust = calibrate(scores.suspicion, doubts := doubt(scores, codes, known),
-                      np.ones(n) if weights is None else weights)  # fmt: skip
+    own = np.ones(n) if weights is None else weights
+    doubts = doubt(scores, codes, own, known)
+    trust = calibrate(scores.suspicion, doubts, own)
     if known is not None:
         trust[known] = 1.0
     say("duplicates and outliers")
@@ -117,7 +118,7 @@ def audit_labels(
         duplicate=np.full(n, -1) if plain is None else duplicates(plain, codes),
         outlier=outliers(scores.isolation, n),
         trusted=np.zeros(n, dtype=bool) if known is None else known,
-        weights=np.ones(n) if weights is None else weights,
+        weights=own,
         doubt=doubts,
         noise=scores.noise,
         scores=scores.first,

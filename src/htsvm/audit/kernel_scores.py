@@ -17,11 +17,11 @@ from scipy.linalg import eigh
 from htsvm._typing import Array
 
 # Landmarks: a third of the rows, but within these bounds.
-LEAST_LANDMARKS, MOST_LANDMARKS = 100, 400
+LEAST_LANDMARKS, MOST_LANDMARKS = 100, 200
 # The kernel is the mean of Gaussian kernels with these factors of the median squared distance:
 # as good as the best of them, without a choice.
-WIDTHS = (0.05, 0.25, 1.0)
-PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
+WIDTHS = (0.02, 0.5)
+PENALTIES = tuple(10.0 ** (step / 2.0) for step in range(-4, 5))
 # Beyond this many rows features are kept in single precision.
 MANY_ROWS = 2_000
 # Landmarks of sparse data with more columns than this stay sparse.
@@ -119,7 +119,7 @@ def one_hot(codes: Array, n_classes: int) -> Array:
 
 
 def _distances(X: Any, marks: Array) -> Array:
-    """Return squared distances to the landmarks in units of their median; the mean over views."""
+    """Return squared distances to landmarks, the mean over views; one is their median."""
     if isinstance(X, Mapping):
         parts = [_distances(view, marks) for view in X.values()]
         return np.asarray(sum(parts[1:], parts[0]) / len(parts))
@@ -137,7 +137,7 @@ def _distances(X: Any, marks: Array) -> Array:
     if len(own) > MANY_ROWS:
         squared = squared.astype(np.float32, copy=False)
     np.maximum(squared, 0.0, out=squared)
-    squared /= float(np.median(squared[:: max(1, len(own) // 2000)])) or 1.0
+    squared /= float(np.median(squared[marks])) or 1.0
     return np.asarray(squared)
 
 
@@ -155,10 +155,12 @@ def _features(distances: Array, marks: Array) -> Array:
 
 def _isolation(distances: Array, marks: Array) -> Array:
     """Return the distance to the third nearest landmark other than the sample itself."""
-    nearest = min(3, len(marks) - 1)
-    if nearest < 1:
-        return np.zeros(len(distances))
-    ordered = np.partition(distances, (nearest - 1, nearest), axis=1)
-    third = ordered[:, nearest - 1].copy()
-    third[marks] = ordered[marks, nearest]  # A landmark is its own nearest.
-    return np.asarray(third)
+    others = distances.copy()
+    others[marks, np.arange(len(marks))] = np.inf
+    rows = np.arange(len(others))
+    nearest = np.zeros(len(others))
+    for _ in range(min(3, len(marks) - 1)):
+        places = others.argmin(axis=1)
+        nearest = others[rows, places]
+        others[rows, places] = np.inf
+    return np.asarray(nearest)

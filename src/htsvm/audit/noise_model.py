@@ -30,6 +30,8 @@ AMBIGUITY = 0.02
 # Where a fit starts: the slope of the scores, and the rate of wrong labels.
 START_SCALE, START_RATE = 4.0, 0.2
 MAX_ITER = 100
+# Where it ends: relative decrease of the objective, and its slope.
+DECREASE, SLOPE = 1e-7, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,8 @@ def fit_noise(
                 logits[objective.off],
             ]
         )
-    found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
+    limits = {"maxiter": max_iter, "ftol": DECREASE, "gtol": SLOPE}
+    found = minimize(objective, x, jac=True, method="L-BFGS-B", options=limits)
     scale, offsets, curves, logits = objective.parts(found.x)
     rates = np.asarray(softmax(logits, axis=1))
     return NoiseModel(rates, scale / unit, offsets, curves / unit**2)
@@ -131,17 +134,20 @@ def _unit(scores: Array) -> float:
 
 
 class _Objective:
-    """The negative log-likelihood with its priors, per sample, and its gradient."""
+    """The negative log-likelihood with its priors, per sample, and its gradient.
+
+    Arrays have one row per class: sums over a few classes are then sums of long rows.
+    """
 
     def __init__(
         self, scores: Array, codes: Array, weights: Array, trusted: Array | None, ambiguity: float
     ) -> None:
-        self.scores, self.codes, self.ambiguity = scores, codes, ambiguity
-        self.squares = scores**2
-        self.weights = weights[:, None]
-        self.shares = np.bincount(codes, weights=weights, minlength=scores.shape[1])
-        self.trusted = trusted if trusted is not None and trusted.any() else None
+        self.scores, self.codes, self.ambiguity = np.ascontiguousarray(scores.T), codes, ambiguity
+        self.squares = self.scores**2
+        self.weights, self.total = weights, weights.sum()
         self.k = scores.shape[1]
+        self.shares = np.bincount(codes, weights=weights, minlength=self.k)
+        self.trusted = trusted if trusted is not None and trusted.any() else None
         self.off = ~np.eye(self.k, dtype=bool)
         free = np.ones(len(codes), bool) if self.trusted is None else ~self.trusted
         self.members = [np.flatnonzero((codes == j) & free) for j in range(self.k)]
@@ -153,34 +159,40 @@ class _Objective:
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         scale, offsets, curves, logits = self.parts(x)
-        logs = scale * self.scores + offsets + curves * self.squares
-        logs -= logs.max(axis=1, keepdims=True)
-        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+        logs = scale * self.scores
+        logs += curves[:, None] * self.squares
+        logs += offsets[:, None]
+        logs -= logs.max(axis=0)
+        logs -= np.log(np.exp(logs).sum(axis=0))
         classes = np.exp(logs)
         rates: Array = softmax(logits, axis=1)
-        seen = rates[:, self.codes].T
+        joint = np.take(rates, self.codes, axis=1)
         if self.trusted is not None:
-            seen = np.where(self.trusted[:, None], np.eye(self.k)[self.codes], seen)
-        joint = classes * seen
-        given = joint.sum(axis=1, keepdims=True) + 1e-300
+            joint = np.where(self.trusted, np.eye(self.k)[:, self.codes], joint)
+        joint *= classes
+        given = joint.sum(axis=0) + 1e-300
         joint /= given  # Now the posterior.
-        entropy = -(classes * logs).sum(axis=1, keepdims=True)
-        mean = (self.weights * classes).sum(axis=0) / self.weights.sum()
-        value = (self.weights * (self.ambiguity * entropy - np.log(given))).sum()
+        entropy = -np.einsum("kn,kn->n", classes, logs)
+        mean = classes @ self.weights / self.total
+        value = self.weights @ (self.ambiguity * entropy - np.log(given))
         value -= self.ambiguity * self.shares @ np.log(np.maximum(mean, 1e-300))
-        lost = self.ambiguity * self.shares / self.weights.sum() / np.maximum(mean, 1e-300)
-        slope = classes - joint - self.ambiguity * classes * (logs + entropy)
-        slope -= classes * (lost - classes @ lost[:, None])
+        lost = self.ambiguity * self.shares / self.total / np.maximum(mean, 1e-300)
+        logs += entropy
+        logs *= -self.ambiguity
+        logs += 1.0 - lost[:, None] + lost @ classes
+        logs *= classes
+        slope = logs
+        slope -= joint
         slope *= self.weights
         joint *= self.weights
-        counts = np.column_stack([joint[rows].sum(axis=0) for rows in self.members])
+        counts = np.column_stack([joint[:, rows].sum(axis=1) for rows in self.members])
         prior, pull = self._priors(offsets, curves, logits, rates)
         d_logits = rates * counts.sum(axis=1, keepdims=True) - counts + pull
         gradient = np.concatenate(
             [
                 [scale * np.vdot(slope, self.scores)],
-                slope.sum(axis=0) + OFFSET_PRECISION * offsets,
-                np.einsum("ij,ij->j", slope, self.squares) + CURVE_PRECISION * curves,
+                slope.sum(axis=1) + OFFSET_PRECISION * offsets,
+                np.einsum("kn,kn->k", slope, self.squares) + CURVE_PRECISION * curves,
                 d_logits[self.off],
             ]
         )

@@ -15,7 +15,7 @@ from htsvm.audit.kernel_scores import LeaveOneOut, kernel_space, one_hot
 from htsvm.audit.noise_model import NoiseModel, fit_noise
 
 # How far the second fit follows the noise model instead of the labels as given.
-BELIEF = 0.7
+BELIEF = 0.9
 Progress = Callable[[str], None]
 
 

@@ -16,6 +16,8 @@ from htsvm.audit.checks import Finding, numbers_rows
 
 # Categories of a column beyond these count as one: "other".
 MOST_CATEGORIES = 50
+# A column with no more than this share of values that are no numbers should be one of numbers.
+MOST_ODD = 0.05
 # The share of different values from which on a column of words names its rows.
 DIFFERENT = 0.5
 REVIEWED = "htsvm_reviewed"
@@ -262,6 +264,13 @@ def _column(series: Any) -> tuple[str, Array, list[str]]:
     if not np.isnan(read[~blank]).any():
         read[~np.isfinite(read)] = np.nan
         return "numbers", read, []
+    odd = np.flatnonzero(np.isnan(read) & ~blank)
+    if len(odd) <= MOST_ODD * (~blank).sum():
+        raise TableError(
+            f"column {series.name!r} holds numbers but for {len(odd)} of its {len(values)} rows; "
+            f"row {odd[0] + 1} has {values.iloc[odd[0]]!r}. Put a number there, or leave the cell "
+            "empty."
+        )
     known, counts = np.unique(values[~blank], return_counts=True)
     if len(known) > DIFFERENT * (~blank).sum() and len(known) > MOST_CATEGORIES:
         return "identifier", np.empty(0), ["has hardly a value twice (use --text for text)"]

@@ -13,6 +13,8 @@ from htsvm.linalg.kernel_functions import Kernel
 from htsvm.linalg.landmarks import blocks
 from htsvm.linalg.spaces import distinct_rows
 
+# The side of the tiles in which a kernel matrix is computed: one stays in the cache.
+TILE = 1000
 SELECTIONS = ("kmeans++", "uniform")
 # Of larger matrices only a part of this side is checked for negative eigenvalues.
 CHECKED_SIDE = 500
@@ -23,12 +25,16 @@ SEEN_BY_KMEANS = 10_000
 
 
 def kernel_matrix(function: Kernel, X: Any) -> Array:
-    """Return the kernel matrix of all rows; the upper triangle is computed, the lower copied."""
+    """Return the kernel matrix of all rows; half of it is computed, in tiles, half copied."""
     m = X.shape[0]
     K = np.empty((m, m))
-    for part in blocks(m, m):
-        K[part, part.start :] = function(X[part], X[part.start :])
-        K[part.start :, part] = K[part, part.start :].T
+    tiles = [slice(low, min(low + TILE, m)) for low in range(0, m, TILE)]
+    rows = [X[tile] for tile in tiles]
+    for i, upper in enumerate(tiles):
+        for lower, others in zip(tiles[i:], rows[i:], strict=True):
+            K[upper, lower] = function(rows[i], others)
+            if lower != upper:
+                K[lower, upper] = K[upper, lower].T
     return K
 
 
@@ -82,6 +88,7 @@ def choose_landmarks(
         return rng.choice(rows, count, replace=False)
     if len(rows) > SEEN_BY_KMEANS:
         rows = rng.choice(rows, min(max(SEEN_BY_KMEANS, 2 * count), len(rows)), replace=False)
-    _, chosen = kmeans_plusplus(X[rows], count, random_state=int(rng.integers(2**31)))
+    seed = int(rng.integers(2**31))
+    _, chosen = kmeans_plusplus(X[rows], count, random_state=seed, n_local_trials=1)
     kept: Array = rows[np.unique(chosen)]
     return kept

@@ -19,7 +19,7 @@ from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
 from htsvm.solvers import Solver
-from htsvm.svm._kernel_space import KernelSpace, is_one_problem, kernel_space
+from htsvm.svm._kernel_space import FEW_STARTS, KernelSpace, is_one_problem, kernel_space
 from htsvm.svm._kernels import (
     SELECTIONS,
     check_precomputed,
@@ -82,9 +82,10 @@ class BaseKernelSVC(BaseLinearSVC):
             return [None] * len(problems)
         return [self._space.start(p, self._rough_start) for p in problems]
 
-    def _rough_start(self, problem: Problem) -> Any:
+    def _rough_start(self, problem: Problem, starts: Any) -> Any:
         """Solve a problem on few landmarks roughly; return the solution as a start."""
-        solver = replace(self._solver(), tol=10.0 * self.tol, callback=None, n_restarts=0)
+        solver: Any = self._solver()
+        solver = replace(solver, tol=10.0 * self.tol, callback=None, n_restarts=0, starts=starts)
         found = solver.solve(problem)
         return found.coef, found.intercept, found.multipliers
 
@@ -132,7 +133,12 @@ class BaseKernelSVC(BaseLinearSVC):
         return kernel_function(self.kernel, gamma, self.degree, self.coef0)
 
     def _solver(self) -> Solver:
-        return self._named_solver("newton")
+        """Return the solver; a problem that landmarks only come near needs no long search."""
+        solver = self._named_solver("newton")
+        space = getattr(self, "_space", None)
+        if space is None or space.all_starts:
+            return solver
+        return replace(solver, starts=FEW_STARTS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

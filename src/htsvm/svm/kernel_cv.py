@@ -249,7 +249,7 @@ class KernelHTSVCCV(BaseKernelSVC):
             return self._search._warm_starts(classes, problems)
         return super()._warm_starts(classes, problems)
 
-    def _rough_start(self, problem: Problem) -> Any:
+    def _rough_start(self, problem: Problem, starts: Any) -> Any:
         return self._search._warm_starts(np.array([0, 1]), [problem])[0]
 
     def _progress(self) -> Any:

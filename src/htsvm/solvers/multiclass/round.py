@@ -22,8 +22,8 @@ SELECT_FROM = 1000
 # A step is accepted when the slope along it has fallen to this share of that at its start.
 SLOPE_SHARE = 0.1
 MOST_TRIALS = 12
-# Conjugate gradients reduce the residual at least to this share.
-LEAST_ACCURACY = 0.1
+# Conjugate gradients reduce the residual to this share: the next step will have other rows.
+CG_ACCURACY = 0.1
 ROUNDING = 1e-12
 
 
@@ -202,8 +202,7 @@ class MulticlassSteps:
             report.finished = size <= tol
             if report.finished or report.steps >= max_steps:
                 return
-            accuracy = min(LEAST_ACCURACY, max(0.3 * math.sqrt(size), 1e-3))
-            dW, db, steps = self._direction(gradient, accuracy)
+            dW, db, steps = self._direction(gradient, CG_ACCURACY)
             report.cg_steps += steps
             if not self._search(dW, db, gradient):
                 return
@@ -357,9 +356,13 @@ class MultiplierSums(NamedTuple):
 
 
 def multiplier_sums(
-    it: MulticlassIterate, problem: MulticlassProblem, curvature: float
+    it: MulticlassIterate, problem: MulticlassProblem, curvature: float, knee: float = math.inf
 ) -> MultiplierSums:
-    """Return the sums at an iterate."""
+    """Return the sums at an iterate.
+
+    Beyond `knee`, where the loss bends, the convex problem of the slack is the one that touches it
+    where the multipliers are its slopes, as in the certificate.
+    """
     nu = 0.5 / curvature if 0.0 < curvature < math.inf else 1.0
     places, labels = np.arange(len(it.q)), problem.labels
     held = it.alpha.copy()
@@ -373,6 +376,8 @@ def multiplier_sums(
     errors = np.square(target).sum(axis=1)
     kept = problem.penalty > 0.0
     np.abs(held, out=held)
+    bent = np.flatnonzero(it.q > knee)
+    held[bent, labels[bent]] = 0.0
     below = it.U.max(axis=1)[:, None] - it.U
     return MultiplierSums(
         nu * nu * float(np.sum(errors[kept] / problem.penalty[kept])),

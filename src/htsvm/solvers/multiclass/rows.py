@@ -196,7 +196,7 @@ class MulticlassRows(MulticlassState):
         before = after = self.residual(curvature)
         if loss is not None:
             self.weigh(loss)
-            after = self.residual(curvature)
+            after = multiplier_sums(self.it, self.problem, curvature, loss.curved_interval[0])
         return MulticlassClosing(before, after, self.loss_total())
 
     def residual(self, curvature: float) -> MultiplierSums:

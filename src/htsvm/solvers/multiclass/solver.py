@@ -13,8 +13,9 @@ from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.api import Solver
-from htsvm.solvers.descent import OBJECTIVE_SHARE, ROUGH, Descent
+from htsvm.solvers.descent import CIRCLES, OBJECTIVE_SHARE, ROUGH, Descent
 from htsvm.solvers.history import Callback
+from htsvm.solvers.multiclass import hard_margin
 from htsvm.solvers.multiclass.least_squares import (
     UNINFORMATIVE,
     is_uninformative,
@@ -26,12 +27,13 @@ from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts import first_descent
 
-# Each inner problem is solved to this share of what its stage asks for.
-INNER_SHARE = 0.3
-# While the residual is large, a round is solved only to this share of it.
-EARLY_SHARE = 0.1
-# Newton steps between two multiplier updates: without truncation, and with weights that change.
-CONVEX_STEPS, STEPS_PER_ROUND = 40, 12
+# Each inner problem is solved to the first share of what its stage asks for, and while the residual
+# is large only to the second share of that; on large data less well.
+INNER_SHARE, EARLY_SHARE = 0.3, 0.1
+LARGE_SHARES = (0.8, 0.3)
+# Newton steps between two multiplier updates: without truncation, with weights that change, and
+# the same from so many values of X times classes on, where a step is dear and new weights are not.
+CONVEX_STEPS, STEPS_PER_ROUND, FEW_STEPS, LARGE = 40, 12, 4, 20_000_000
 # The penalty xi, in units of C, of the first round. At larger penalties fewer samples are
 # undecided, but conjugate gradients need more steps.
 FIRST_PENALTY = 8.0
@@ -41,6 +43,8 @@ STRONGEST, GROWTH = 40.0, 4.0
 # The penalty that goes with the multipliers at the end of a search, and how many times as large as
 # the first without them it may be.
 WARM_PENALTY, WARM_TIMES = 16.0, 25.0
+# The first penalty for a hard margin, in units of the C at which that is found.
+HARD_PENALTY = 1.5
 # The budget of a descent: passes over the data, and Newton steps, the number of which on little
 # data falls with that of the classes. Ordinary fits need a tenth of it.
 MOST_PASSES, MOST_STEPS, STEPS_TIMES_CLASSES = 100_000.0, 1000, 2000
@@ -145,6 +149,8 @@ class _Run(Descent):
             self.most_steps = max(STEPS_TIMES_CLASSES // problem.n_classes, FEWEST_STEPS)
         else:
             self.most_steps = MOST_STEPS
+        self.large = problem.operator.stored * problem.n_classes >= LARGE
+        self.shares = LARGE_SHARES if self.large else (INNER_SHARE, EARLY_SHARE)
         self.first_xi = self._first_penalty()
         self.xi = self.first_xi
 
@@ -167,8 +173,15 @@ class _Run(Descent):
         return min(nominal, STRONGEST / strength) if strength > 0.0 else nominal
 
     def _adapt_penalty(self, lag: float, previous: float, goal: float) -> float:
-        """Raise the penalty when multipliers lag, in larger steps while it is still small."""
+        """Raise the penalty when multipliers lag, in larger steps while it is still small.
+
+        On large data, where conjugate gradients need the more steps the larger it is, only when
+        nothing else helps.
+        """
         before = self.xi
+        warm = self.large and before >= WARM_PENALTY
+        if warm and (self._rounds - self.progress[2]) % CIRCLES != CIRCLES - 1:
+            return lag
         lag = super()._adapt_penalty(lag, previous, goal)
         if self.xi > before:
             nominal = FIRST_PENALTY * self.stretch
@@ -190,11 +203,13 @@ class _Run(Descent):
         truncated: bool = True,
         reference: float = 0.0,
         careful: bool = False,
+        share: float = 0.0,
     ) -> SolverResult:
         """Go down from a start; first without truncation if that is said to play no part.
 
         `reference` is the time of the least squares start, in seconds, if that is known. `careful`
-        solves each majoriser to the end, which never leads upwards.
+        solves each majoriser to the end, which never leads upwards. `share` is that of C at which
+        the convex problem was solved, roughly, to the same end.
         """
         if self.problem.rows is None:
             self.pace = Pace(self.problem.operator, reference, self.options.callback)
@@ -205,6 +220,11 @@ class _Run(Descent):
         self._start_at(np.array(W, dtype=np.float64), np.array(b, dtype=np.float64))
         if is_uninformative(self.rows) and self._start_from_least_squares():
             return self._result(self._last_stage())
+        if not truncated and 0.0 < share < 1.0 and self.problem.rows is None:
+            found = self._hard_margin(start, share)
+            if found is not None:
+                return found
+            self._start_at(W, b)
         if not truncated:
             self.rows.weigh_convex()
             self.rows.set_multipliers(B)
@@ -225,6 +245,29 @@ class _Run(Descent):
         run._convex_stage(ROUGH)
         self.rows.adopt(varied)
         return self._result(self._truncate(gently=bool(self.rng.random() < 0.5)))
+
+    def _hard_margin(self, start: MulticlassStart, share: float) -> SolverResult | None:
+        """Return the solution of the convex problem with a share of C if it is that for C."""
+        smaller = hard_margin.with_share_of_C(self.problem, share)
+        run = _Run(smaller, self.options, self.rng)
+        run.pace, run.xi = self.pace, HARD_PENALTY
+        result = hard_margin.keeping_margins(run.run(start), run.rows.largest_violation())
+        if result is None:
+            return None
+        self._start_at(result.coef, result.intercept)
+        self.rows.weigh(self.problem.loss)
+        self.rows.set_multipliers(result.multipliers)
+        objective = self._objective()
+        residual = max(result.residual, self._multiplier_residual())
+        if residual > self.options.tol:
+            return None
+        return replace(result, objective=objective, residual=residual)
+
+    def _multiplier_residual(self) -> float:
+        """Return how far the multipliers are from where the loss itself wants them."""
+        loss, energy = self.problem.loss, self.problem.energy(self.rows.W)
+        left = self.rows.residual(loss.weak_convexity)
+        return float(left.residual(self._unit(loss, self._objective(), energy)))
 
     def _start_at(self, W: Array, b: Array) -> None:
         """Go to (W, b), with the means over classes taken off: only differences count."""
@@ -327,11 +370,7 @@ class _Run(Descent):
                 if self.residual <= 0.3 * tol:
                     break
             self.rows.weigh(self.problem.loss)
-            left = self.rows.residual(self.problem.loss.weak_convexity)
-            unit = self._unit(
-                self.problem.loss, self._objective(), self.problem.energy(self.rows.W)
-            )
-            self.residual = max(self.residual, left.residual(unit))
+            self.residual = max(self.residual, self._multiplier_residual())
             if self.residual <= tol:
                 return True
         return False
@@ -344,8 +383,13 @@ class _Run(Descent):
         Returns how far the multipliers lag behind the levels with the weights of the round, apart
         from what new weights add: only that part gets smaller with a larger penalty.
         """
-        asked = max(INNER_SHARE * goal, EARLY_SHARE * min(self.residual, 1.0))
-        most = CONVEX_STEPS if loss is None else STEPS_PER_ROUND
+        least, early = self.shares
+        asked = max(least * goal, early * min(self.residual, 1.0))
+        if self._rounds and self.last.steps == 0 and self.last.finished:
+            # A round without a step has only moved the multipliers.
+            asked = min(asked, max(least * goal, early * self.last.stationarity))
+        most = FEW_STEPS if self.large else STEPS_PER_ROUND
+        most = CONVEX_STEPS if loss is None else most
         self.last = self.rows.run(self.xi, tol=asked, max_steps=most, reach=self.reach)
         self._adapt_reach(self.last.crossed)
         closing = self.rows.close(loss, 0.0 if loss is None else loss.weak_convexity)

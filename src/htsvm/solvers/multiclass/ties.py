@@ -46,7 +46,8 @@ class TieSystem:
         """
         gW, gb = gradient
         at, V = tie_directions(rows.mask * (rows.sigma > 0.0)[:, None])
-        matrix = self._inner(rows)[np.ix_(at, at)]
+        often = np.bincount(at, minlength=len(rows.mask))
+        matrix = self._inner(rows).repeat(often, axis=0).repeat(often, axis=1)
         matrix *= V @ V.T
         matrix[np.diag_indices_from(matrix)] += 1.0 / rows.sigma[at]
         factors = Cholesky(matrix)

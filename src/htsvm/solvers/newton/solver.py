@@ -42,7 +42,7 @@ SAMPLED_CAPS = 2
 FAR_OFF = 10.0
 
 # The penalty of a warm start, whose multipliers are nearly right.
-WARM_PENALTY = 32.0
+WARM_PENALTY = 16.0
 
 # A descent that is this share above the objective it is to beat, after so many rounds with the
 # loss itself, ends there.
@@ -297,7 +297,7 @@ class _Run(Descent):
                 return True
             if self._falls_behind(objective):
                 return False
-            if near and self.residual > FAR_OFF * tol:
+            if near and self.residual > FAR_OFF * tol and valley.suits(self.problem):
                 objective = min(objective, self._through_valley())
                 self.rows.weigh(loss)
             near = False

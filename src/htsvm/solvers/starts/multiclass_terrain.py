@@ -14,7 +14,7 @@ from htsvm.linalg import multiclass_kernels
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
-from htsvm.solvers.starts.terrain import MULTIPLES, Terrain, inverse
+from htsvm.solvers.starts.terrain import MULTIPLES, ROUGH, Terrain, inverse
 
 # The largest score of a rival is rounded over this, with a sigmoid and with the loss itself.
 WIDE, NARROW = 0.6, 0.2
@@ -25,10 +25,16 @@ LARGER = (1.0, 1.1, 1.2, 1.35, 1.5, 2.0)
 SHARPER, FINER = ((2.0, 30), (4.0, 40)), 1e-5
 # From this many values times classes on all of that pays.
 LARGE = 20_000_000
+# Samples further than this from where the loss has a slope may be left out there, if they are at
+# least the rest of this share.
+NEAR, MOST_NEAR = 0.5, 0.7
 # Steps know the correlations of the features: this share of the number asked for will do.
 STEPS_SHARE = 0.6
 # Up to this many features searches know the correlations between them.
 MOST_CORRELATED = 1500
+# The convex problem is first solved for a C whose product with a squared row is at most this, then
+# for larger ones, by this factor, while a multiplier is at its bound; roughly on the way there.
+STRONGEST, GROWTH, ROUGH_STEPS = 40.0, 8.0, 15
 
 
 class MulticlassTerrain(Terrain):
@@ -42,7 +48,10 @@ class MulticlassTerrain(Terrain):
         super().__init__(problem)
         self.stage: Stage = Squares()
         self.sharpness = 1.0
+        # The share of C for which the convex problem was solved.
+        self.convex_share = 1.0
         self._seconds: dict[str, float] = {}
+        self._inverses: dict[float, Array] = {}
         self._own = (np.arange(problem.n_samples), problem.labels)
         self._shape = (problem.n_classes, problem.n_features)
 
@@ -78,10 +87,17 @@ class MulticlassTerrain(Terrain):
             self.problem.operator.add_gram(rows, 1.0, moments, weights[rows])
         return np.tril(moments) + np.tril(moments, -1).T
 
-    @cached_property
+    @property
     def _whitening(self) -> Array:
         """The inverse of an estimate of the Hessian for one class, or of its diagonal."""
-        p, k = self.problem, self.problem.n_classes
+        share = self.convex_share
+        if share not in self._inverses:
+            self._inverses[share] = self._inverse(share)
+        return self._inverses[share]
+
+    def _inverse(self, share: float) -> Array:
+        """Return that estimate with all penalties times a share."""
+        p, k = self.problem, self.problem.n_classes / share
         if self._moments is None:
             squares = p.operator.squared_pull(p.penalty[:, None])[0]
             diagonal = np.append(p.regularizer.diagonal() + squares / k, float(p.penalty.sum()) / k)
@@ -162,7 +178,20 @@ class MulticlassTerrain(Terrain):
         """Return the pulls of the loss with a rounded kink, its cap stretched."""
         self.stage = self.final_stage(stretch)
         slopes = self.value_and_slopes(self.image(z))[1]
-        return np.negative(slopes, out=slopes)
+        slopes *= -self.convex_share if np.isinf(stretch) else -1.0
+        return slopes
+
+    def on_margin(self, z: Array) -> tuple[Array, Array]:
+        """Return a solution of the convex problem and its pulls, both scaled to the margin.
+
+        With a rounded kink the samples that hold a hard margin are on its safe side. The factor
+        brings them, on average by their multipliers, to where they belong.
+        """
+        pulls = self.multipliers(z, np.inf)
+        total = float(pulls[self._own].sum())
+        margin = float(np.vdot(pulls, self.image(z)))
+        factor = total / margin if 0.0 < total < margin else 1.0
+        return factor * z, factor * pulls
 
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""
@@ -185,12 +214,33 @@ class MulticlassTerrain(Terrain):
     def sharpen(self, z: Array) -> Array:
         """Go down from z with all that is rounded rounded less and less, close to a minimum.
 
-        On little data Newton steps are as good.
+        On little data Newton steps are as good. On more, samples that are far on the safe side or
+        far beyond the cap are left out, unless that leads upwards.
         """
         work = self.problem.operator.stored * self.problem.n_classes
-        for self.sharpness, steps in SHARPER if work >= LARGE else SHARPER[:1]:
+        stages = SHARPER if work >= LARGE else SHARPER[:1]
+        near = self._near(z) if work >= LARGE else self
+        lower = near._sharpened(z, stages)
+        if near is not self and not self.objective(lower) < self.objective(z):
+            lower = self._sharpened(z, stages)
+        self.sharpness = stages[-1][0]
+        return lower
+
+    def _sharpened(self, z: Array, stages: tuple[tuple[float, int], ...]) -> Array:
+        for self.sharpness, steps in stages:
             z = self.descend(z, self.final_stage(), int(steps / STEPS_SHARE), FINER)
         return z
+
+    def _near(self, z: Array) -> MulticlassTerrain:
+        """Return this with the samples alone that feel the loss at z or close to it."""
+        q = self.violations(z)
+        rows = np.flatnonzero((q > -NEAR) & (q < self.loss.cap + NEAR))
+        if len(rows) > MOST_NEAR * len(q):
+            return self
+        near = MulticlassTerrain(self.problem.take(rows))
+        near._inverses = self._inverses
+        near.convex_share = self.convex_share
+        return near
 
     def separates(self, z: Array) -> bool:
         """Return whether a multiple of z is lower than z and truncates no sample."""
@@ -209,9 +259,39 @@ class MulticlassTerrain(Terrain):
     def descend(self, z: Array, stage: Stage, max_steps: int, tol: float) -> Array:
         """Return where a descent from z on a smooth loss ends."""
         self.stage = stage
-        convex = isinstance(stage, Rounded) and np.isinf(stage.loss.cap)
-        steps = max_steps if convex else int(np.ceil(STEPS_SHARE * max_steps))
-        return minimise(self, z, steps, tol)[0]
+        if isinstance(stage, Rounded) and np.isinf(stage.loss.cap):
+            return self._convex(z, stage.width, max_steps, tol)
+        return minimise(self, z, int(np.ceil(STEPS_SHARE * max_steps)), tol)[0]
+
+    def _convex(self, z: Array, width: float, max_steps: int, tol: float) -> Array:
+        """Return a solution of the convex problem, for a smaller C if that makes no difference.
+
+        Where no multiplier is at its bound, the margin is hard, and all larger C have the same
+        solution; but the larger C, the less do smoothed losses say about it.
+        """
+        own, strength = self.penalty, self._strength()
+        share, there = min(1.0, STRONGEST / strength) if strength > 0.0 else 1.0, z
+        try:
+            while share < 1.0:
+                self.penalty, self.convex_share = share * own, share
+                there = minimise(self, there, ROUGH_STEPS, ROUGH)[0]
+                if self.largest_violation(there) <= width:
+                    return minimise(self, there, max_steps, tol)[0]
+                share *= GROWTH
+            # Not a hard margin, or not to be seen: rough points of smaller C lead astray.
+            self.penalty, self.convex_share = own, 1.0
+            return minimise(self, z, max_steps, tol)[0]
+        finally:
+            self.penalty = own
+
+    def _strength(self) -> float:
+        """Return C times the mean square of the rows, centred, over the regulariser."""
+        p = self.problem
+        total = float(p.penalty.sum()) or 1.0
+        square = float(p.penalty @ p.operator.row_squares()) / total
+        if p.fit_intercept:
+            square -= float(np.square(p.pull(p.penalty[:, None])[0] / total).sum())
+        return float(p.C * max(square, 0.0) / (float(p.regularizer.diagonal().mean()) or 1.0))
 
     # ------------------------------------------------------------ what `minimise` asks for
 

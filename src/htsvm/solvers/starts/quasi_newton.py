@@ -14,6 +14,10 @@ MEMORY = 8
 # The line search: the share of the first slope that a step must gain, and to which it must fall.
 MOST_TRIALS, DECREASE, CURVATURE = 20, 1e-4, 0.9
 
+# A step, the change of the gradient along it, that times the preconditioner, and one over the
+# product of the first two.
+Pair = tuple[Array, Array, Array, float]
+
 
 class Function(Protocol):
     """What is minimised: ``z' A z / 2`` plus a smooth function of an image of z.
@@ -45,14 +49,15 @@ def minimise(function: Function, z: Array, max_steps: int, tol: float) -> tuple[
 
     Stop after `max_steps`, or when a step lowers the value by a share of less than `tol`.
     """
-    pairs: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
+    pairs: deque[Pair] = deque(maxlen=MEMORY)
     image = function.image(z)
     value, slopes = function.value_and_slopes(image)
     value += 0.5 * float(z @ function.smooth(z))
     gradient = function.smooth(z) + function.pull(slopes)
+    scaled = function.precondition(gradient)
     steps = 0
     while steps < max_steps:
-        direction = _direction(gradient, pairs, function)
+        direction = _direction(gradient, scaled, pairs)
         if not direction @ gradient < 0.0:
             if not pairs:
                 break
@@ -71,32 +76,35 @@ def minimise(function: Function, z: Array, max_steps: int, tol: float) -> tuple[
         z, image = z + t * direction, image + t * change
         new = function.smooth(z) + function.pull(slopes)
         difference, gradient = new - gradient, new
+        new = function.precondition(gradient)
+        change, scaled = new - scaled, new
         curvature = t * float(direction @ difference)
         if curvature > 1e-10 * float(difference @ difference):
-            pairs.append((t * direction, difference, 1.0 / curvature))
+            pairs.append((t * direction, difference, change, 1.0 / curvature))
         gain, value = value - lower, lower
         if gain <= tol * abs(value + gain):
             break
     return z, value, steps
 
 
-def _direction(
-    gradient: Array, pairs: deque[tuple[Array, Array, float]], function: Function
-) -> Array:
-    """Return minus the gradient times the approximate inverse of the Hessian."""
-    direction = -gradient
+def _direction(gradient: Array, scaled: Array, pairs: deque[Pair]) -> Array:
+    """Return minus the gradient times the approximate inverse of the Hessian.
+
+    `scaled` is the preconditioned gradient. Since the preconditioner is linear, one product with it
+    per step will do: those with all that the gradient is combined with are known.
+    """
+    direction, scaled = -gradient, -scaled
     shares = []
-    for step, difference, rho in reversed(pairs):
+    for step, difference, change, rho in reversed(pairs):
         shares.append(rho * float(step @ direction))
         direction = direction - shares[-1] * difference
-    factor = 1.0
+        scaled = scaled - shares[-1] * change
     if pairs:
-        _, difference, rho = pairs[-1]
-        factor = 1.0 / (rho * float(difference @ function.precondition(difference)))
-    direction = factor * function.precondition(direction)
-    for (step, difference, rho), share in zip(pairs, reversed(shares), strict=True):
-        direction = direction + (share - rho * float(difference @ direction)) * step
-    return direction
+        _, difference, change, rho = pairs[-1]
+        scaled = scaled / (rho * float(difference @ change))
+    for (step, difference, _, rho), share in zip(pairs, reversed(shares), strict=True):
+        scaled = scaled + (share - rho * float(difference @ scaled)) * step
+    return scaled
 
 
 def _line_search(
