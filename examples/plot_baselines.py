@@ -20,14 +20,14 @@ X = np.vstack([X, rng.normal((2.4, 2.6), 0.3, (14, 2))])  # far on the right, an
 y = np.append(y, np.full(14, -1))
 
 # %%
-# The convex losses (hinge, pinball, least squares) turn their boundary towards the outliers. The
-# bounded ones do not.
-_, axes = plt.subplots(2, 3, figsize=(10, 6.4), sharex=True, sharey=True)
+# The convex losses (above) turn their boundary towards the outliers. The bounded ones (below) do
+# not. The share is that of the two clouds.
+_, axes = plt.subplots(2, 3, figsize=(7.2, 4.9), sharex=True, sharey=True, layout="constrained")
 models = (HingeSVC(), PinballSVC(), LeastSquaresSVC(), HTSVC(), RampSVC(ceiling=1.0), ZeroOneSVC())
 for axis, model in zip(axes.ravel(), models, strict=True):
     plot_boundary(model.fit(X, y), X, y, axis)
     accuracy = model.score(X[:120], y[:120])
-    axis.set_title(f"{type(model).__name__}, {accuracy:.0%} of the clouds", fontsize=10)
+    axis.set_title(f"{type(model).__name__}, {accuracy:.0%}", fontsize=11)
     axis.set(xlabel="", ylabel="")
     axis.legend().remove()
 plt.show()

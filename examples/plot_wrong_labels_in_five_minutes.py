@@ -39,6 +39,7 @@ for name, model in models.items():
     scores[name] = models[name].score(digits.data_test, digits.target_test)
     print(f"{name:20} {scores[name]:.1%} with C = {models[name].C:g}")
 
+plt.figure(figsize=(4.6, 3.0), layout="constrained")
 plt.barh(list(scores), list(scores.values()), color=["tab:blue", *["tab:gray"] * 3])
 plt.xlim(0.8, 1.0)
 plt.xticks(np.arange(0.8, 1.01, 0.05))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from typer.testing import CliRunner
@@ -86,9 +87,12 @@ def test_demo_refuses_a_negative_seed(runner):
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
 def test_interrupt_ends_with_one_line_and_leaves_nothing(tmp_path):
     command = [sys.executable, "-c", "from htsvm.cli import main; main()", "demo"]
+    # Tests that were started in the background of a shell ignore interrupts, and so would it.
+    heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=heed,
+    )  # fmt: skip
     limit = time.monotonic() + 30
     while not list(tmp_path.glob(".*.tmp")) and time.monotonic() < limit:
         time.sleep(0.05)

@@ -13,7 +13,6 @@ from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, MultiViewHTSVC, ht_path
 from htsvm.baselines import HingeSVC, RampSVC
 from htsvm.losses import Pinball, Ramp
 from htsvm.solvers import ADMM
-from htsvm.solvers.newton import valley
 from tests.distributed.data import as_dask, assert_same_fit, noisy, thinned
 
 dask = pytest.importorskip("dask")
@@ -27,12 +26,6 @@ def fit_both(X, y, sizes=(170, 40, 333), weight=None, **options):
         local = HTSVC(**options).fit(X, y, sample_weight=weight)
         blocks = HTSVC(**options).fit(*as_dask(X, y, sizes), sample_weight=weight)
     return blocks, local
-
-
-@pytest.fixture(autouse=True)
-def _same_steps(monkeypatch):
-    """Rows on workers take no Newton steps on the loss itself; without these both do the same."""
-    monkeypatch.setattr(valley, "suits", lambda problem: False)
 
 
 @pytest.mark.parametrize("sizes", [(700,), (1, 1, 197), (350, 350)])

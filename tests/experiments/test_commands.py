@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from htsvm.experiments.estimate import Estimate, work
 from htsvm.experiments.grids import Grid
 from htsvm.experiments.isolation import DONE, SKIPPED, SLOW, Outcome
 from htsvm.experiments.runner import Selection, compute, plan
-from htsvm.experiments.store import Store
+from htsvm.experiments.store import Cell, Store
 from htsvm.experiments.tasks import Profile, Row, Task
 from tests.experiments.test_store import damaged
 
@@ -175,6 +173,17 @@ def test_work_of_a_cell_counts_its_fits():
     assert estimate.in_words([task("paper", fold=k) for k in range(100)], jobs=2) == "about 5 min"
 
 
+def test_times_of_some_rows_say_nothing_of_all():
+    some, every = (
+        Task("cifar10n", "nested", "cifar10n", "none", "ht",
+             setting=Grid((1.0,), rows=rows).setting("ht", "nested")) for rows in (300, 0)
+    )  # fmt: skip
+    rows = (Row({}, {}),)
+    cells = [Cell(t, DONE, "", rows, s, 1.0, 1.0, None, 1) for t, s in ((some, 2.0), (every, 60.0))]
+    estimate = Estimate.of(cells)
+    assert (estimate.seconds(some), estimate.seconds(every)) == (2.0, 60.0)
+
+
 def test_stored_times_are_asked_first(stored):
     with Store(stored) as store:
         cells = store.cells()
@@ -238,9 +247,12 @@ def test_an_interrupt_of_all_processes_leaves_no_traceback(tmp_path):
     """What Ctrl-C does in a terminal, while the first processes start."""
     command = [sys.executable, "-m", "htsvm", "reproduce", "synthetic", "--quick",
                "--methods", "ht", "--store", str(tmp_path / "x.sqlite")]  # fmt: skip
+    # Tests that were started in the background of a shell ignore interrupts, and so would it.
+    heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     run = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=heed,
+    )  # fmt: skip
     line = run.stdout.readline()
     assert "cells to compute" in line
     time.sleep(0.3)
@@ -262,58 +274,6 @@ def test_nothing_written_when_interrupted(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             compute(todo, store, progress=stop)
         assert len(store.cells()) == 1
-
-
-def _killed(command, path, moments):
-    """Run a command again and again, killed so many seconds after its work begins."""
-    kept = []
-    for seconds in moments:
-        run = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        assert "cells to compute" in run.stdout.readline()
-        time.sleep(seconds)
-        run.kill()
-        run.communicate()
-        kept.append(_finished(path))
-    return kept
-
-
-@pytest.mark.parametrize(
-    "kills", [3, pytest.param(100, marks=pytest.mark.slow)], ids=["3 kills", "100 kills"]
-)
-def test_kills_at_random_moments_lose_nothing_and_repeat_nothing(tmp_path, kills):
-    path = tmp_path / "x.sqlite"
-    methods = "ht,ls,hinge-ours,ramp,zero-one,pin" if kills > 3 else "ht,ls"
-    command = [
-        sys.executable, "-m", "htsvm", "reproduce", "synthetic", "--quick",
-        "--methods", methods, "--jobs", "2", "--store", str(path),
-    ]  # fmt: skip
-    draw = random.Random(kills)
-    moments = [draw.uniform(0.0, 0.2 if kills > 3 else 2.5) for _ in range(kills)]
-    # Now and then long enough for a cell or two to be finished.
-    moments[::10] = [draw.uniform(1.0, 3.0) for _ in moments[::10]]
-    kept = _killed(command, path, moments)
-    assert kept == sorted(kept), "a cell that was there has gone"
-    last = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert last.returncode == 0, last.stderr
-    total = 4 * len(methods.split(","))
-    assert f"{total - kept[-1]} cells to compute, {kept[-1]} there already" in last.stdout
-    with Store(path) as store:
-        cells = store.cells()
-        assert len(cells) == total
-        assert all(cell.status == DONE and cell.rows for cell in cells)
-        assert store._connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
-        assert store._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-
-
-def _finished(path):
-    """Count the finished cells, without a hand in the file."""
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-            return connection.execute("SELECT count(*) FROM cells").fetchone()[0]
-    except sqlite3.OperationalError:  # not there yet
-        return 0
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,11 @@ def is_missing(_):
     yield
 
 
+def waits(seconds):
+    time.sleep(seconds)
+    yield seconds
+
+
 def eats(megabytes):
     block = np.ones(megabytes * 2**17)
     yield float(block.sum())
@@ -48,6 +53,11 @@ def test_rows_come_back():
     outcome = run_isolated(counts, 3)
     assert (outcome.status, outcome.rows) == (DONE, [0, 1, 2])
     assert outcome.seconds > 0.0
+
+
+def test_waiting_is_no_cost():
+    """Seconds are those of the processor: other work on a machine does not lengthen them."""
+    assert 0.0 < run_isolated(waits, 3.0).seconds < 3.0
 
 
 def test_an_error_becomes_a_mark():

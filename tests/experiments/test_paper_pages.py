@@ -4,19 +4,28 @@ import importlib
 import re
 from pathlib import Path
 
-import pytest
-
 from htsvm.experiments.catalogue import EXPERIMENTS
-from htsvm.experiments.paper_pages import PAGES, claims, errata
+from htsvm.experiments.paper_pages import PAGES, Claim, basis, claims, errata, main
 from htsvm.losses import HybridTruncated
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_pages_of_the_site_are_those_of_the_source(name):
-    """Write them again with python -m htsvm.experiments.paper_pages docs/paper."""
-    assert (ROOT / "docs" / "paper" / name).read_text(encoding="utf-8") == PAGES[name]()
+def test_the_pages_of_the_site_are_those_of_the_source(tmp_path):
+    """Write them again with: python -m htsvm.experiments.publish STORE."""
+    main(tmp_path, ROOT / "results" / "results.csv.gz")
+    for name in PAGES:
+        made = (tmp_path / name).read_text(encoding="utf-8")
+        assert (ROOT / "docs" / "paper" / name).read_text(encoding="utf-8") == made
+
+
+def test_a_verdict_names_the_version_that_it_rests_on():
+    claim = Claim("it is fast", "Table 5", "fails", ("E9", "#single-view", "#synthetic"))
+    there = {"single-view": (10, 10), "synthetic": (0, 30)}
+    assert basis(claim, there) == "0.2 (10 of 40 cells), 0.1"
+    assert basis(claim, {**there, "synthetic": (30, 30)}) == "0.2"
+    assert basis(claim, {}) == "0.1"
+    assert basis(Claim("lemma", "Lemma 1", "holds", ("E7", "tests/x.py")), there) == ""
 
 
 def test_every_claim_has_evidence_that_exists():

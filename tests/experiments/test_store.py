@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import io
+import json
 import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -236,6 +238,38 @@ def test_cells_of_a_killed_run_are_free_at_once(tmp_path):
         run.kill()
         run.wait()
         assert store.claim(TASK, number)
+
+
+def test_a_new_run_clears_away_what_killed_ones_have_left(tmp_path):
+    path = tmp_path / "x.sqlite"
+    left, other = tmp_path / "x.sqlite-run7.lock", tmp_path / "y.sqlite-run7.lock"
+    for file in (left, other):
+        file.touch()
+    with Store(path) as one, Store(path) as two:
+        alive = one.new_run({})
+        assert not left.exists()
+        assert other.exists(), "that of another store"
+        assert one.claim(TASK, alive)
+        assert not two.claim(TASK, two.new_run({})), "a living run keeps its lock"
+
+
+def test_a_cell_that_comes_while_others_are_read_is_not_seen_by_halves(tmp_path, monkeypatch):
+    path = tmp_path / "x.sqlite"
+    with Store(path) as reader, Store(path) as writer:
+        run = writer.new_run({})
+        row = Row({"C": 1.0}, {"accuracy": 0.5})
+        writer.add(TASK, Outcome(DONE, "", [row]), run=run, time_limit=None)
+        tasks = iter([replace(TASK, fold=1)])
+        read = json.loads
+
+        def meanwhile(text):
+            for task in tasks:
+                writer.add(task, Outcome(DONE, "", [row]), run=run, time_limit=None)
+            return read(text)
+
+        monkeypatch.setattr(json, "loads", meanwhile)
+        assert [cell.rows for cell in reader.cells()] == [(row,)]
+        assert [cell.rows for cell in reader.cells()] == [(row,)] * 2
 
 
 def test_a_clock_that_jumps_changes_nothing(tmp_path, monkeypatch):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections import Counter
 
 import pytest
 
@@ -10,6 +12,7 @@ from htsvm.experiments import (
     as_printed_views,
     cifar10n,
     data_tables,
+    label_noise,
     losses_between,
     rates,
     single_view,
@@ -17,6 +20,7 @@ from htsvm.experiments import (
     two_view,
 )
 from htsvm.experiments.blocks import Picture, Table
+from htsvm.experiments.catalogue import EXPERIMENTS
 from htsvm.experiments.grids import Grid, points
 from htsvm.experiments.isolation import DONE
 from htsvm.experiments.results import Results
@@ -53,7 +57,7 @@ def test_data_are_counted_beside_the_papers_tables():
 
 
 def test_a_set_is_counted_from_its_rows():
-    task = next(t for t in data_tables.tasks(QUICK) if t.dataset == "iris")
+    task = next(t for t in data_tables.tasks(Profile("hours")) if t.dataset == "iris")
     (row,) = data_tables.run(task)
     assert row.metrics == {"Data (m)": 150.0, "View 1 n1": 4.0, "View 2 n2": 2.0}
 
@@ -125,8 +129,28 @@ def test_lost_views_are_counted_over_the_grid():
 
 
 def test_noises_of_the_losses_between_share_the_clean_labels():
-    noises = {t.noise for t in losses_between.tasks(Profile("hours"))}
+    noises = {":".join(t.noise.split(":")[:2]) for t in losses_between.tasks(Profile("hours"))}
     assert noises == {"none", "symmetric:0.2", "symmetric:0.4", "boundary:0.2", "boundary:0.4"}
+
+
+def test_every_fold_has_a_realisation_of_the_noise_of_its_own():
+    tasks = label_noise.tasks(Profile("hours"))
+    seen = {}
+    for task in tasks:
+        place = (task.protocol, task.dataset, task.method, ":".join(task.noise.split(":")[:2]))
+        seen.setdefault(place, []).append((task.fold, task.seed_of("noise")))
+    for (*_, noise), pairs in seen.items():
+        folds, seeds = zip(*pairs, strict=True)
+        assert sorted(folds) == list(range(5))
+        assert len(set(seeds)) == (1 if noise == "none" else 5)
+
+
+def test_experiments_share_the_cells_that_they_have_in_common():
+    """None of what is compared with the same name, data, noise and grid is computed twice."""
+    tasks = {t for e in EXPERIMENTS.values() for t in e.tasks(Profile("hours"))}
+    places = Counter(dataclasses.replace(t, experiment="") for t in tasks
+                     if t.experiment not in ("two-view", "two-view-rbf"))  # fmt: skip
+    assert [place for place, count in places.items() if count > 1] == []
 
 
 def test_every_comparison_on_cifar10n_has_one_formulation():

@@ -11,9 +11,8 @@ from htsvm.experiments.grids import Grid, powers
 from htsvm.experiments.methods import AS_PRINTED, PAPER, TRADE_OFFS, Method, get, register
 from htsvm.experiments.results import ACCURACY, Results
 from htsvm.experiments.score_tables import Line, Measure, score_table, seconds
-from htsvm.experiments.splits import folds
 from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Task, cells
-from htsvm.experiments.two_view import QUICK_SETS, paper_name
+from htsvm.experiments.two_view import QUICK_SETS, paper_name, parts
 from htsvm.multiview import MultiViewHTSVC
 from htsvm.solvers import ADMM
 
@@ -37,7 +36,7 @@ def printed(C: float, structure: float, weight_smoothness: float, xi: float, vie
 def _sets(profile: Profile) -> list[str]:
     from htsvm.datasets import names
 
-    return profile.pick(list(QUICK_SETS[:1]), list(SMALL), names("two-view"))
+    return profile.pick(list(QUICK_SETS), list(SMALL), names("two-view"))
 
 
 def tasks(profile: Profile) -> list[Task]:
@@ -45,7 +44,7 @@ def tasks(profile: Profile) -> list[Task]:
     grid = QUICK_GRID if profile.quick else GRID
     return cells(
         NAME, profile, datasets=_sets(profile), methods=[PRINTED, OURS], setting=grid.setting,
-        folds=folds(profile), protocols=[PAPER],
+        folds=lambda _: parts(profile), protocols=[PAPER],
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ INNER_FOLDS = 2
 
 # The features are many and small, so small penalties matter.
 GRID = Grid(powers((-12, -10, -8, -6, -4)), inner_folds=INNER_FOLDS)
-QUICK_GRID = GRID.quick(2.0**-6, rows=600)
+QUICK_GRID = GRID.quick(2.0**-6, rows=300)
 
 
 def grid(profile: Profile) -> Grid:

@@ -8,6 +8,7 @@ claim counts while the lock of its run is held.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,15 @@ def is_alive(store: Path, run: int) -> bool:
     if free:
         lock.release()
     return not free
+
+
+def remove_left_locks(store: Path) -> None:
+    """Remove the files that killed runs have left; no run may be starting meanwhile."""
+    start, end = f"{store.name}-run", ".lock"
+    for path in store.parent.glob(f"{glob.escape(start)}*{end}"):
+        number = path.name[len(start) : -len(end)]
+        if number.isdecimal():
+            is_alive(store, int(number))
 
 
 def _lock(file: Any) -> bool:

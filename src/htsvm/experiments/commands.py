@@ -82,7 +82,7 @@ def add_commands(app: Any) -> None:
         """
         check_extra("the experiments need", "experiments", NEEDED)
         with refusals("the same command continues"):
-            _report(experiments or [], store, output, _profile(profile, quick, seed))
+            write_report(experiments or [], store, output, _profile(profile, quick, seed))
 
 
 def _split(names: str | None, option: str) -> list[str] | None:
@@ -232,7 +232,8 @@ class _Log:
             )
 
 
-def _report(names: list[str], path: Path, output: Path, profile: Any) -> None:
+def write_report(names: list[str], path: Path, output: Path, profile: Any) -> None:
+    """Write the report of a store, its Markdown and its tables."""
     from htsvm.experiments.catalogue import select
     from htsvm.experiments.published import write_csv
     from htsvm.experiments.report import as_html, as_markdown, collect, tables_as_csv
@@ -240,7 +241,7 @@ def _report(names: list[str], path: Path, output: Path, profile: Any) -> None:
 
     if not path.is_file():
         raise ValueError(f"There is no {path}; run htsvm reproduce first, or name it with --store.")
-    cells, runs = _stored(path)
+    cells, runs = stored(path)
     sections = collect(cells, select(names), profile)
     if not any(section.cells for section in sections):
         raise ValueError(f"{path} has no results of the profile {profile.name} to report.")
@@ -261,7 +262,7 @@ def _report(names: list[str], path: Path, output: Path, profile: Any) -> None:
     typer.echo(f"Report: {output} (and {beside})")
 
 
-def _stored(path: Path) -> tuple[list[Any], dict[int, dict[str, str]]]:
+def stored(path: Path) -> tuple[list[Any], dict[int, dict[str, str]]]:
     """Return cells and environments of a store, or of a published table of results."""
     from htsvm.experiments.published import read_csv
     from htsvm.experiments.store import Store

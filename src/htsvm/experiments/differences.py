@@ -16,7 +16,13 @@ from htsvm.experiments.tasks import Experiment
 LARGE = 2.0
 # Experiment, row ("" for all), column ("" for all), and the reason with what tested it, or that it
 # is only supposed. The first that fits is taken.
+RAMP = (
+    "the paper's figure is that of the hinge loss, where solvers for the ramp begin; from that "
+    "start alone ours has 87.25 %, and with several starts objectives up to 9 % lower"
+)
 REASONS: tuple[tuple[str, str, str, str], ...] = (
+    ("single-view", "australian", "Ramp-SVM", RAMP),
+    ("label-noise", "0.00", "Ramp-SVM", RAMP),
     ("two-view", "hepatitis", "", "not attainable by linear models: at most 87.1 % over two "
      "scalings, nine C and five shuffles (E26)"),
     ("two-view", "wine", "", "the paper's second view has one column, ours ten (E23)"),
@@ -34,6 +40,8 @@ REASONS: tuple[tuple[str, str, str, str], ...] = (
      "ours is certified and its objective is never above that of the convex start"),
 )  # fmt: skip
 UNKNOWN = "no reason was found"
+# They show one column of the paper beside other solvers, and scores that are compared elsewhere.
+NOT_COMPARED = ("as-printed", "as-printed-views")
 SUPPOSED = "supposed: "
 
 
@@ -76,7 +84,7 @@ def _compared(
     """Yield every score of the protocol that the paper used, where there are both numbers."""
     wanted = ("accuracy", "precision", "recall", "f1")
     for experiment, blocks in sections:
-        for table in blocks:
+        for table in blocks if experiment.name not in NOT_COMPARED else ():
             if not isinstance(table, Table) or table.protocol != PAPER:
                 continue
             if table.metric not in wanted:

@@ -51,13 +51,11 @@ class Estimate:
     @classmethod
     def of(cls, cells: Iterable[Cell]) -> Estimate:
         """Return what some cells say; where they say nothing, what comes with the package."""
-        own = _times(cells)
-        there = {place[:3] for place, _ in own}
-        return cls([*own, *(time for time in _shipped() if time[0][:3] not in there)])
+        return cls({**dict(_shipped()), **dict(_times(cells))}.items())
 
     def seconds(self, task: Task) -> float:
         """Return the seconds that a cell will take."""
-        places = _places(task.experiment, task.protocol, task.method, task.dataset)
+        places = _places(*_place(task))
         known = (self._levels[place] for place in places if place in self._levels)
         return work(task) * next(known, UNKNOWN)
 
@@ -67,6 +65,13 @@ class Estimate:
         if minutes < 1.0:
             return "less than a minute"
         return f"about {minutes:.0f} min" if minutes < 100.0 else f"about {minutes / 60.0:.1f} h"
+
+
+def _place(task: Task) -> tuple[str, str, str, str]:
+    """Return what the time of a cell is kept under; some rows of a set are another set."""
+    rows = task.settings.get("rows")
+    dataset = f"{rows} rows of {task.dataset}" if rows else task.dataset
+    return (task.experiment, task.protocol, task.method, dataset)
 
 
 def _places(experiment: str, protocol: str, method: str, dataset: str) -> list[tuple[str, ...]]:
@@ -84,9 +89,7 @@ def _times(cells: Iterable[Cell]) -> list[tuple[tuple[str, ...], float]]:
     found: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for cell in cells:
         if cell.status == DONE:
-            task = cell.task
-            place = (task.experiment, task.protocol, task.method, task.dataset)
-            found[place].append(cell.seconds / work(task))
+            found[_place(cell.task)].append(cell.seconds / work(cell.task))
     return [(place, median(seconds)) for place, seconds in found.items()]
 
 
@@ -97,8 +100,12 @@ def _shipped() -> list[tuple[tuple[str, ...], float]]:
 
 
 def write_times(cells: Iterable[Cell], file: TextIO) -> None:
-    """Write the times that come with the package: a line per experiment, method and data set."""
+    """Write the times that come with the package: a line per experiment, method and data set.
+
+    Those of places that the cells say nothing of stay as they are.
+    """
+    known = {**dict(_shipped()), **dict(_times(cells))}
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(HEAD)
-    for place, seconds in sorted(_times(cells)):
+    for place, seconds in sorted(known.items()):
         writer.writerow([*place, f"{seconds:.3g}"])

@@ -39,7 +39,8 @@ class Outcome:
     rows : list
         What it had found until then.
     seconds : float
-        How long it took.
+        The CPU time of its process, which other work on the machine does not lengthen; of one
+        that was killed, how long it lasted.
     peak_mb, base_mb : float
         The highest resident memory of its process, and that at its start; NaN where the system
         does not say.
@@ -82,7 +83,7 @@ def run_isolated(
         if process.is_alive():
             process.kill()
         process.join()
-    outcome.seconds = time.monotonic() - began
+    outcome.seconds = outcome.seconds or time.monotonic() - began
     return outcome
 
 
@@ -139,7 +140,7 @@ def _collect(
         if what == "row":
             outcome.rows.append(value)
             continue
-        outcome.status, outcome.reason, outcome.base_mb, outcome.peak_mb = value
+        outcome.status, outcome.reason, outcome.seconds, outcome.base_mb, outcome.peak_mb = value
         return outcome
 
 
@@ -160,7 +161,7 @@ def _child(sender: Any, work: Callable[[Any], Iterator[Any]], argument: Any) -> 
         where = traceback.extract_tb(error.__traceback__)[-1]
         status = FAILED
         reason = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
-    sender.send(("end", (status, reason, base, peak_mb())))
+    sender.send(("end", (status, reason, time.process_time(), base, peak_mb())))
     sender.close()
 
 

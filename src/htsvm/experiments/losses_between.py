@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from htsvm.experiments.blocks import Block, Words
 from htsvm.experiments.evaluate import run_cell
-from htsvm.experiments.grids import Grid, powers
-from htsvm.experiments.label_noise import CLEAN_ACCURACY, SETS, noise
+from htsvm.experiments.label_noise import CLEAN_ACCURACY, noise, paired, sets
+from htsvm.experiments.label_noise import NAME as LABEL_NOISE
 from htsvm.experiments.methods import NESTED
 from htsvm.experiments.results import Results
 from htsvm.experiments.score_tables import Line, score_table
 from htsvm.experiments.significance import significance
-from htsvm.experiments.splits import folds
-from htsvm.experiments.tasks import Experiment, Profile, Task, cells
+from htsvm.experiments.single_view import clean_tasks
+from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Task
 
 NAME = "losses-between"
 METHODS = ("ht", "ht-cap", "hinge-ours", "logistic", "truncated-logistic", "modified-huber")
 KINDS = ("symmetric", "boundary")
-GRID = Grid(powers(range(-10, 7, 2)), inner_folds=5)
-QUICK_GRID = GRID.quick(0.25, 4.0)
+# Cells of these are the same as in the experiment on label noise.
+SHARED = ("ht", "ht-cap", "hinge-ours")
 
 
 def _rates(profile: Profile) -> tuple[float, ...]:
     return profile.pick((0.2,), (0.0, 0.2, 0.4), (0.0, 0.1, 0.2, 0.3, 0.4))
-
-
-def _sets(profile: Profile) -> list[str]:
-    return list(SETS)[:1] if profile.quick else list(SETS)
 
 
 def _noises(profile: Profile) -> list[str]:
@@ -34,12 +30,13 @@ def _noises(profile: Profile) -> list[str]:
 
 
 def tasks(profile: Profile) -> list[Task]:
-    """Return the cells."""
-    return cells(
-        NAME, profile, datasets=_sets(profile), methods=METHODS,
-        setting=(QUICK_GRID if profile.quick else GRID).setting, noises=_noises(profile),
-        folds=folds(profile), protocols=[NESTED],
-    )  # fmt: skip
+    """Return the cells; in every profile each fold has a realisation of the noise of its own."""
+    noises, own = _noises(profile), [name for name in METHODS if name not in SHARED]
+    noisy = [noise for noise in noises if noise != CLEAN]
+    found = paired(LABEL_NOISE, profile, noisy, list(SHARED)) + paired(NAME, profile, noises, own)
+    if CLEAN in noises:
+        found += clean_tasks(profile, sets(profile.quick), list(SHARED))
+    return [task for task in found if task.protocol == NESTED]
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -47,7 +44,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     there = set(_noises(profile))
     lines = [
         Line(f"{name}, {kind} {rate:.0%}" if rate else f"{name}, clean", name, noise(kind, rate))
-        for name in _sets(profile)
+        for name in sets(profile.quick)
         for kind in KINDS
         for rate in _rates(profile)
         if noise(kind, rate) in there and (rate or kind == KINDS[0])

@@ -1,26 +1,35 @@
 """The paper's claims and errata: read from their one source, shown as tables and as pages.
 
-``python -m htsvm.experiments.paper_pages docs/paper`` writes the pages of the site again.
+``python -m htsvm.experiments.paper_pages docs/paper results/results.csv.gz`` writes the pages of
+the site again.
 """
 
 from __future__ import annotations
 
+import gzip
 import sys
 import tomllib
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from htsvm.experiments.blocks import Block, Words
+from htsvm.experiments.published import read_csv
+from htsvm.experiments.store import Cell
 
 # For one claim and for several.
 PLURALS = {"holds": "hold", "in part": "hold in part", "fails": "fail", "untested": "untested"}
 VERDICTS = {
     "holds": "holds", "in part": "holds in part", "fails": "fails", "untested": "cannot be tested"
 }  # fmt: skip
-MADE = "<!-- Made by python -m htsvm.experiments.paper_pages docs/paper; edit the source there. -->"
+MADE = "<!-- Made by python -m htsvm.experiments.paper_pages; edit the source there. -->"
+# The profile of the report in the repository.
+PROFILE = "hours"
+# How many cells of an experiment were computed with this version, and how many it has.
+Computed = Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -77,18 +86,35 @@ def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(folder.joinpath(f"{name}.toml").read_text("utf-8"))
 
 
-def verdicts() -> list[Block]:
+def basis(claim: Claim, computed: Computed) -> str:
+    """Return with which version the experiments were computed that a verdict rests on.
+
+    Empty for a claim that rests on proofs and tests alone.
+    """
+    counts = [computed.get(place[1:], (0, 1)) for place in claim.evidence if place[0] == "#"]
+    there, every = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    if not every:
+        return ""
+    if there == every:
+        return "0.2"
+    return f"0.2 ({there:,} of {every:,} cells), 0.1" if there else "0.1"
+
+
+def verdicts(computed: Computed) -> list[Block]:
     """Return the verdicts for the report: how many, then one line for each claim."""
     every = claims()
     counts = Counter(claim.verdict for claim in every)
     told = ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
     lines = [
-        f"{VERDICTS[c.verdict]}: {c.claim} ({c.where})" + (f"; {c.note}." if c.note else ".")
+        f"{VERDICTS[c.verdict]}: {c.claim} ({c.where})"
+        + (f"; {c.note}." if c.note else ".")
+        + (f" [{version}]" if (version := basis(c, computed)) else "")
         for c in every
     ]
     about = (
-        f"Of {len(every)} claims: {told}. Where cells were never run with this version, a verdict "
-        "rests on the results of version 0.1 (results/results-0.1.csv.gz)."
+        f"Of {len(every)} claims: {told}. In brackets: the version whose results a verdict rests "
+        "on. Where cells were never run with 0.2, those of version 0.1 count "
+        "(results/results-0.1.csv.gz)."
     )
     return [Words((about,)), Words(tuple(lines), "Every claim and its verdict")]
 
@@ -96,28 +122,29 @@ def verdicts() -> list[Block]:
 # ---------------------------------------------------------------------------------------- pages
 
 
-def claims_page() -> str:
+def claims_page(computed: Computed) -> str:
     """Return the page of the claims."""
     rows = [
         f"| {c.claim} | {c.where} | **{VERDICTS[c.verdict]}**{f': {c.note}' if c.note else ''} | "
-        f"{', '.join(map(_link, c.evidence))} |"
+        f"{', '.join(map(_link, c.evidence))} | {basis(c, computed)} |"
         for c in claims()
     ]
     counts = Counter(claim.verdict for claim in claims())
     told = ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
-    table = "\n".join(["| claim | where | verdict | evidence |", "|---|---|---|---|", *rows])
+    head = "| claim | where | verdict | evidence | results of version |"
+    table = "\n".join([head, "|---|---|---|---|---|", *rows])
     return (
         f"{MADE}\n\n# A verdict on every claim\n\nEvery claim of the paper, from the abstract to "
         f"the conclusion: {told}. A link to E and a number leads to the [errata](errata.md), the "
         "others to the [report](../report.md) or to the test that shows it. Theorem 2 has "
-        "[a page of its own](theorem-2.md) with counter-examples to check by hand. Where the "
-        "report says that a cell was never run with this version, the verdict rests on the results "
-        "of version 0.1 (`results/results-0.1.csv.gz`).\n\n"
+        "[a page of its own](theorem-2.md) with counter-examples to check by hand. The last "
+        "column says which version computed the cells that a verdict rests on: those that were "
+        "never run with 0.2 are taken from 0.1 (`results/results-0.1.csv.gz`).\n\n"
         f"{table}\n"
     )
 
 
-def errata_page() -> str:
+def errata_page(_: Computed) -> str:
     """Return the page of the errata."""
     parts = [
         f"({e.name.lower()})=\n## {e.name} {e.title}\n\n*{WEIGHTS[e.weight]}*\n\n"
@@ -150,11 +177,23 @@ def _link(evidence: str) -> str:
 PAGES = {"claims.md": claims_page, "errata.md": errata_page}
 
 
-def main(folder: Path) -> None:
+def computed_in(cells: Iterable[Cell]) -> Computed:
+    """Return how many cells of each experiment are there, of those that the report has."""
+    from htsvm.experiments.catalogue import EXPERIMENTS
+    from htsvm.experiments.tasks import Profile
+
+    there = {cell.task for cell in cells}
+    wanted = {name: set(e.tasks(Profile(PROFILE))) for name, e in EXPERIMENTS.items()}
+    return {name: (len(tasks & there), len(tasks)) for name, tasks in wanted.items()}
+
+
+def main(folder: Path, results: Path) -> None:
     """Write all pages into a folder."""
+    with gzip.open(results, "rt", encoding="utf-8", newline="") as file:
+        computed = computed_in(read_csv(file)[0])
     for name, page in PAGES.items():
-        (folder / name).write_text(page(), encoding="utf-8")
+        (folder / name).write_text(page(computed), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

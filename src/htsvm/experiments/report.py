@@ -16,7 +16,7 @@ from htsvm.experiments.differences import differences
 from htsvm.experiments.isolation import DONE
 from htsvm.experiments.methods import METHODS
 from htsvm.experiments.overview import overview
-from htsvm.experiments.paper_pages import verdicts
+from htsvm.experiments.paper_pages import Computed, verdicts
 from htsvm.experiments.prose import sentences
 from htsvm.experiments.published import CONTEXT
 from htsvm.experiments.render import TABLE_HEAD, html, markdown, table_lines
@@ -95,7 +95,7 @@ def as_html(sections: list[Section], runs: dict[int, dict[str, str]], profile: P
         quick=f"<p><strong>{escape(QUICK)}</strong></p>" if profile.quick else "",
         contents=entries,
         opening=_opening_as_html(sections),
-        verdicts="".join(map(html, verdicts())),
+        verdicts="".join(map(html, verdicts(_computed(sections)))),
         overview="".join(map(html, [*_overview(sections), *_differences(sections)])),
         sections=parts,
         gaps="".join(map(html, gaps(sections))),
@@ -111,7 +111,7 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
         parts.append(f"**{QUICK}**")
     if lines := _prose(sections):
         parts += ["## In short", markdown(Words(tuple(lines)))]
-    parts += ["## The paper's claims", *map(markdown, verdicts())]
+    parts += ["## The paper's claims", *map(markdown, verdicts(_computed(sections)))]
     short = [*_overview(sections), *_differences(sections)]
     parts += ["## Paper against ours", *map(markdown, short)]
     for section in sections:
@@ -164,8 +164,9 @@ def gaps(sections: list[Section]) -> list[Block]:
     ]
     blocks: list[Block] = [Words(KNOWN_GAPS)]
     if absent := [line for section in sections for line in never_run(section)]:
-        count = sum(len(section.missing) for section in sections)
-        every = count + sum(len(section.cells) for section in sections)
+        # Experiments share cells.
+        count = len({task for section in sections for task in section.missing})
+        every = count + len({cell.task for section in sections for cell in section.cells})
         title = f"{count:,} of {every:,} cells of this profile were never run, by name"
         blocks.append(Words(tuple(absent), title))
     if lines:
@@ -208,6 +209,12 @@ def costs(sections: list[Section]) -> list[Block]:
     columns = ["cells", "process minutes", "longest cell (min)", "peak memory of a process (MB)"]
     note = "A cell runs in a process of its own, on one thread; several run at a time."
     return [Table("Cost", "experiment", columns, rows, better="", note=note, decimals=1)]
+
+
+def _computed(sections: list[Section]) -> Computed:
+    return {
+        s.experiment.name: (len(s.cells), len(s.cells) + len(s.missing)) for s in sections
+    }  # fmt: skip
 
 
 def _overview(sections: list[Section]) -> list[Block]:

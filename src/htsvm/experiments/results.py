@@ -70,7 +70,7 @@ class Results:
         """
         tasks = self.place(protocol, dataset, noise, method)
         if not tasks:
-            return Found(mark="not part of this protocol")
+            return Found(mark="in larger profiles")
         stored = [self.cells.get(task) for task in tasks]
         mark = _mark(stored)
         if mark:

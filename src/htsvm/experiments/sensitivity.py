@@ -7,9 +7,8 @@ from htsvm.experiments.evaluate import run_with_views
 from htsvm.experiments.figures import heat_maps
 from htsvm.experiments.methods import PAPER, get
 from htsvm.experiments.results import ACCURACY, Results
-from htsvm.experiments.splits import folds
-from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Task, cells
-from htsvm.experiments.two_view import grid
+from htsvm.experiments.tasks import CLEAN, Experiment, Profile, Task
+from htsvm.experiments.two_view import tasks as comparison
 
 NAME = "sensitivity"
 SET, METHOD = "heart", "mvht"
@@ -17,11 +16,11 @@ SYMBOLS = {"C": "C", "structure": "η (structure)", "weight_smoothness": "α (we
 
 
 def tasks(profile: Profile) -> list[Task]:
-    """Return the cells: every point of the grid in every fold."""
-    return cells(
-        NAME, profile, datasets=[SET], methods=[METHOD], setting=grid(profile).setting,
-        folds=folds(profile), protocols=[PAPER],
-    )  # fmt: skip
+    """Return the cells, every point of the grid in every fold, from the comparison of methods."""
+    return [
+        task for task in comparison(profile)
+        if (task.protocol, task.dataset, task.method) == (PAPER, SET, METHOD)
+    ]  # fmt: skip
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -34,7 +33,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     return [
         Words(
             (
-                f"Test accuracy of {get(METHOD).label} on Heart, mean of five folds, over all "
+                f"Test accuracy of {get(METHOD).label} on Heart, mean of folds, over all "
                 f"{len(points)} combinations: {100 * min(values):.1f} to {100 * max(values):.1f} "
                 "%. The paper's fourth parameter, ξ, belongs to its algorithm and not to the "
                 "model; the solver used here has no such parameter.",

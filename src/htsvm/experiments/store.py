@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from htsvm._version import __version__
-from htsvm.experiments.claims import RunLock, is_alive
+from htsvm.experiments.claims import RunLock, is_alive, remove_left_locks
 from htsvm.experiments.isolation import DONE, Outcome
 from htsvm.experiments.tasks import Row, Task
 
@@ -172,6 +172,16 @@ class Store:
             ) from error
 
     @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """See the store as it is now, whatever other runs write meanwhile."""
+        with self._turn, self._refusing():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("ROLLBACK")
+
+    @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._turn, self._refusing():
             self._connection.execute("BEGIN IMMEDIATE")
@@ -205,6 +215,7 @@ class Store:
                 "INSERT INTO runs (environment) VALUES (?)", (json.dumps(environment),)
             )
             run = int(cursor.lastrowid or 0)
+            remove_left_locks(self.path)
             lock = RunLock(self.path, run)
             lock.acquire()
         self._locks[run] = lock
@@ -276,7 +287,7 @@ class Store:
         """Return the stored cells, all or those of one experiment."""
         where, values = ("experiment = ?", [experiment]) if experiment else ("1", [])
         fits: dict[int, list[Row]] = {}
-        with self._refusing():
+        with self._reading():
             for cell, params, metrics in self._connection.execute(
                 "SELECT cell, params, metrics FROM fits JOIN cells ON cells.id = fits.cell "
                 f"WHERE {where} ORDER BY cell, point",

@@ -22,7 +22,7 @@ def _sizes(profile: Profile) -> tuple[int, ...]:
 
 
 def _draws(profile: Profile) -> int:
-    return profile.pick(2, 5, 50)
+    return profile.pick(2, 3, 50)
 
 
 def tasks(profile: Profile) -> list[Task]:

@@ -39,6 +39,8 @@ class Landmarks:
 
     def coordinates(self, K: Array) -> Array:
         """Return coordinates from kernel values of shape (n_samples, r); K is overwritten."""
+        if not len(self.factor):  # SciPy below 1.12 refuses empty systems.
+            return K
         out: Array = linalg.solve_triangular(
             self.factor, K.T, lower=True, overwrite_b=True, check_finite=False
         ).T
@@ -46,6 +48,8 @@ class Landmarks:
 
     def lift(self, coef: Array) -> Array:
         """Return the coefficients of the landmarks from those of the coordinates (rows)."""
+        if not len(self.factor):
+            return coef
         lifted: Array = linalg.solve_triangular(self.factor, coef.T, lower=True, trans="T").T
         return lifted
 

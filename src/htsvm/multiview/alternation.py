@@ -18,6 +18,9 @@ from htsvm.multiview.weights import balanced_smoothness, best_weights
 LEAST_WEIGHT = 1e-6
 # How often an alpha that is chosen here is doubled where a view loses its weight.
 MOST_DOUBLINGS = 4
+# How far weights may go beyond the best ones for the present classifiers, as a multiple of the way
+# there. Below 2 the objective falls in any case, for it is a parabola along this way.
+LONGEST_STEP = 1.9
 
 Point = TypeVar("Point")
 
@@ -173,7 +176,7 @@ class Alternation(Generic[Point]):
         history: dict[str, list[Any]] = {}
         self.alpha = None if self.smoothness == "auto" else float(self.smoothness)
         point: Point | None = None
-        needed, gain = None, 0.0
+        needed, gain, way = None, 0.0, _Way()
         for number in range(1, self.max_rounds + 1):
             point = self.classifiers.solve(weights, point, gain)
             wanted, change = self._wanted(weights, point)
@@ -187,8 +190,9 @@ class Alternation(Generic[Point]):
                 break
             if needed is None and np.any((wanted == 0.0) & (weights > 0.0)):
                 needed = balanced_smoothness(self.classifiers.costs(point)[self.active])
-            gain = self._objective(weights, point) - self._objective(wanted, point)
-            weights = wanted
+            there = way.beyond(weights, wanted)
+            gain = self._objective(weights, point) - self._objective(there, point)
+            weights = there
         assert point is not None
         return Outcome(
             point, weights, self._alpha(point), self._objective(weights, point), change, needed,
@@ -242,6 +246,36 @@ class Alternation(Generic[Point]):
             history.setdefault(name, []).append(value)
         if self.callback is not None:
             self.callback(row)
+
+
+class _Way:
+    """How far to go from some weights towards the best ones for their classifiers, and beyond.
+
+    The classifiers follow the weights, so that the best weights move on. If what is left of the
+    way shrinks by a factor rho per round, 1/(1 - rho) ways lead to the end.
+    """
+
+    def __init__(self) -> None:
+        self.step, self.last = 1.0, np.zeros(0)
+
+    def beyond(self, weights: Array, wanted: Array) -> Array:
+        """Return the next weights, all of them positive where the wanted ones are."""
+        way = wanted - weights
+        lost = np.any((wanted == 0.0) & (weights > 0.0))
+        falling = len(self.last) > 0 and not lost
+        left = float(way @ self.last) / float(self.last @ self.last) if falling else 0.0
+        # Of the last way, taken `step` times, the share `left` is still to go.
+        rate = (1.0 - left) / self.step
+        self.step = float(np.clip(1.0 / rate, 1.0, LONGEST_STEP)) if rate > 0.0 else LONGEST_STEP
+        if not falling:
+            self.step = 1.0
+        shrinking = way < 0.0
+        if self.step > 1.0 and shrinking.any():
+            room = 0.5 * wanted[shrinking] / -way[shrinking]
+            self.step = min(self.step, 1.0 + float(room.min()))
+        self.last = way
+        there: Array = weights + self.step * way
+        return there if self.step > 1.0 else wanted
 
 
 def print_round(name: str, row: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_memory
 from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.linalg.spaces import Space
+from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss
 from htsvm.multiview.alternation import Alternation, Outcome, print_round
 from htsvm.multiview.base import KERNEL_RULES, BaseMultiViewSVC
@@ -132,7 +133,10 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
             for of_views in problems
         ]
         jobs = Parallel(n_jobs=self.n_jobs if several else None, prefer="threads")
-        outcomes: Outcomes = jobs(delayed(one.run)() for one in runs)
+        # Between the solvers, which see to it themselves, matrices of a view are factorised.
+        widest = max((one.operator for one in problems[0]), key=lambda one: int(one.shape[1]))
+        with single_threaded_blas(widest):
+            outcomes: Outcomes = jobs(delayed(one.run)() for one in runs)
         return outcomes
 
     def _alternation(

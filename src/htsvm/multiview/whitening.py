@@ -80,7 +80,8 @@ def whitened(problem: Problem | MulticlassProblem) -> Whitened | None:
     if not pays:
         return None
     try:
-        root = cholesky(problem.regularizer.values, lower=True, check_finite=False)
+        # Symmetric, so that its transpose is the same matrix, in the order that LAPACK wants.
+        root = cholesky(problem.regularizer.values.T, lower=True, check_finite=False)
     except LinAlgError:
         return None
     rows = problem.operator.block(slice(None)).astype(np.float64, copy=False)

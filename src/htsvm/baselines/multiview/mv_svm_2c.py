@@ -22,6 +22,9 @@ from htsvm.solvers.coupled.hinge import CoupledNewton, CoupledResult
 
 # The share of the tolerance for the classifiers: their errors must not stir the weights.
 FINER = 1e-3
+# As long as the weights move, the gap need only be this share of what their last change gained, and
+# at most so large relatively.
+GAIN_SHARE, LOOSEST = 0.02, 1e-4
 # What a view without weight counts for in its classifier. With much less, a view with more columns
 # than samples is all but unregularised, and hundreds of Newton steps do not settle it.
 LEAST_WEIGHT = 1e-3
@@ -166,12 +169,22 @@ class _Hinges(Classifiers[CoupledResult]):
     solver: CoupledNewton
 
     def solve(self, weights: Array, before: CoupledResult | None, gain: float) -> CoupledResult:
-        """Solve the convex problem; keep the earlier classifiers where they are no worse."""
+        """Solve the convex problem, as exactly as the last change of the weights asks for."""
         self.scales = np.maximum(weights, LEAST_WEIGHT)
-        problem = replace(self.problem, scales=self.scales)
-        after = self.solver.solve(problem, start=before)
         if before is None:
-            return after
+            return self.solver.solve(replace(self.problem, scales=self.scales))
+        needed = GAIN_SHARE * gain / max(abs(before.objective), 1e-300)
+        return self._improved(before, max(min(needed, LOOSEST), self.solver.tol))
+
+    def settle(self, point: CoupledResult, weights: Array) -> CoupledResult:
+        """Solve the last problem to the end."""
+        done = point.relative_gap <= self.solver.tol
+        return point if done else self._improved(point, self.solver.tol)
+
+    def _improved(self, before: CoupledResult, tol: float) -> CoupledResult:
+        """Solve the problem; keep the earlier classifiers where they are no worse."""
+        problem = replace(self.problem, scales=self.scales)
+        after = replace(self.solver, tol=tol).solve(problem, start=before)
         values = problem.decisions(before.coefs, before.intercepts)
         objective = problem.objective(before.coefs, values)
         if after.objective <= objective:

@@ -28,7 +28,7 @@ from htsvm.solvers.line_search import slope_root
 
 # The first xi, as a multiple of the smallest scale: multipliers go from one bound to the other over
 # a violation of its inverse, and decision values of a view move the more the smaller its scale is.
-FIRST_STEP = 0.4
+FIRST_STEP = 4.0
 # The same for a warm start, whose multipliers are nearly right if the scales are nearly the same.
 WARM_STEP = 125.0
 # How fast xi grows, and how far: beyond, rounding errors of the violations are what is left.

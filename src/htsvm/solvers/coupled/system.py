@@ -15,8 +15,6 @@ from htsvm.linalg.positive import conjugate_gradients, solve_positive
 LARGEST_SIDE = 4000
 # Kernel matrices are kept for this many samples at most: 128 MB per view.
 KERNEL_SAMPLES = 4000
-# The Woodbury identity is used where the terms are fewer than this share of the unknowns.
-WOODBURY_SHARE = 0.7
 # What keeps a direction in which nothing curves from being infinitely long.
 RIDGE = 1e-9
 # How well conjugate gradients solve a system, and the most steps they take.
@@ -71,12 +69,23 @@ class CoupledSystem:
         """
         count = np.count_nonzero(own) + sum(np.count_nonzero(one) for _, _, one in shared)
         side = int(self.edges[-1])
-        few = count < WOODBURY_SHARE * side and count <= LARGEST_SIDE
+        few = count <= LARGEST_SIDE and count**3 < 3.0 * self._matrix_work(own, shared)
         if few and self.views[0].shape[0] <= KERNEL_SAMPLES:
             return self._by_kernels(own, shared, gradients, slope)
         if side <= LARGEST_SIDE:
             return self._by_matrix(own, shared, gradients, slope)
         return self._by_cg(own, shared, gradients, slope)
+
+    def _matrix_work(self, own: Array, shared: list[tuple[int, int, Array]]) -> float:
+        """Return how many products it takes to form the matrix and to factorise it.
+
+        The kernels are there already, so that their form only has to be factorised.
+        """
+        rows = [np.count_nonzero(one) for one in own]
+        work = sum(count * n**2 for count, n in zip(rows, self.widths, strict=True))
+        for u, v, one in shared:
+            work += np.count_nonzero(one) * self.widths[u] * self.widths[v]
+        return float(work) + int(self.edges[-1]) ** 3 / 3.0
 
     def matrix(self, own: Array, shared: list[tuple[int, int, Array]]) -> Array:
         """Return the matrix in the coefficients of all views, then their intercepts."""
@@ -136,7 +145,7 @@ class CoupledSystem:
         """Use one row of a matrix per curved term: (1/omega + A A'/theta) z = r + A_b db."""
         if not self.kernels:
             self.kernels.extend(dense(X @ X.T) for X in self.views)
-        V = len(self.views)
+        V, m = own.shape
         rows, signs, curvature = _terms(own, shared)
         if not len(rows):
             dw = [-g / s for g, s in zip(gradients, self.scales, strict=True)]
@@ -156,7 +165,7 @@ class CoupledSystem:
             db = np.linalg.solve(S, -slope - signs @ z)
             z = z + solved[:, 1:] @ db
         dw = [
-            -(gradients[v] + self.views[v][rows].T @ (signs[v] * z)) / self.scales[v]
+            -(gradients[v] + self.views[v].T @ np.bincount(rows, signs[v] * z, m)) / self.scales[v]
             for v in range(V)
         ]
         return dw, db

@@ -46,7 +46,7 @@ MOST_PASSES = 10
 
 # How far the kink is rounded, in caps, one width after the other, and the share of the objective
 # that a step must gain at each; the most steps.
-WIDTHS, MOST_STEPS = ((0.15, 1e-3), (0.05, 1e-4), (0.015, 1e-5)), 30
+WIDTHS, MOST_STEPS = ((0.15, 1e-4), (0.05, 1e-5), (0.015, 1e-6)), 30
 # The same with the stretched losses that lead there.
 LEADING_WIDTH, LEADING_GAIN, LEADING_STEPS = 0.3, 1e-2, 6
 
