@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from htsvm import HTSVC, KernelHTSVC
 from htsvm.baselines import HingeSVC, RampSVC, ZeroOneSVC
-from tests.fuzz.cases import Case
+from tests.fuzz.cases import Case, draw
 from tests.fuzz.oracles import judge
 
 pytestmark = pytest.mark.filterwarnings(
@@ -245,3 +245,12 @@ def test_rounds_on_some_rows_do_not_lose_a_valley():
         for rows in (np.arange(len(y)), turned)
     ]
     assert max(found) < 1.02 * min(found)
+
+
+@pytest.mark.parametrize("starts", ["auto", ["least_squares"]])
+def test_what_a_sample_of_the_rows_leads_to_is_not_lost_on_all_of_them(starts):
+    """Few distinct rows, many copies: steps on some rows led up to the constant, at 398,536."""
+    case = draw(920, 87, many=True)
+    assert case.X.shape == (8765, 4)
+    model = case.changed(params={"starts": starts}).model().fit(case.data(), case.labels())
+    assert model.objective_[0] < 165_000.0

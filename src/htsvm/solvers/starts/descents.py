@@ -173,7 +173,8 @@ def best_point(problem: Any, found: Search, share: float) -> tuple[str, Any, flo
     on_all = dict(zip(best, problem.objectives_at(points), strict=True))
     ranked = sorted(on_all, key=lambda name: (on_all[name], name))
     if isinstance(problem, Problem) and valley.suits(problem):
-        return ranked[0], *_refined(problem, terrain.parts(found.points[ranked[0]]))
+        name = ranked[0]
+        return name, *_refined(problem, terrain.parts(found.points[name]), on_all[name])
     whole = None if problem.rows is not None else terrain.on(problem)
     if whole is None:
         name = ranked[0]
@@ -186,12 +187,18 @@ def best_point(problem: Any, found: Search, share: float) -> tuple[str, Any, flo
     return name, (*whole.parts(z), whole.multipliers(z)), whole.objective(z)
 
 
-def _refined(problem: Problem, point: tuple[Array, float]) -> tuple[Any, float]:
-    """Go on with all rows from a point found on some; return a start, and its objective."""
+def _refined(problem: Problem, point: tuple[Array, float], before: float) -> tuple[Any, float]:
+    """Go on with all rows from a point found on some; return a start, and its objective.
+
+    The last steps are not checked on all rows: if they led up, the point itself is the start.
+    """
     loss, width = problem.loss, REFINED_WIDTH * problem.loss.cap
     way = valley.Valley(problem)
     w, b = way.descend(*point, loss, width, tol=ROUGH, gain=ROUGH, max_steps=REFINING_STEPS)
-    return (w, b, way.multipliers(w, b, loss, width)), problem.objective_at(w, b)
+    reached = problem.objective_at(w, b)
+    if not reached < before:
+        (w, b), reached = point, before
+    return (w, b, way.multipliers(w, b, loss, width)), reached
 
 
 def named(result: SolverResult, name: str, reached: dict[str, float]) -> SolverResult:
