@@ -19,7 +19,7 @@ from htsvm.losses import Hinge, HybridTruncated, Loss
 from htsvm.optimality import certify
 from htsvm.solvers import Newton, Problem, solve_certified
 from htsvm.solvers.newton import inner as newton_inner
-from htsvm.solvers.newton import solver as newton
+from htsvm.solvers.newton import run as newton
 from tests import oracles
 from tests.optimality.points import KNOWN
 from tests.oracles import golden

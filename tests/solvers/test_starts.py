@@ -19,7 +19,7 @@ from htsvm.losses import HybridTruncated, Ramp
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem
 from htsvm.solvers.multiclass.solver import MulticlassNewton
-from htsvm.solvers.newton import solver as newton_solver
+from htsvm.solvers.newton import run as newton_run
 from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, MulticlassTerrain, chosen, search
 from htsvm.solvers.starts import choice as choice_module
 from htsvm.solvers.starts import descents as descents_module
@@ -270,14 +270,14 @@ def test_a_sample_of_many_rows_finds_what_all_rows_find():
 def spied(monkeypatch):
     """Return the starts that descents are run from, as they are asked for, and what they reach."""
     seen = []
-    run = newton_solver._Run.run
+    run = newton_run.Run.run
 
     def watched(self, start, restart=False):
         result = run(self, start, restart)
         seen.append((start is None, self.beat, result))
         return result
 
-    monkeypatch.setattr(newton_solver._Run, "run", watched)
+    monkeypatch.setattr(newton_run.Run, "run", watched)
     return seen
 
 
@@ -330,13 +330,13 @@ def test_little_data_end_no_higher_than_the_exact_convex_solution(monkeypatch):
 def test_a_descent_that_falls_behind_ends(monkeypatch):
     X, y = noisy(m=400, flipped=0.3)
     problem = stated(X, y, C=10.0)
-    whole = newton_solver._Run(problem, Newton(), np.random.default_rng(0)).run(None)
-    hopeless = newton_solver._Run(
+    whole = newton_run.Run(problem, Newton(), np.random.default_rng(0)).run(None)
+    hopeless = newton_run.Run(
         problem, Newton(), np.random.default_rng(0), beat=0.5 * whole.objective
     ).run(None)
-    level = newton_solver._Run(
-        problem, Newton(), np.random.default_rng(0), beat=whole.objective
-    ).run(None)
+    level = newton_run.Run(problem, Newton(), np.random.default_rng(0), beat=whole.objective).run(
+        None
+    )
     assert hopeless.n_iter < whole.n_iter
     assert not hopeless.converged
     assert level.objective == whole.objective

@@ -8,7 +8,7 @@ the objective has a second derivative nearly everywhere,
 
 and a Newton step sees all of it: as much of the negative part as leaves the matrix positive
 definite. The slopes of the rounded loss are multipliers, exact up to `width`, from which the rounds
-of `solver.py` need a few more steps to the end.
+of `run.py` need a few more steps to the end.
 
 Most rows are far from where the loss bends. Steps are taken on a copy of the others, and a pass
 over all rows then says whether the objective has really come down; if not, they were too long.
