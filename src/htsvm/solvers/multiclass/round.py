@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -165,7 +166,7 @@ class MulticlassSums:
 
 
 @dataclass
-class MulticlassSteps:
+class MulticlassSteps(ABC):
     """Newton's method for the function of a round, given sums over rows that others compute."""
 
     problem: MulticlassProblem
@@ -173,26 +174,27 @@ class MulticlassSteps:
     b: Array
     xi: float
 
+    @abstractmethod
     def _sums(self) -> MulticlassSums:
-        raise NotImplementedError
+        """Return what is known of the multipliers, summed over all rows."""
 
+    @abstractmethod
     def _direction(
         self, gradient: tuple[Array, Array], accuracy: float
     ) -> tuple[Array, Array, int]:
         """Return (dW, db), and the number of steps of conjugate gradients."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _set_out(self, dW: Array, db: Array) -> float:
         """Choose a direction; return ``sum_i c_i`` times the change of the own score."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _trial(self, t: float) -> float:
         """Return ``sum(projected * D)`` after a step `t` along the direction D."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _move(self, t: float) -> None:
         """Move by `t` along the direction and project."""
-        raise NotImplementedError
 
     def minimise(self, report: MulticlassReport, tol: float, max_steps: int) -> None:
         """Take Newton steps until both gradient residuals are below `tol`."""
