@@ -65,11 +65,11 @@ class BinaryCertificate(PointCertificate):
     _claim = "P-stationary"
 
     def _measures(self) -> list[tuple[str, str]]:
-        *first, (name, prox) = super()._measures()
+        parts = dict(super()._measures())
+        parts["  prox"] += f"  (nu = {self.nu:.4g})"
         curvature = "" if math.isnan(self.curvature) else f"  (curvature {self.curvature:.3g})"
         return [
-            *first,
-            (name, f"{prox}  (nu = {self.nu:.4g})"),
+            *parts.items(),
             ("  for nu in", f"(0, {self.nu_max:.4g}]" if self.nu_max > 0.0 else "(none)"),
             ("local minimiser", self.local_minimizer + curvature),
         ]

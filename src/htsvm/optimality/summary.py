@@ -5,8 +5,9 @@ A summary of some rows and one of others make one of both, so that the rows may 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -97,27 +98,19 @@ def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary
     return summary, samples, status
 
 
+# How fields of several summaries become one, where they are not added up.
+MERGED: dict[str, Callable[[list[Any]], Any]] = {
+    "support": np.concatenate,
+    "largest_nu": min,
+    "margin_width": max,
+    "dual": merge_dual,
+}
+
+
 def merge(parts: Sequence[Summary]) -> Summary:
     """Return the summary of all samples from those of disjoint sets of them."""
-
-    def total(name: str) -> float:
-        return float(sum(getattr(part, name) for part in parts))
-
-    return Summary(
-        pull=np.sum([part.pull for part in parts], axis=0),
-        signed_sum=total("signed_sum"),
-        support=np.concatenate([part.support for part in parts]),
-        multiplier_sum=total("multiplier_sum"),
-        square_size=total("square_size"),
-        square_errors=total("square_errors"),
-        square_errors_at_nu=total("square_errors_at_nu"),
-        largest_nu=min(part.largest_nu for part in parts),
-        margin_width=max(part.margin_width for part in parts),
-        loss=total("loss"),
-        class_penalty=np.sum([part.class_penalty for part in parts], axis=0),
-        counts=np.sum([part.counts for part in parts], axis=0),
-        dual=merge_dual([part.dual for part in parts]),
-    )
+    values = {f.name: [getattr(part, f.name) for part in parts] for f in fields(Summary)}
+    return Summary(**{name: MERGED.get(name, sum)(given) for name, given in values.items()})
 
 
 def _violations(point: Point) -> Array:
