@@ -26,7 +26,7 @@ QUICK = ("digits", "breast-cancer", "german", "vote")
 DESIGN = ("digits", "australian", "breast-cancer", "wine-red", "balance", "german", "heart",
           "vote", "a9a", "CIFAR-10N, random1")  # fmt: skip
 # The most rows of a set, and of its test set, unless asked for otherwise.
-MOST_ROWS = 6000
+MOST_ROWS = 4000
 PEOPLE = ("aggre", "random1", "random2", "worse")
 # Name, share, how labels change. "Shifted": to the next class; of two classes, the larger one only.
 KINDS = (
