@@ -57,12 +57,31 @@ def test_doubts_have_the_estimated_share_as_their_mean(rates):
     scores = Scores(first, first, np.zeros(500), np.zeros(500), 1, noise, None, "")
     rows = np.arange(500)
     low = np.average(1.0 - noise.posterior(first, codes)[rows, codes], weights=weights)
-    high = np.average(first.argmax(axis=1) != codes, weights=weights)
+    missed = first.argmax(axis=1) != codes
+    gap = np.abs(first[:, 0] - first[:, 1])
+    half = gap >= np.median(gap)
+    clear = np.average(missed[half], weights=weights[half])
+    high = np.average(missed, weights=weights)
     found = doubt(scores, codes, weights, None)
     assert found.min() >= 0.0
     assert found.max() <= 1.0
-    assert np.average(found, weights=weights) == pytest.approx(share_of_doubt(low, high))
+    assert np.average(found, weights=weights) == pytest.approx(share_of_doubt(low, clear, high))
     assert np.all(doubt(scores, codes, weights, rows < 20)[:20] == 0.0)
+
+
+def test_clear_predictions_tell_the_share_where_the_model_sees_none():
+    rng = np.random.default_rng(1)
+    strength = np.repeat([0.1, 2.0], 300) * rng.choice([-1.0, 1.0], 600)
+    codes = (strength > 0.0).astype(int)
+    wrong = np.arange(600) % 10 < 3
+    codes[wrong] = 1 - codes[wrong]
+    first = np.column_stack([-strength, strength])
+    noise = NoiseModel(np.eye(2), 3.0, np.zeros(2), np.zeros(2))
+    scores = Scores(first, first, np.zeros(600), np.zeros(600), 1, noise, None, "")
+    assert doubt(scores, codes, np.ones(600), None).mean() == pytest.approx(0.9 * 0.3)
+    reviewed = np.arange(600) < 300  # The others are half of the weight.
+    assert doubt(scores, codes, np.ones(600), reviewed).mean() == pytest.approx(0.9 * 0.15)
+    assert doubt(scores, codes, np.ones(600), np.ones(600, dtype=bool)).max() == 0.0
 
 
 def test_equal_suspicion_is_equal_trust():

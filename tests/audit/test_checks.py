@@ -47,3 +47,11 @@ def test_rare_class_is_named():
     y[:3], y[3:] = 9, np.where(y[3:] == 9, 0, y[3:])
     audit = audit_labels(X, y)
     assert [f.where for f in audit.findings if f.kind == "rare class"] == ["9"]
+
+
+def test_many_columns_of_a_kind_are_counted():
+    X = np.column_stack([np.zeros((30, 7)), np.tile([0.0, 1.0], 15)])
+    X[3, 7] = np.nan
+    found = column_findings(X, [f"c{j}" for j in range(8)])
+    assert [f.kind for f in found] == ["missing", "constant"]
+    assert found[1].text.startswith("7 columns have the same value in every row: 'c0', 'c1', 'c2'")

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from htsvm.audit import LabelAudit, audit_labels
+from htsvm.audit import LabelAudit, audit_labels, result
 from htsvm.audit.plot import plot_reliability
 from tests.audit.data import blobs
 
@@ -82,3 +82,16 @@ def test_plots(audit):
 def test_repr_and_estimate(audit):
     assert "wrong labels" in repr(audit)
     assert " to " in str(audit.share_wrong_interval)
+
+
+def test_intervals_of_many_classes_take_fewer_draws(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(250), 2)
+    asked = []
+    monkeypatch.setattr(
+        result, "bootstrap_rates",
+        lambda scores, codes, model, options, draws, seed: asked.append(draws) or model.rates[None],
+    )  # fmt: skip
+    audit_labels(y[:, None] + rng.normal(size=(500, 3)), y).noise_intervals  # noqa: B018
+    audit_labels(rng.normal(size=(60, 3)), np.arange(60) % 3).noise_intervals  # noqa: B018
+    assert asked == [16, 40]

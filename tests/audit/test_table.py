@@ -51,6 +51,16 @@ def test_parquet_and_csv_agree(tmp_path):
     assert csv.y.tolist() == parquet.y.tolist()
 
 
+@pytest.mark.parametrize("kind", [object, "string", float])
+def test_a_missing_label_of_parquet_is_named(tmp_path, kind):
+    pytest.importorskip("pyarrow")
+    labels = pd.Series([1, 0] * 20).astype(kind if kind is float else str).astype(kind)
+    labels[7] = None
+    pd.DataFrame({"x": np.arange(40) % 7, "y": labels}).to_parquet(tmp_path / "data.parquet")
+    with pytest.raises(TableError, match=r"column 'y' has no label in 1 rows, .* row 8"):
+        read_table(tmp_path / "data.parquet", "y")
+
+
 def test_text(tmp_path):
     path = write(tmp_path, "words,y\n" + "good day,a\nbad night,b\n" * 30)
     table = read_table(path, "y", text="words")

@@ -10,22 +10,24 @@ from htsvm.audit.scoring import Scores, violation
 
 # Scores whose spread is below this are equal up to rounding.
 LEAST_SPREAD = 1e-12
-# The share of wrong labels is the larger of two: this part of what the noise model finds, and this
-# part of the disagreement with out-of-sample predictions.
+# The share of wrong labels is the largest of three: this part of what the noise model finds, or of
+# the disagreement with the clearer half of the out-of-sample predictions, and this part of the
+# disagreement with all of them.
 PART_OF_LOWER, PART_OF_UPPER = 0.9, 0.7
 # A trace of curvature that keeps the curve finite where one threshold separates the doubts.
 RIDGE = 1e-3
 MAX_STEPS = 50
 
 
-def share_of_doubt(lower: float, upper: float) -> float:
-    """Return the estimated share of wrong labels from two readings of it.
+def share_of_doubt(lower: float, clear: float, upper: float) -> float:
+    """Return the estimated share of wrong labels from three readings of it.
 
     The noise model takes overlap of classes for their nature. Where labels are wrong near the
-    boundary only, or too many to be told from overlap, it sees none at all. Disagreement with
-    the out-of-sample prediction takes all overlap for wrong labels.
+    boundary only, or too many to be told from overlap, it sees none at all. Far from the boundary
+    classes do not overlap: labels disagree with clear predictions as often as they are wrong at
+    random. Disagreement everywhere takes all overlap for wrong labels.
     """
-    return min(max(PART_OF_LOWER * lower, PART_OF_UPPER * upper), 1.0)
+    return min(max(PART_OF_LOWER * max(lower, clear), PART_OF_UPPER * upper), 1.0)
 
 
 def doubt(scores: Scores, codes: Array, weights: Array, trusted: Array | None) -> Array:
@@ -40,11 +42,22 @@ def doubt(scores: Scores, codes: Array, weights: Array, trusted: Array | None) -
     if trusted is not None:
         lower[trusted] = upper[trusted] = 0.0
     low, high = (float(np.average(part, weights=weights)) for part in (lower, upper))
-    share = share_of_doubt(low, high)
+    share = share_of_doubt(low, _among_clear(scores.first, upper, weights, trusted), high)
     if share <= low or high <= low:
         return np.asarray(np.minimum(lower * (share / low if low > 0.0 else 0.0), 1.0))
     part = min((share - low) / (high - low), 1.0)
     return np.asarray((1.0 - part) * lower + part * upper)
+
+
+def _among_clear(first: Array, missed: Array, weights: Array, trusted: Array | None) -> float:
+    """Return the share of labels that are missed, if all are as those with clear predictions."""
+    free = np.ones(len(missed), dtype=bool) if trusted is None else ~trusted
+    if not free.any():
+        return 0.0
+    gap = -violation(first, first.argmax(axis=1))
+    clear = np.where(free & (gap >= np.median(gap[free])), weights, 0.0)
+    share = clear @ missed / max(clear.sum(), 1e-300)
+    return float(share * weights[free].sum() / weights.sum())
 
 
 def calibrate(suspicion: Array, doubts: Array, weights: Array) -> Array:

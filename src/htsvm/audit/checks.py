@@ -17,6 +17,13 @@ FAR = 3.0
 RARE = 0.1
 # Columns counted as one kind of identifier have all values different, on at least this many rows.
 LEAST_ROWS = 20
+# More columns of a kind than this are counted instead of named one by one.
+MOST_NAMED = 5
+MANY_COLUMNS = {
+    "missing": "have missing values",
+    "constant": "have the same value in every row",
+    "identifier": "look like numbers of the rows",
+}
 
 
 @dataclass(frozen=True)
@@ -107,14 +114,27 @@ def column_findings(X: Any, names: Sequence[str]) -> list[Finding]:
         elif numbers_rows(column):
             text = f"{name!r} looks like a number of the row: all values are different integers."
             found.append(Finding("identifier", name, text))
-    return found
+    return _gathered(found)
+
+
+def _gathered(found: list[Finding]) -> list[Finding]:
+    """Return findings of which those of one kind are one, if there are many."""
+    kept = []
+    for kind, text in MANY_COLUMNS.items():
+        own = [finding for finding in found if finding.kind == kind]
+        if len(own) > MOST_NAMED:
+            names = ", ".join(repr(finding.where) for finding in own[:3])
+            own = [Finding(kind, own[0].where, f"{len(own)} columns {text}: {names} and others.")]
+        kept += own
+    return kept
 
 
 def numbers_rows(column: Array) -> bool:
     """Return whether a column counts rows: different integers, sorted or nearly without gaps."""
     if len(column) < LEAST_ROWS or not np.all(np.isfinite(column)):
         return False
-    if np.any(column != np.round(column)):
+    start = column[:LEAST_ROWS]  # Decides for most columns.
+    if np.any(start != np.round(start)) or np.any(column != np.round(column)):
         return False
     steps = np.diff(np.sort(column))
     if steps.min() <= 0.0:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigh
+from scipy.linalg import cholesky, eigh, solve_triangular
 
 from htsvm._typing import Array
 
@@ -26,8 +26,9 @@ PENALTIES = tuple(10.0 ** (step / 2.0) for step in range(-4, 5))
 MANY_ROWS = 2_000
 # Landmarks of sparse data with more columns than this stay sparse.
 DENSE_COLUMNS = 20_000
-# Directions of the kernel that are smaller than the largest by this factor are left out.
-LEAST_DIRECTION = 1e-5
+# Added to the diagonal of the kernel between landmarks, times their number: directions in which it
+# hardly differs from zero count little.
+RIDGE = 1e-5
 # Leverages are kept below one: a sample that alone decides its own score has no other.
 MOST_LEVERAGE = 0.999
 
@@ -147,10 +148,13 @@ def _features(distances: Array, marks: Array) -> Array:
     for width in WIDTHS:
         np.multiply(distances, -width, out=part)
         kernel += np.exp(part, out=part)
-    spectrum, basis = eigh(kernel[marks].astype(np.float64), overwrite_a=True, driver="evd")
-    kept = spectrum > LEAST_DIRECTION * spectrum[-1]
-    directions = basis[:, kept] / np.sqrt(spectrum[kept])
-    return np.asarray(kernel @ directions.astype(kernel.dtype))
+    between = kernel[marks].astype(np.float64)
+    between[np.diag_indices_from(between)] += RIDGE * len(marks)
+    root = cholesky(between, lower=True, overwrite_a=True, check_finite=False)
+    found = solve_triangular(
+        root.astype(kernel.dtype), kernel.T, lower=True, overwrite_b=True, check_finite=False
+    )
+    return np.asarray(found.T)
 
 
 def _isolation(distances: Array, marks: Array) -> Array:

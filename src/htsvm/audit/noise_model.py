@@ -165,7 +165,8 @@ class _Objective:
         logs -= logs.max(axis=0)
         logs -= np.log(np.exp(logs).sum(axis=0))
         classes = np.exp(logs)
-        rates: Array = softmax(logits, axis=1)
+        rates = np.exp(logits - logits.max(axis=1, keepdims=True))
+        rates /= rates.sum(axis=1, keepdims=True)
         joint = np.take(rates, self.codes, axis=1)
         if self.trusted is not None:
             joint = np.where(self.trusted, np.eye(self.k)[:, self.codes], joint)

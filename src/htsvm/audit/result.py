@@ -14,9 +14,10 @@ from htsvm.audit.checks import Finding
 from htsvm.audit.noise_model import NoiseModel, bootstrap_rates, fit_noise
 
 POLICIES = ("replace", "blank")
-# The level of intervals of the noise rates, and the bootstrap draws they come from.
+# The level of intervals of the noise rates, and the bootstrap draws they come from: fewer with more
+# classes than a hundred, whose matrices take long to fit.
 LEVEL = 0.9
-DRAWS = 40
+LEAST_DRAWS, MOST_DRAWS, DRAWS_BY_CLASSES = 8, 40, 4000
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ class LabelAudit:
         They hold the error of sampling, not that of the model.
         """
         options = {"weights": self.weights, "trusted": self.trusted}
-        draws = bootstrap_rates(self.scores, self.codes, self.noise, options, DRAWS, seed=0)
+        number = min(MOST_DRAWS, max(LEAST_DRAWS, DRAWS_BY_CLASSES // len(self.classes)))
+        draws = bootstrap_rates(self.scores, self.codes, self.noise, options, number, seed=0)
         ends = np.quantile(draws, [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0], axis=0)
         return np.minimum(ends[0], self.noise.rates), np.maximum(ends[1], self.noise.rates)
 

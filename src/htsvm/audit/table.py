@@ -192,8 +192,10 @@ def _check_ids(frame: Any, id: str | None) -> None:
 
 def _labels_of(frame: Any, label: str) -> Array:
     column = frame[label]
-    values = column.astype(str).to_numpy(dtype=object)
-    empty = column.isna().to_numpy() | np.array([not value.strip() for value in values])
+    missing = column.isna()
+    # Missing cells of Parquet stay missing through astype(str).
+    values = column.astype(object).where(~missing, "").astype(str).to_numpy(dtype=object)
+    empty = missing.to_numpy() | np.array([not value.strip() for value in values])
     if empty.all():
         raise TableError(f"column {label!r} is empty: there are no labels to audit.")
     if empty.any():
