@@ -81,6 +81,29 @@ def test_apply_and_audit_again(table):
     assert not set(named["id"]) & set(issues["id"])
 
 
+@pytest.mark.parametrize("new, code", [("2", 0), ("newt", 1)])
+def test_apply_to_parquet_with_gaps_and_numbers_as_labels(table, new, code):
+    pytest.importorskip("pyarrow")
+    frame = pd.read_csv(table)
+    frame["kind"] = frame["kind"].map({"ant": 1, "bee": 2, "007": 7})
+    frame["place"] = np.where(np.arange(120) % 2, "pond", None)
+    frame.loc[5, "key"] = None
+    parquet, clean = table.with_suffix(".parquet"), table.with_name("clean.parquet")
+    frame.to_parquet(parquet)
+    audited(parquet)
+    path = corrections_for(parquet, lambda row: ("other", new))
+    done = run("apply", parquet, path, "--output", clean)
+    assert done.exit_code == code, done.output
+    assert clean.exists() == (code == 0)
+    if code:
+        assert "column 'kind' holds numbers" in done.output
+        assert "'newt'" in done.output
+    else:
+        after = pd.read_parquet(clean)
+        assert after["kind"].dtype == frame["kind"].dtype
+        assert after["place"].isna().sum() == 60
+
+
 def test_unsure_changes_nothing(table):
     pytest.importorskip("pyarrow")
     audited(table)

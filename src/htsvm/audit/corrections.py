@@ -131,8 +131,20 @@ def _as_in(column: Any, values: Any) -> Any:
 
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         known = {str(value): value for value in column.unique()}
-        return [known.get(value, value) for value in values]
+        for value in {str(value) for value in values} - set(known):
+            known[value] = _number(value, column)
+        return [known[str(value)] for value in values]
     return list(values)
+
+
+def _number(value: str, column: Any) -> Any:
+    try:
+        return column.dtype.type(value)
+    except (ValueError, OverflowError) as error:
+        raise TableError(
+            f"column {column.name!r} holds numbers of the type {column.dtype}; the new label "
+            f"{value!r} is none."
+        ) from error
 
 
 def _marks(frame: Any) -> Any:

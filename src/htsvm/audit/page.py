@@ -106,8 +106,9 @@ def fingerprint(table: Table) -> str:
     """Return what tells this table from others: its labels and ids, in their order."""
     digest = hashlib.sha256()
     for column in (table.label, *([table.id] if table.id is not None else [])):
-        for value in (str(column), *table.frame[column].astype(str)):
-            digest.update(value.encode("utf-8", "surrogatepass") + b"\0")
+        for value in (column, *table.frame[column].astype(str)):
+            # Missing cells of Parquet are no text even then.
+            digest.update(str(value).encode("utf-8", "surrogatepass") + b"\0")
     return digest.hexdigest()[:16]
 
 
