@@ -81,7 +81,7 @@ def test_apply_and_audit_again(table):
     assert not set(named["id"]) & set(issues["id"])
 
 
-@pytest.mark.parametrize("new, code", [("2", 0), ("newt", 1)])
+@pytest.mark.parametrize(("new", "code"), [("2", 0), ("newt", 1)])
 def test_apply_to_parquet_with_gaps_and_numbers_as_labels(table, new, code):
     pytest.importorskip("pyarrow")
     frame = pd.read_csv(table)

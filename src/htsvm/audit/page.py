@@ -78,7 +78,7 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
         "wrong": float(audit.n_wrong),
         "summary": (
             f"{len(audit):,} labels of {len(audit.classes)} classes; about {shares.value:.1%} are "
-            f"wrong ({shares.low:.1%} to {shares.high:.1%}). {len(rows):,} are worth a look."
+            f"wrong ({shares.low:.1%} to {shares.high:.1%}). {len(rows):,} are listed here."
         ),
         "findings": [finding.text for finding in (*audit.findings, *table.findings)],
         "histogram": np.histogram(audit.trust, bins=BINS, range=(0.0, 1.0))[0].tolist(),
