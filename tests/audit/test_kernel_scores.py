@@ -50,6 +50,8 @@ def test_features_reproduce_the_kernel_when_every_sample_is_a_landmark():
     squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     squared /= np.median(squared)
     kernel = sum(np.exp(-width * squared) for width in (0.02, 0.5))
+    centred = X - X.mean(axis=0)
+    kernel += 9.0 * centred @ centred.T / np.mean(np.sum(centred**2, axis=1))
     np.testing.assert_allclose(Z @ Z.T, kernel, atol=1e-3)
 
 
@@ -67,3 +69,13 @@ def test_isolation_is_the_distance_to_the_third_nearest_other_sample():
     squared = (X - X.T) ** 2
     expected = np.sort(squared, axis=1)[:, 3] / np.median(squared)
     np.testing.assert_allclose(kernel_space(X, 5, seed=0).isolation, expected)
+
+
+def test_few_columns_are_features_too():
+    X = np.random.default_rng(0).normal(size=(150, 51)) * 7.0
+    few, many = kernel_space(X[:, :4], 150, 0), kernel_space(X, 150, 0)
+    assert few.features.shape[1] - many.features.shape[1] == 4
+    columns = few.features[:, -4:]
+    np.testing.assert_allclose(columns.mean(axis=0), 0.0, atol=1e-12)
+    assert np.mean(np.sum(columns**2, axis=1)) == pytest.approx(9.0)
+    assert np.all(kernel_space(np.ones((150, 2)), 150, 0).features[:, -2:] == 0.0)

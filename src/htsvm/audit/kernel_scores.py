@@ -21,6 +21,9 @@ LEAST_LANDMARKS, MOST_LANDMARKS = 100, 200
 # The kernel is the mean of Gaussian kernels with these factors of the median squared distance:
 # as good as the best of them, without a choice.
 WIDTHS = (0.02, 0.5)
+# Data with few columns have them as features too, of this size in the mean. A linear rule is
+# then hardly shrunk by a penalty that suits the kernel.
+LINEAR_COLUMNS, LINEAR_PART = 50, 3.0
 PENALTIES = tuple(10.0 ** (step / 2.0) for step in range(-4, 5))
 # Beyond this many rows features are kept in single precision.
 MANY_ROWS = 2_000
@@ -109,7 +112,11 @@ def kernel_space(X: Any, n: int, seed: int) -> KernelSpace:
     size = min(n, max(LEAST_LANDMARKS, min(MOST_LANDMARKS, n // 3)))
     marks = np.sort(rng.choice(n, size, replace=False))
     distances = _distances(X, marks)
-    return KernelSpace(_features(distances, marks), _isolation(distances, marks))
+    features = _features(distances, marks)
+    if not isinstance(X, Mapping) and X.shape[1] <= LINEAR_COLUMNS:
+        columns = _linear(X.toarray() if sp.issparse(X) else X)
+        features = np.hstack([features, columns.astype(features.dtype)])
+    return KernelSpace(features, _isolation(distances, marks))
 
 
 def one_hot(codes: Array, n_classes: int) -> Array:
@@ -155,6 +162,13 @@ def _features(distances: Array, marks: Array) -> Array:
         root.astype(kernel.dtype), kernel.T, lower=True, overwrite_b=True, check_finite=False
     )
     return np.asarray(found.T)
+
+
+def _linear(X: Array) -> Array:
+    """Return the columns themselves: the linear part of the kernel, which is hardly shrunk."""
+    centred = X - X.mean(axis=0)
+    size = float(np.sqrt(np.mean(np.einsum("ij,ij->i", centred, centred))))
+    return np.asarray(centred * (LINEAR_PART / size if size > 0.0 else 0.0))
 
 
 def _isolation(distances: Array, marks: Array) -> Array:
