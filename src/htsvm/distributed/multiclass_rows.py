@@ -225,6 +225,3 @@ class MulticlassBlockSteps(RemoteSteps, MulticlassSteps):
 
     def _trial(self, t: float) -> float:
         return self.first if t == 1.0 else self._try(t)[1]
-
-    def _move(self, t: float) -> None:
-        self._advance(t)

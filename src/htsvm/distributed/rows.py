@@ -116,7 +116,7 @@ class RemoteSteps:
         self.tried = (t, found[2:])
         return float(found[0]), float(found[1])
 
-    def _advance(self, t: float) -> None:
+    def _move(self, t: float) -> None:
         """Take a step; if it was the last that was tried, the sums there are known."""
         self.blocks.tell(Block.advance, t)
         self.tried = (0.0 if self.tried[0] == t else math.nan, self.tried[1])
@@ -379,9 +379,6 @@ class BlockSteps(RemoteSteps, Steps):
 
     def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
         return self._try(t)
-
-    def _move(self, t: float) -> None:
-        self._advance(t)
 
 
 @dataclass
