@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -381,3 +382,13 @@ def test_weights_that_did_not_settle_are_reported():
     views, y = two_views()
     with pytest.warns(ConvergenceWarning, match="view weights did not settle.*max_rounds=1"):
         MultiViewHTSVC(max_rounds=1).fit(views, y)
+
+
+def test_the_guide_quotes_what_scikit_learn_says_of_a_dict_of_views():
+    """It is raised before any code of ours runs; the guide leads from it to `stack_views`."""
+    views, y = two_views()
+    with pytest.raises(ValueError, match="Found input variables") as raised:
+        cross_val_score(MultiViewHTSVC(), dict(enumerate(views)), y)
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "views.md"
+    said, _, _ = str(raised.value).partition("[")
+    assert f"{said}[2, 60]" in guide.read_text(encoding="utf-8")
