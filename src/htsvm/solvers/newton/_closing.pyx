@@ -9,6 +9,7 @@ from libc.math cimport INFINITY, fabs
 
 from htsvm.linalg._rows cimport Rows, _blocks
 
+# Samples at a time: 16 KB of each vector, so that a few fit into the nearest cache.
 DEF CHUNK = 2048
 
 

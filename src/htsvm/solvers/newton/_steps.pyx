@@ -23,8 +23,10 @@ from htsvm.linalg._rows cimport Rows
 from htsvm.linalg._vectors cimport _axpy_block, _clip_step_block, _line_terms_block
 from htsvm.solvers.newton._system cimport System
 
+# Samples at a time: 16 KB of each vector, so that a few fit into the nearest cache.
 DEF CHUNK = 2048
-# A line search ends when the slope has shrunk by this factor, or after so many trials.
+# A line search ends when the slope has shrunk by this factor, or after this many trials, as in
+# `inner.py`.
 DEF SLOPE_REDUCTION = 0.1
 DEF MOST_TRIALS = 40
 

@@ -19,9 +19,10 @@ cdef extern from "_loops.h" nogil:
                        const double* penalty, double* slopes, double* sums, double top,
                        double knee, double cap, double width)
 
+# Samples at a time: 16 KB of each vector, so that a few fit into the nearest cache.
 DEF CHUNK = 2048
-# Trials of a line search; the share of the first slope that a step must gain, and to which the
-# slope must fall.
+# A line search ends after this many trials, or when the strong Wolfe conditions hold: a step gains
+# this share of what the first slope promises, and the slope has fallen to this share of it.
 DEF MOST_TRIALS = 12
 DEF DECREASE = 1e-4
 DEF CURVATURE = 0.3

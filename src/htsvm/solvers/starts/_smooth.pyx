@@ -3,7 +3,7 @@
 """Minimise a smoothed loss by a quasi-Newton method, in a single call.
 
 The same as `minimise` in `solvers/starts/quasi_newton.py`, which is the reference.
-On small data such a search takes fewer microseconds than the steps of it would in Python.
+On small data the calls of a search in Python would take longer than its arithmetic.
 """
 
 import numpy as np
@@ -12,6 +12,8 @@ from libc.math cimport fabs, fmax
 
 from htsvm.linalg._rows cimport Rows
 
+# The pairs that limited-memory BFGS keeps, the trials of a line search, and the two constants of the
+# Wolfe conditions in their usual values.
 DEF MEMORY = 8
 DEF MOST_TRIALS = 20
 DEF DECREASE = 1e-4
@@ -90,7 +92,7 @@ cdef class Smooth:
         self.top, self.knee, self.cap, self.width = top, knee, cap, width
 
     def minimise(self, double[::1] z, long max_steps, double tol):
-        """Go down from z, which becomes where that ends; return the value there.
+        """Minimise from z, which becomes the end point; return the value there.
 
         Stop after `max_steps`, or when a step lowers the value by a share of less than `tol`.
         """
