@@ -67,8 +67,8 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
     .. math::
         \tfrac12 \sum_v \theta_v \|w_v\|^2 + \tfrac\alpha2 \|\theta\|^2
         + \tfrac\eta2 \sum_v w_v^\top \Sigma_v w_v
-        + C \sum_v \sum_i \ell(1 - y_i (w_v^\top x_{iv} + b_v)),
-        \qquad \Sigma_v = \sum_u \theta_u \Sigma_{vu},
+        + C \sum_v \sum_i \ell(1 - y_i (w_v^\top x_{iv} + b_v)), \\
+        \Sigma_v = \sum_u \theta_u \Sigma_{vu},
 
     with the hybrid truncated loss of `HTSVC`. :math:`\Sigma_{vu}` is the sum of the covariances of
     view v within the clusters of view u; the clusters are those of each class by Ward's method,
@@ -80,8 +80,8 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
 
     .. math::
         \tfrac12 \sum_v \theta_v \|W_v\|^2 + \tfrac\alpha2 \|\theta\|^2
-        + \tfrac\eta2 \sum_v \sum_j w_{vj}^\top \Sigma_v w_{vj} + C \sum_v \sum_i \ell(h_{iv}),
-        \qquad h_{iv} = \max(0,\ 1 + \max_{j \ne y_i} f_{vj}(x_i) - f_{vy_i}(x_i)),
+        + \tfrac\eta2 \sum_v \sum_j w_{vj}^\top \Sigma_v w_{vj} + C \sum_v \sum_i \ell(h_{iv}), \\
+        h_{iv} = \max(0,\ 1 + \max_{j \ne y_i} f_{vj}(x_i) - f_{vy_i}(x_i)),
 
     where :math:`f_{vj}(x) = w_{vj}^\top x_v + b_{vj}`; intercepts are not regularised. A view
     truncates a sample once, not once per class. The decision is the class with the largest

@@ -30,13 +30,14 @@ class HTSVC(BaseLinearSVC):
     margin, constant for those further on the wrong side than `cap` allows. The last kind no
     longer pulls at the model; `ignored_` lists them.
 
-    More than two classes are one problem (`multi_class`), in which a sample has one violation,
+    More than two classes are one problem (`multi_class`),
 
-    .. math:: h_i = \max(0,\ 1 + \max_{j \ne y_i} f_j(x_i) - f_{y_i}(x_i)), \qquad
-        \tfrac12\|W\|^2 + C \sum_i \ell(h_i),
+    .. math:: \tfrac12\|W\|^2 + C \sum_i \ell(h_i), \\
+        h_i = \max(0,\ 1 + \max_{j \ne y_i} f_j(x_i) - f_{y_i}(x_i)),
 
-    and is truncated once, not once per class. The intercepts sum to zero, as do the rows of W.
-    For two classes this problem with C would be the binary one with 2C.
+    in which a sample has one violation and is truncated once, not once per class. The intercepts
+    sum to zero, as do the rows of W. For two classes this problem with C would be the binary one
+    with 2C.
 
     Parameters
     ----------
