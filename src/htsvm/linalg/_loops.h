@@ -13,7 +13,7 @@
 
 /* Versions for several machines in one library need the loader of the GNU C library. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#define HTSVM_CLONES __attribute__((target_clones("arch=haswell", "default")))
+#define HTSVM_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define HTSVM_CLONES
 #endif

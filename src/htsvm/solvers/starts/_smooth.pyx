@@ -8,9 +8,11 @@ On small data the calls of a search in Python would take longer than its arithme
 
 import numpy as np
 
+from cython.parallel cimport prange
 from libc.math cimport fabs, fmax
+from libc.string cimport memset
 
-from htsvm.linalg._rows cimport Rows
+from htsvm.linalg._rows cimport Rows, _blocks
 
 # The pairs that limited-memory BFGS keeps, the trials of a line search, and the two constants of the
 # Wolfe conditions in their usual values.
@@ -55,6 +57,9 @@ cdef class Smooth:
     cdef int kind
     cdef double height, centre, width, top, knee, cap
     cdef Py_ssize_t m, n
+    # Rows are split into one block per thread, whose sums are added in their order.
+    cdef int blocks
+    cdef double[:, ::1] partial
     cdef readonly long steps
 
     def __init__(self, Rows rows, y, penalty, diagonal, matrix, scale, bint fit_intercept):
@@ -67,6 +72,10 @@ cdef class Smooth:
         self.grad_new, self.direction = np.empty(self.n + 1), np.empty(self.n + 1)
         self.rho, self.alpha = np.empty(MEMORY), np.empty(MEMORY)
         self.S, self.Y = np.empty((MEMORY, self.n + 1)), np.empty((MEMORY, self.n + 1))
+        self.blocks = _blocks(rows.stored + 8.0 * self.m)
+        if self.blocks * (self.n + 1) > self.m:
+            self.blocks = 1
+        self.partial = np.empty((self.blocks, self.n + 8))
         self.steps = 0
 
     def set_penalty(self, penalty):
@@ -152,9 +161,16 @@ cdef class Smooth:
 
     cdef void _violations(self, double[::1] z, double one, double[::1] out) noexcept nogil:
         """Set out to ``one - y (X w + b)``."""
+        cdef int k
+        for k in prange(self.blocks, num_threads=self.blocks, schedule="static", chunksize=1):
+            self._block_violations(&z[0], one, &out[0], self.m * k // self.blocks,
+                                   self.m * (k + 1) // self.blocks)
+
+    cdef void _block_violations(self, const double* z, double one, double* out, Py_ssize_t low,
+                                Py_ssize_t high) noexcept nogil:
         cdef Py_ssize_t i
-        self.rows.dot(&self.y[0], &z[0], z[self.n], &out[0], 0, self.m)
-        for i in range(self.m):
+        self.rows.dot(&self.y[0], z, z[self.n], out, low, high)
+        for i in range(low, high):
             out[i] = one - out[i]
 
     cdef double _energy(self, double[::1] z) noexcept nogil:
@@ -176,37 +192,50 @@ cdef class Smooth:
 
     cdef double _value_and_slope(self, double t, double* along) noexcept nogil:
         """Return the loss at ``q + t dq``, keep its slopes, set its slope along dq."""
-        cdef double sums[2]
-        cdef const double* penalty = &self.penalty[0]
-        cdef double* q = &self.q[0]
-        cdef double* dq = &self.dq[0]
-        cdef double* slopes = &self.slopes[0]
-        if along == NULL:
-            # There is no direction yet.
-            t = 0.0
-            dq = q
-        if self.kind == _SQUARES:
-            htsvm_squares(self.m, q, dq, t, penalty, slopes, sums)
-        elif self.kind == _SIGMOID:
-            htsvm_sigmoid(self.m, q, dq, t, penalty, slopes, sums, self.height, self.centre,
-                          self.width)
-        else:
-            htsvm_rounded(self.m, q, dq, t, penalty, slopes, sums, self.top, self.knee, self.cap,
-                          self.width)
+        cdef double total = 0.0, slope = 0.0
+        cdef int k
+        # There may be no direction yet.
+        cdef const double* dq = &self.dq[0] if along != NULL else &self.q[0]
+        for k in prange(self.blocks, num_threads=self.blocks, schedule="static", chunksize=1):
+            self._block_value(t if along != NULL else 0.0, dq, &self.partial[k, 0],
+                              self.m * k // self.blocks, self.m * (k + 1) // self.blocks)
+        for k in range(self.blocks):
+            total += self.partial[k, 0]
+            slope += self.partial[k, 1]
         if along != NULL:
-            along[0] = sums[1]
-        return sums[0]
+            along[0] = slope
+        return total
+
+    cdef void _block_value(self, double t, const double* dq, double* sums, Py_ssize_t low,
+                           Py_ssize_t high) noexcept nogil:
+        cdef const double* penalty = &self.penalty[low]
+        cdef double* q = &self.q[low]
+        cdef double* slopes = &self.slopes[low]
+        if self.kind == _SQUARES:
+            htsvm_squares(high - low, q, dq + low, t, penalty, slopes, sums)
+        elif self.kind == _SIGMOID:
+            htsvm_sigmoid(high - low, q, dq + low, t, penalty, slopes, sums, self.height,
+                          self.centre, self.width)
+        else:
+            htsvm_rounded(high - low, q, dq + low, t, penalty, slopes, sums, self.top, self.knee,
+                          self.cap, self.width)
 
     cdef void _gradient(self, double[::1] z, double[::1] out) noexcept nogil:
         """Set out to the gradient, from the slopes."""
         cdef Py_ssize_t j
-        cdef double total = 0.0
-        for j in range(self.n + 1):
-            out[j] = 0.0
-        self.rows.add_tdot(&self.y[0], &self.slopes[0], &out[0], &total, 0, self.m)
+        cdef int k
+        cdef double* total = &self.partial[0, 0]
+        memset(total, 0, self.blocks * self.partial.shape[1] * sizeof(double))
+        for k in prange(self.blocks, num_threads=self.blocks, schedule="static", chunksize=1):
+            self.rows.add_tdot(&self.y[0], &self.slopes[0], &self.partial[k, 0],
+                               &self.partial[k, self.n], self.m * k // self.blocks,
+                               self.m * (k + 1) // self.blocks)
+        for k in range(1, self.blocks):
+            for j in range(self.n + 1):
+                total[j] += self.partial[k, j]
         for j in range(self.n):
-            out[j] = self._smoothed(z, j) - out[j]
-        out[self.n] = -total if self.fit_intercept else 0.0
+            out[j] = self._smoothed(z, j) - total[j]
+        out[self.n] = -total[self.n] if self.fit_intercept else 0.0
 
     cdef bint _descent_direction(self, long stored, long newest) noexcept nogil:
         """Set the direction of limited-memory BFGS; return whether it leads down."""

@@ -10,34 +10,41 @@ import numpy as np
 
 from htsvm.problems.binary import Problem
 from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers.newton import valley
 from htsvm.solvers.result import SolverResult
+from htsvm.solvers.starts.binary_terrain import LITTLE_DATA, BinaryTerrain
 from htsvm.solvers.starts.descents import (
+    CLOSE,
     SLIPPED,
     Descend,
     best_point,
     descended,
     named,
     never_up,
+    refined,
 )
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
     ALL,
     GOOD_FIT,
     ON_A_SAMPLE,
+    ON_MANY_ROWS,
     SEVERAL_CLASSES,
     Convex,
-    SearchStart,
     chosen,
-    search,
 )
-from htsvm.solvers.starts.terrain import (
-    LITTLE_DATA,
-    BinaryTerrain,
-    Terrain,
-)
+from htsvm.solvers.starts.searching import Search, SearchStart, search
+from htsvm.solvers.starts.terrain import Terrain
 
 # The rows that are searched: so many stored values are worth it, within these numbers of rows.
 SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 35_000, 2000, 5000
+# Beyond that, the loss itself is searched on all rows, up to so much work: stored values, and so
+# much per row; wide losses on so many values and rows. On 60 problems of five large sets a search
+# of the loss on 10,000 rows ended 0.6 % higher in the mean, on 2,500 rows 0.5 % (with the solver's
+# own way beside it), up to 5 % and six points of accuracy.
+MOST_WORK, ROW_WORK, WIDE_VALUES, WIDE_ROWS = 1_200_000, 8, 150_000, 10_000
+# So many of the points found are compared after a few Newton steps.
+JUDGED = 2
 # With several classes there are more unknowns, and small samples mislead: so many values times
 # classes.
 MULTICLASS_VALUES = 100_000_000
@@ -151,6 +158,10 @@ def best_start(
     """
     rng = own_generator(seed)
     before = problem.operator.passes
+    if _has_many_rows(problem):
+        found = search(_many_rows(problem, rng), _on_many_rows(starts), rng, until_met=True)
+        result = _by_search(problem, found, descend)
+        return replace(result, passes=problem.operator.passes - before)
     terrain, share = _terrain(problem, rng)
     if terrain is None:
         return named(descend(None), "convex", {})
@@ -159,6 +170,55 @@ def best_start(
     else:
         result = descended(problem, search(terrain, starts, rng), share, descend)
     return replace(result, passes=problem.operator.passes - before)
+
+
+def _has_many_rows(problem: Any) -> bool:
+    """Return whether a problem is searched by way of the rows near the bends of its loss."""
+    if not (isinstance(problem, Problem) and valley.suits(problem)):
+        return False
+    return problem.n_samples > NO_SAMPLE * _sample_size(problem)
+
+
+def _many_rows(problem: Problem, rng: np.random.Generator) -> BinaryTerrain:
+    """Return all rows, or as many as there is time for, with a sample of them for wide losses."""
+    m, stored = problem.n_samples, problem.operator.stored
+    size = int(m * MOST_WORK / (stored + ROW_WORK * m))
+    if size < m:
+        rows = np.sort(rng.choice(m, size=size, replace=False))
+        problem, m = _scaled_up(problem.take(rows), m / size), size
+    size = min(WIDE_ROWS, int(m * WIDE_VALUES / max(stored, 1)))
+    wide = None
+    if m > NO_SAMPLE * size:
+        rows = np.sort(rng.choice(m, size=size, replace=False))
+        wide = BinaryTerrain(_scaled_up(problem.take(rows), m / size))
+    return BinaryTerrain(problem, wide)
+
+
+def _on_many_rows(starts: tuple[SearchStart, ...]) -> tuple[SearchStart, ...]:
+    """Return the starts in the form that suits many rows."""
+    names = [start.name for start in starts]
+    return tuple(start for start in ON_MANY_ROWS if start.name in names)
+
+
+def _by_search(problem: Problem, found: Search, descend: Descend) -> SolverResult:
+    """Go down from the best of the points found on many rows."""
+    terrain = found.terrain
+    whole = terrain.problem is problem
+    if found.point is None or not found.truncated:
+        return named(descend(None), "convex", found.reached)
+    best = sorted(found.points, key=lambda name: (found.reached[name], name))[:JUDGED]
+    most = (1.0 + CLOSE) * found.lowest
+    tried = []
+    for name in best:
+        if found.reached[name] <= most:
+            point = terrain.parts(found.points[name])
+            before = found.reached[name] if whole else problem.objective_at(*point)
+            tried.append((name, *refined(problem, point, before)))
+    name, start, reached = min(tried, key=lambda one: one[2])
+    result = named(never_up(problem, start, reached, descend), name, found.reached)
+    if found.convex is None:
+        return result
+    return replace(result, convex_objective=problem.objective_at(*terrain.parts(found.convex)))
 
 
 def _own_way_first(
@@ -233,20 +293,30 @@ def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, fl
     """Return where to search, and the share of rows there; None if one class has no sample."""
     m = problem.n_samples
     kind = MulticlassTerrain if isinstance(problem, MulticlassProblem) else BinaryTerrain
-    per_row = max(problem.operator.stored / max(m, 1), 1.0)
-    size = int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
-    if kind is MulticlassTerrain:
-        size = max(size, int(MULTICLASS_VALUES / (per_row * problem.n_classes)))
+    size = _sample_size(problem)
     local = problem.rows is None
     if m <= NO_SAMPLE * size and local:
         return kind(problem), 1.0
     rows = np.arange(m)
     if m > NO_SAMPLE * size:
         rows = np.sort(rng.choice(m, size=size, replace=False))
-    part = problem.take(rows)
-    part = replace(part, penalty=part.penalty * (m / len(rows)), C=part.C * (m / len(rows)))
+    part = _scaled_up(problem.take(rows), m / len(rows))
     labels = part.labels if isinstance(part, MulticlassProblem) else part.y
     counted = labels[part.penalty > 0.0]
     if len(counted) == 0 or np.all(counted == counted[0]):
         return None, 1.0
     return kind(part), len(rows) / m
+
+
+def _sample_size(problem: Any) -> int:
+    """Return how many rows are worth searching."""
+    per_row = max(problem.operator.stored / max(problem.n_samples, 1), 1.0)
+    size = int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
+    if isinstance(problem, MulticlassProblem):
+        size = max(size, int(MULTICLASS_VALUES / (per_row * problem.n_classes)))
+    return size
+
+
+def _scaled_up(part: Any, factor: float) -> Any:
+    """Return a problem on a sample of the rows that stands for all of them."""
+    return replace(part, penalty=part.penalty * factor, C=part.C * factor)

@@ -15,7 +15,8 @@ from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.newton import valley
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
-from htsvm.solvers.starts.portfolio import Search, chosen, search
+from htsvm.solvers.starts.portfolio import chosen
+from htsvm.solvers.starts.searching import Search, search
 from htsvm.solvers.starts.terrain import REFINING_STEPS, ROUGH
 
 # So many of the points found on a sample go on with all rows by way of a sigmoid. On 54 problems of
@@ -174,7 +175,7 @@ def best_point(problem: Any, found: Search, share: float) -> tuple[str, Any, flo
     ranked = sorted(on_all, key=lambda name: (on_all[name], name))
     if isinstance(problem, Problem) and valley.suits(problem):
         name = ranked[0]
-        return name, *_refined(problem, terrain.parts(found.points[name]), on_all[name])
+        return name, *refined(problem, terrain.parts(found.points[name]), on_all[name])
     whole = None if problem.rows is not None else terrain.on(problem)
     if whole is None:
         name = ranked[0]
@@ -187,7 +188,7 @@ def best_point(problem: Any, found: Search, share: float) -> tuple[str, Any, flo
     return name, (*whole.parts(z), whole.multipliers(z)), whole.objective(z)
 
 
-def _refined(problem: Problem, point: tuple[Array, float], before: float) -> tuple[Any, float]:
+def refined(problem: Problem, point: tuple[Array, float], before: float) -> tuple[Any, float]:
     """Go on with all rows from a point found on some; return a start, and its objective.
 
     The last steps are not checked on all rows: if they led up, the point itself is the start.

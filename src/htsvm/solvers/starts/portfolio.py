@@ -1,11 +1,9 @@
-"""The starts themselves, each a small object with a name, and the search through them."""
+"""The starts themselves, each a small object with a name."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,9 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.solvers.descent import CAP_FACTORS
 from htsvm.solvers.starts import directions, lines, one_column
-from htsvm.solvers.starts.terrain import LITTLE_DATA, ROUGH, Terrain
+from htsvm.solvers.starts.binary_terrain import LITTLE_DATA
+from htsvm.solvers.starts.searching import FAR_BEHIND, Search, SearchStart
+from htsvm.solvers.starts.terrain import ROUGH, Terrain
 
 # Steps of a search: on a smooth stand-in for the loss, and on the loss itself at the end.
 STEPS, LAST_STEPS = 15, 25
@@ -21,8 +21,10 @@ STEPS, LAST_STEPS = 15, 25
 CONVEX_STEPS, STRETCHED_STEPS = 40, 6
 # A convex solution below this share of the best constant's objective is a good fit.
 GOOD_FIT = 0.5
+# The stretched caps on many rows, where each costs a survey of all of them.
+FEWER_CAPS = (4.0, 2.0, 1.4)
 # How wide the sigmoids are, in caps: of one search, and of a ladder from nearly convex on.
-WARM, LADDER = (0.5,), (4.0, 2.0, 1.0, 0.5, 0.25)
+WARM, LADDER, SHORT_LADDER = (0.5,), (4.0, 2.0, 1.0, 0.5, 0.25), (1.0, 0.5, 0.25)
 # A push: so many steps at this width with random weights, then at that with those of the problem.
 PUSH_STEPS, PUSH_WIDTH, AFTER_PUSH = 6, 0.7, 0.35
 # How many searches of a kind there are, at most, and how much work they may be: samples times
@@ -40,87 +42,23 @@ LINE_SAMPLES, LINE_WORK, KINKS, LINES_SETTLED = 150, 50_000, 24, 3
 LINE_ROUNDS, IDLE_ROUNDS, MIXTURES = 8, 2, 4
 
 
-@dataclass
-class Search:
-    """What a search knows so far.
+@dataclass(frozen=True)
+class Convex(SearchStart):
+    """The solution without truncation, then the loss with a cap that comes down step by step.
 
     Attributes
     ----------
-    terrain : Terrain
-        Where it takes place.
-    rng : Generator
-        Drives all that is random.
-    reached : dict
-        The objective that each start led to, in the order in which they were tried; NaN for one
-        that failed.
-    points : dict
-        The lowest point that each start led to.
-    point, name : ndarray, str
-        The lowest point of all, and the start that led to it.
-    convex : ndarray or None
-        The solution of the convex problem, if it was asked for.
-    truncated : bool
-        Whether truncation plays a part: samples lie where the loss bends, at the convex solution.
-    failures : dict
-        What went wrong in starts that failed.
+    thorough : bool
+        Whether its best multiple is tried too, truncated at once and by way of sigmoids.
     """
 
-    terrain: Terrain
-    rng: np.random.Generator
-    reached: dict[str, float] = field(default_factory=dict)
-    points: dict[str, Array] = field(default_factory=dict)
-    point: Array | None = None
-    name: str = ""
-    convex: Array | None = None
-    truncated: bool = True
-    failures: dict[str, str] = field(default_factory=dict)
-    _squares: Array | None = None
-
-    @property
-    def lowest(self) -> float:
-        """The lowest objective so far."""
-        return min((v for v in self.reached.values() if math.isfinite(v)), default=math.inf)
-
-    def least_squares(self) -> Array:
-        """Return the rescaled least squares fit, found once."""
-        if self._squares is None:
-            rough = self.terrain.rescaled(self.terrain.least_squares(CONVEX_STEPS))
-            exact = self.terrain.exact_least_squares()
-            found = [rough] if exact is None else [rough, exact]
-            self._squares = min(found, key=self.terrain.objective)
-        return self._squares
-
-    def add(self, name: str, z: Array) -> None:
-        """Take note of a point that a start has led to."""
-        objective = self.terrain.objective(z)
-        if not math.isfinite(objective):
-            raise FloatingPointError("the objective is not finite")
-        before = self.lowest
-        if not objective >= self.reached.get(name, math.inf):
-            self.reached[name], self.points[name] = objective, z
-        if objective < before:
-            self.point, self.name = z, name
-
-
-class SearchStart(ABC):
-    """A way to a point from which the solver goes down."""
-
-    name: str
-
-    @abstractmethod
-    def run(self, search: Search) -> None:
-        """Find one or several points and add them to the search."""
-
-
-@dataclass(frozen=True)
-class Convex(SearchStart):
-    """The solution without truncation, then the loss with a cap that comes down step by step."""
-
+    thorough: bool = False
     name = "convex"
 
     def run(self, search: Search) -> None:
         """Minimise the convex problem; stop there if no sample feels the truncation."""
         terrain = search.terrain
+        effort = 2 if self.thorough else 1
         z = terrain.settle(terrain.zero(), CONVEX_STEPS, stretch=math.inf)
         search.convex = z
         bend = terrain.loss.curved_interval[0]
@@ -130,10 +68,16 @@ class Convex(SearchStart):
             search.add(self.name, z)
             return
         largest = terrain.largest_violation(z)
-        for factor in CAP_FACTORS:
+        for factor in FEWER_CAPS if self.thorough else CAP_FACTORS:
             if factor * bend < largest:
-                z = terrain.settle(z, STRETCHED_STEPS, stretch=factor, tol=ROUGH)
+                z = terrain.settle(z, effort * STRETCHED_STEPS, stretch=factor, tol=ROUGH)
         search.add(self.name, terrain.settle(z, LAST_STEPS))
+        if self.thorough:
+            z = terrain.rescaled(search.convex)
+            search.add(self.name, terrain.settle(z, LAST_STEPS))
+            for width in SHORT_LADDER:
+                z = terrain.wide.anneal(z, width, STEPS)
+            search.add(self.name, terrain.settle(z, LAST_STEPS))
 
     @staticmethod
     def good_enough(problem: Any) -> float:
@@ -173,21 +117,26 @@ class Annealed(SearchStart):
         The widths of the sigmoids, in caps.
     balanced : bool
         Whether least squares gives all classes the same weight.
+    like : str
+        The name of a start before it: where that one is far behind, this one is left out.
     """
 
     name: str
     widths: tuple[float, ...]
     balanced: bool = False
+    like: str = ""
 
     def run(self, search: Search) -> None:
         """Go down with one sigmoid after the other, then with the loss itself."""
         terrain = search.terrain
+        if search.reached.get(self.like, 0.0) > (1.0 + FAR_BEHIND) * search.lowest:
+            return
         if self.balanced:
-            z = terrain.rescaled(terrain.least_squares(CONVEX_STEPS, balanced=True))
+            z = terrain.rescaled(terrain.wide.least_squares(CONVEX_STEPS, balanced=True))
         else:
             z = search.least_squares()
         for width in self.widths:
-            z = terrain.anneal(z, width, STEPS)
+            z = terrain.wide.anneal(z, width, STEPS)
         search.add(self.name, terrain.settle(z, LAST_STEPS))
 
 
@@ -224,15 +173,15 @@ class Pushed(SearchStart):
 
     def run(self, search: Search) -> None:
         """Push, go down, keep the lowest; as often as the size of the data allows."""
-        terrain = search.terrain
+        terrain, wide = search.terrain, search.terrain.wide
         for _ in range(affordable(terrain, self.work, LEAST_PUSHES)):
             z = search.least_squares() if search.point is None else search.point
-            terrain.weigh(terrain.wave(search.rng))
+            wide.weigh(wide.wave(search.rng))
             try:
-                z = terrain.anneal(z, PUSH_WIDTH, PUSH_STEPS)
+                z = wide.anneal(z, PUSH_WIDTH, PUSH_STEPS)
             finally:
-                terrain.weigh(None)
-            z = terrain.anneal(z, AFTER_PUSH, STEPS)
+                wide.weigh(None)
+            z = wide.anneal(z, AFTER_PUSH, STEPS)
             search.add(self.name, terrain.settle(z, LAST_STEPS))
 
 
@@ -319,6 +268,15 @@ ALL: tuple[SearchStart, ...] = (
 NAMES = tuple(start.name for start in ALL)
 # On a sample of the rows these find what all of them would: the others are for little data.
 ON_A_SAMPLE: tuple[SearchStart, ...] = (ALL[0], *ALL[2:5], Pushed(SAMPLE_PUSH_WORK))
+# On many rows: ladders that begin less wide, and more use of the convex solution.
+ON_MANY_ROWS: tuple[SearchStart, ...] = (
+    Convex(thorough=True),
+    LeastSquares(),
+    Annealed("annealed", WARM),
+    Annealed("ladder", SHORT_LADDER, like="annealed"),
+    Annealed("balanced", SHORT_LADDER, balanced=True, like="annealed"),
+    Pushed(SAMPLE_PUSH_WORK),
+)
 # For several classes these find what all of them would.
 SEVERAL_CLASSES: tuple[SearchStart, ...] = (ALL[0], ALL[2], ALL[4])
 
@@ -352,21 +310,3 @@ def _unknown(names: list[Any]) -> str:
     known = ", ".join(map(repr, NAMES))
     what = f"starts names {names!r}" if names else "starts is empty"
     return f"{what}; give 'auto' or a list of some of {known}."
-
-
-def search(terrain: Terrain, starts: Iterable[SearchStart], rng: np.random.Generator) -> Search:
-    """Try the starts one after the other; those that fail are left out.
-
-    Ends early where truncation turns out to play no part.
-    """
-    found = Search(terrain, rng)
-    for start in starts:
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                start.run(found)
-        except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
-            found.reached.setdefault(start.name, math.nan)
-            found.failures[start.name] = str(error)
-        if not found.truncated:
-            break
-    return found
