@@ -168,7 +168,7 @@ def tables(rows: list[Row]) -> str:
         f"{largest:,} training rows. Rivals choose by accuracy, by the rule of HTSVCCV, or by "
         "accuracy with a tuned threshold; per setting the best of the three is shown here, all "
         "are in the CSV file. Large sets have one draw and at most 50,000 rows (only skin has "
-        "more), images 5,000; LinearSVC with the hinge loss stops after 200 sweeps. "
+        "more), images 3,000; LinearSVC with the hinge loss stops after 200 sweeps. "
         "± is the standard deviation over draws. Sets with * served to find the rule."
     ]
     parts += [

@@ -28,7 +28,7 @@ MADE = tuple(row for row in multiclass_data.NOISES if row[0] != "20 % symmetric"
 HUMAN = ("clean", "aggregate", "random", "worse")
 TEST_ROWS = 20_000
 # Of the large sets only skin has more training rows than this; images take longest by far.
-MOST_ROWS, IMAGE_ROWS = 50_000, 5_000
+MOST_ROWS, IMAGE_ROWS = 50_000, 3_000
 # Draws of a large set differ little: no more of them than this.
 LARGE_DRAWS = 1
 # Small sets keep this share for the test.
