@@ -23,7 +23,7 @@ def kernel_function(kernel: Any, gamma: float, degree: float = 3.0, coef0: float
     from sklearn.metrics import pairwise
 
     known: dict[str, Kernel] = {
-        "rbf": partial(pairwise.rbf_kernel, gamma=gamma),
+        "rbf": partial(_rbf, gamma=gamma),
         "laplacian": partial(pairwise.laplacian_kernel, gamma=gamma),
         "poly": partial(pairwise.polynomial_kernel, degree=degree, gamma=gamma, coef0=coef0),
         "sigmoid": partial(pairwise.sigmoid_kernel, gamma=gamma, coef0=coef0),
@@ -31,6 +31,24 @@ def kernel_function(kernel: Any, gamma: float, degree: float = 3.0, coef0: float
         "linear": partial(pairwise.linear_kernel, dense_output=True),
     }
     return known[kernel]
+
+
+def _rbf(X: Any, Z: Any, gamma: float) -> Array:
+    """Return ``exp(-gamma |x - z|²)``; dense rows without scikit-learn's checks and copies."""
+    if sp.issparse(X) or sp.issparse(Z):
+        from sklearn.metrics.pairwise import rbf_kernel
+
+        return np.asarray(rbf_kernel(X, Z, gamma=gamma), dtype=np.float64)
+    A = np.asarray(X, dtype=np.float64)
+    B = A if Z is X else np.asarray(Z, dtype=np.float64)
+    K: Array = (2.0 * gamma * A) @ B.T
+    K -= gamma * np.einsum("ij,ij->i", A, A)[:, None]
+    K -= gamma * np.einsum("ij,ij->i", B, B)
+    # Rounding must not bring a row nearer to another than to itself.
+    np.minimum(K, 0.0, out=K)
+    if Z is X:
+        np.fill_diagonal(K, 0.0)
+    return np.exp(K, out=K)
 
 
 def _called(kernel: Callable[[Any, Any], Any], X: Any, Z: Any) -> Array:

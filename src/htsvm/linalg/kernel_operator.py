@@ -37,6 +37,8 @@ class KernelOperator(Operator):
         self.rows = np.arange(len(K)) if rows is None else np.asarray(rows, dtype=np.intp)
         self._whole = rows is None
         self.shape = (len(self.rows), len(self.K))
+        # The last product: violations and the norm of the same element often follow each other.
+        self._last: tuple[Array, Array] | None = None
 
     @property
     def stored(self) -> int:
@@ -57,7 +59,14 @@ class KernelOperator(Operator):
         return some
 
     def product(self, a: Array) -> Array:
-        """Return ``K @ a`` for these rows; only samples with a coefficient are read."""
+        """Return ``K @ a`` for these rows, not to be changed; zeros of a are not read."""
+        if self._last is not None and np.array_equal(a, self._last[0]):
+            return self._last[1]
+        out = self._product(a)
+        self._last = a.copy(), out
+        return out
+
+    def _product(self, a: Array) -> Array:
         share = np.count_nonzero(a) / max(len(a), 1)
         self.count(share)
         if not self._whole or share > 0.5:

@@ -19,7 +19,13 @@ from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
 from htsvm.solvers import Solver
-from htsvm.svm._kernel_space import FEW_STARTS, KernelSpace, is_one_problem, kernel_space
+from htsvm.svm._kernel_space import (
+    FEW_STARTS,
+    KernelSpace,
+    is_one_problem,
+    kernel_space,
+    quick_start,
+)
 from htsvm.svm._kernels import (
     SELECTIONS,
     check_precomputed,
@@ -84,10 +90,13 @@ class BaseKernelSVC(BaseLinearSVC):
 
     def _rough_start(self, problem: Problem, starts: Any) -> Any:
         """Solve a problem on few landmarks roughly; return the solution as a start."""
+        found = None if starts == "auto" else quick_start(problem, starts)
+        if found is not None:
+            return found
         solver: Any = self._solver()
         solver = replace(solver, tol=10.0 * self.tol, callback=None, n_restarts=0, starts=starts)
-        found = solver.solve(problem)
-        return found.coef, found.intercept, found.multipliers
+        result = solver.solve(problem)
+        return result.coef, result.intercept, result.multipliers
 
     def _store_kernel(self, X: Any, space: KernelSpace) -> None:
         """Turn what was fitted in coordinates into a sum over samples."""
