@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from htsvm import HTSVC, KernelHTSVC
 from htsvm.baselines import HingeSVC, RampSVC, ZeroOneSVC
 from tests.fuzz.cases import Case, draw
-from tests.fuzz.oracles import judge
+from tests.fuzz.oracles import fit, judge
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::htsvm.exceptions.IgnoredClassWarning"
@@ -254,3 +254,18 @@ def test_what_a_sample_of_the_rows_leads_to_is_not_lost_on_all_of_them(starts):
     assert case.X.shape == (8765, 4)
     model = case.changed(params={"starts": starts}).model().fit(case.data(), case.labels())
     assert model.objective_[0] < 165_000.0
+
+
+def test_a_finer_solution_does_not_leave_its_valley():
+    """The certificate asked for a finer point at 15,832; the solver came back with 87,592."""
+    case = draw(930, 59, many=True)
+    outcome = fit(case)
+    lowest = min(outcome.model.starts_[0].values())
+    assert outcome.model.objective_[0] <= (1.0 + 1e-3) * lowest
+    assert outcome.verdict == "certified"
+
+
+def test_a_matrix_that_corrections_have_lost_is_formed_anew_on_the_right_rows():
+    """An IndexError: the matrix shared by all rows was formed anew for some of them."""
+    case = draw(930, 159, many=True)
+    assert fit(case).verdict in ("certified", "warned")

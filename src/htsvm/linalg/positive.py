@@ -113,8 +113,14 @@ class Gram:
     def __init__(self, operator: Operator, weights: Array) -> None:
         self.operator, self.weights = operator, weights
         self.matrix = np.zeros((operator.shape[1] + 1,) * 2)
-        self.rows = np.zeros(0, dtype=np.intp)
         self.inside = np.zeros(operator.shape[0], dtype=np.uint8)
+        self.forget()
+
+    def forget(self) -> None:
+        """Leave out all samples."""
+        self.matrix[:] = 0.0
+        self.rows = np.zeros(0, dtype=np.intp)
+        self.inside[:] = 0
 
     def at(self, rows: Array) -> Array:
         """Return the matrix for `rows`; form it anew where that is less work."""

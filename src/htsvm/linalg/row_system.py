@@ -160,7 +160,7 @@ class RowSystem:
             factor = _primal_factor(self.gram.at(inside), *stated)
         except np.linalg.LinAlgError:
             # Corrections may have lost it; formed anew it is as good as can be.
-            self.gram = Gram(self.operator, self.weights)
+            self.gram.forget()
             factor = _primal_factor(self.gram.at(inside), *stated)
         self._keep("primal", rows, xi, factor)
         return _primal_solution(factor, grad_w, grad_b, self.fit_intercept)

@@ -26,10 +26,10 @@ def solve_certified(
     """Solve `problem` and certify the result independently of the solver.
 
     Solvers look at the weights of their last round, a certificate at those of the point: where it
-    refuses a point, the solver continues with a finer tolerance. Where it shows that the point is
-    not a local minimiser, the solver continues from a lower point along the direction that the
-    certificate names, also with a finer tolerance: the way down from a saddle is flat at first.
-    Where that gains less than `tol` it is not done again.
+    refuses a point, the solver continues with a finer tolerance, but not upwards. Where it shows
+    that the point is not a local minimiser, the solver continues from a lower point along the
+    direction that the certificate names, also with a finer tolerance: the way down from a saddle
+    is flat at first. Where that gains less than `tol` it is not done again.
 
     Parameters
     ----------
@@ -54,7 +54,11 @@ def solve_certified(
             break
         finer = replace(solver, tol=share * solver.tol)
         point = (result.coef, result.intercept, result.multipliers)
-        result = continued(result, finer.solve(problem, start=point))
+        again = continued(result, finer.solve(problem, start=point))
+        if again.objective > (1.0 + solver.tol) * result.objective:
+            # Another valley, and a higher one.
+            continue
+        result = again
         certificate = certify_result(problem, result, solver.tol)
     for _ in range(ESCAPES):
         if certificate.escape_direction is None:

@@ -14,7 +14,7 @@ from htsvm._typing import Array
 from htsvm.losses import Loss
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
-from htsvm.solvers.descent import CAP_FACTORS, OBJECTIVE_SHARE, REACH, ROUGH, Descent
+from htsvm.solvers.descent import CAP_FACTORS, OBJECTIVE_SHARE, QUICKLY, REACH, ROUGH, Descent
 from htsvm.solvers.newton import valley
 from htsvm.solvers.newton.rows import LocalRows
 from htsvm.solvers.result import SolverResult
@@ -70,6 +70,8 @@ class Run(Descent):
         self.idle_rounds = 0
         self.weighed = False
         self.band = 0.0
+        # Whether it began at a point with its multipliers.
+        self.given = False
         self.missed = False
         self.beat, self.last_rounds = beat, 0
 
@@ -95,7 +97,8 @@ class Run(Descent):
                 self.rows.guess_multipliers(2.0 * n / m)
             else:
                 self.xi = WARM_PENALTY * self.stretch
-            converged = self._last_stage(near=start[2] is not None)
+            self.given = start[2] is not None
+            converged = self._last_stage(near=self.given)
         clock = self.rows.clock
         return self._result(
             converged,
@@ -208,15 +211,18 @@ class Run(Descent):
             return False
         self.rows.weigh(loss)
         patience = ROUGH if math.isinf(loss.weak_convexity) else math.inf
+        local = self.problem.rows is None
+        # What rounds on the way have left is a known level, and what is given.
+        level = self._objective() if local and (near or self._rounds > 0) else math.inf
         while not self._out_of_rounds():
-            some = self.problem.rows is None and self._rounds > 0
-            state = self.rows.state() if some else None
+            state = self.rows.state() if local and self.rows.sweeps is None else None
             lag = self._round(loss, tol, patience)
             objective = self.history["objective"][-1]
-            if state is not None and self._was_misled():
+            if state is not None and self._was_misled(level):
                 self.rows.return_to(*state)
                 self.rows.weigh(loss)
                 continue
+            level = objective
             gain = previous - objective
             settled = self.weighed and self.residual <= tol
             if settled and gain <= OBJECTIVE_SHARE * tol * abs(objective):
@@ -234,16 +240,21 @@ class Run(Descent):
             previous = objective
         return False
 
-    def _was_misled(self) -> bool:
-        """Return whether a round on some rows led up, since others were in the way.
+    def _was_misled(self, level: float) -> bool:
+        """Return whether a round led above a level for a reason that can be mended, and mend it.
 
-        Where margins are far wider than the cap, a step moves most rows across it: from then on
-        rounds look at all of them.
+        Where margins are far wider than the cap, a step on some rows moves most others across it:
+        from then on rounds look at all of them. Where xi was made small for hard margins, it may
+        be too small to hold a point that was given with its multipliers.
         """
-        before, objective = self.history["objective"][-2:]
-        if not (self.missed and objective > (1.0 + WORTH_RETURNING) * before):
+        if not self.history["objective"][-1] > (1.0 + WORTH_RETURNING) * level:
             return False
-        self.reach = self.least_reach = math.inf
+        if self.missed:
+            self.reach = self.least_reach = math.inf
+        elif self._soft and self.given:
+            self.xi *= QUICKLY
+        else:
+            return False
         return True
 
     def _through_valley(self) -> float:
