@@ -256,8 +256,12 @@ def _multipliers(
     near = 2.0 * max(tol, 1e-6) * (1.0 + np.abs(q))
     low, high = (side.penalty * side.loss.derivative(q + d) for d in (near, -near))
     bound = np.where(q > 0.0, np.clip(alpha, low, high), low)
+    terms = bound * np.maximum(q, 0) - alpha * q
+    # Or the problem touches where the slope is the multiplier: what it lies above the loss counts.
+    above = side.loss.above(q, alpha / np.maximum(side.penalty, 1e-300))
+    terms = np.minimum(terms, side.penalty * above)
     unit = objective * max(tol, 1e-6) * 10.0 + 10.0 * slack
-    gap = float(np.sum((w - pull) ** 2) / 2 + np.sum(bound * np.maximum(q, 0) - alpha * q))
+    gap = float(np.sum((w - pull) ** 2) / 2 + np.sum(terms))
     if gap > unit:
         complaints["gap"] = f"gap {gap:.3g} of objective {objective:.6g}"
     steepest = side.loss.slope * side.penalty

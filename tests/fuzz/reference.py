@@ -82,6 +82,20 @@ class Loss:
         t = self.knee
         return np.where(u <= t, self.slope, 2 * (1 - u) / (1 - t * t))
 
+    def above(self, q: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """Return how far the tangent of a given slope lies above the loss at q.
+
+        Only where the loss is curved, at q and where it has that slope; elsewhere infinity.
+        """
+        out = np.full(q.shape, np.inf, dtype=q.dtype)
+        if self.kind != "hybrid" or math.isinf(self.cap):
+            return out
+        t = self.knee
+        curved = (q > t * self.cap) & (q < self.cap) & (slope >= 0.0) & (slope <= self.slope)
+        at = self.cap * (1 - slope[curved] * (1 - t * t) / 2)
+        out[curved] = self(at) + slope[curved] * (q[curved] - at) - self(q[curved])
+        return out
+
 
 @dataclass(frozen=True, eq=False)
 class Side:

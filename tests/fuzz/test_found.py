@@ -269,3 +269,14 @@ def test_a_matrix_that_corrections_have_lost_is_formed_anew_on_the_right_rows():
     """An IndexError: the matrix shared by all rows was formed anew for some of them."""
     case = draw(930, 159, many=True)
     assert fit(case).verdict in ("certified", "warned")
+
+
+def test_multipliers_between_knee_and_cap_belong_to_a_tangent_nearby():
+    """An oracle was stricter than the promise: the objective is within 1 + tol of a tight fit."""
+    case = draw(910, 143, many=True)
+    assert case.params["tol"] == 1e-5
+    outcome = judge(case)
+    assert outcome.verdict == "certified"
+    assert not outcome.complaints
+    tight = fit(case.changed(params={"tol": 1e-8})).model
+    assert outcome.model.objective_[0] <= (1.0 + 1e-5) * tight.objective_[0]
