@@ -13,7 +13,7 @@ from tests.distributed.data import as_dask, forgetful, noisy, thinned
 
 dask = pytest.importorskip("dask")
 from htsvm.distributed.multiclass_rows import MulticlassBlockRows  # noqa: E402
-from htsvm.solvers.multiclass import solver as multiclass  # noqa: E402
+from htsvm.solvers.multiclass import run as multiclass  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +156,7 @@ def no_majority(m=500, n=5, classes=10, seed=0):
 @pytest.fixture
 def starts(monkeypatch):
     """Whether the fits on blocks that asked for a least squares start went there."""
-    go, found = multiclass._Run._start_from_least_squares, []
+    go, found = multiclass.MulticlassRun._start_from_least_squares, []
 
     def noted(run):
         went = go(run)
@@ -164,7 +164,7 @@ def starts(monkeypatch):
             found.append(went)
         return went
 
-    monkeypatch.setattr(multiclass._Run, "_start_from_least_squares", noted)
+    monkeypatch.setattr(multiclass.MulticlassRun, "_start_from_least_squares", noted)
     return found
 
 

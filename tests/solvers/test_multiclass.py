@@ -106,7 +106,8 @@ def test_a_sweep_keeps_its_sums(sweeps, sparse):
     rounds.run(it, RoundOptions(1.0, 1e-3, 100, np.inf))
     B = np.eye(3)[labels] - it.alpha
     np.testing.assert_allclose(it.alpha.sum(axis=1), 1.0)
-    np.testing.assert_allclose(rounds.WT, X.T @ B, atol=1e-9)
+    np.testing.assert_allclose(rounds.WT[:, :3], X.T @ B, atol=1e-9)
+    assert not rounds.WT[:, 3:].any()
     np.testing.assert_allclose(rounds.balance, B.sum(axis=0), atol=1e-9)
     np.testing.assert_allclose(rounds.offset, X.mean(axis=0) @ rounds.WT, atol=1e-8)
     np.testing.assert_allclose(it.W, ((X - X.mean(axis=0)).T @ B).T, atol=1e-8)
@@ -310,11 +311,22 @@ def test_every_round_is_reported_and_restarts_never_hurt():
     assert many.objective <= one.objective
 
 
-def test_few_features_are_left_to_newton(sweeps, monkeypatch):
+def test_a_large_C_is_left_to_newton_unless_there_are_many_features(sweeps, monkeypatch):
     X, labels = data(3, k=4)
-    assert multiclass_sweeps.prefers_sweeps(stated(X, labels))
+    strong = stated(X, labels, C=1e4)
+    assert multiclass_sweeps.prefers_sweeps(strong)
     monkeypatch.setattr(multiclass_sweeps, "MOST_SPECTRUM_FEATURES", X.shape[1])
-    assert not multiclass_sweeps.prefers_sweeps(stated(X, labels))
+    assert not multiclass_sweeps.prefers_sweeps(strong)
+    assert multiclass_sweeps.prefers_sweeps(stated(X, labels, C=0.01))
+
+
+def test_sweeps_that_crawl_give_way_to_newton(sweeps, monkeypatch):
+    monkeypatch.setattr(multiclass_sweeps, "MOST_SWEEPS", 0)
+    X, labels = data(3, k=4)
+    result, certificate = solve_certified(stated(X, labels, C=100.0), MulticlassNewton(tol=1e-6))
+    assert certificate.certified
+    assert sum(result.history["sweeps"]) > 0
+    assert sum(result.history["newton_steps"]) > 0
 
 
 @pytest.mark.parametrize("R", [None, "diagonal", "matrix"])

@@ -8,7 +8,7 @@ import pytest
 from htsvm.losses import Hinge
 from htsvm.solvers import solve_certified
 from htsvm.solvers.multiclass import hard_margin
-from htsvm.solvers.multiclass import solver as solver_module
+from htsvm.solvers.multiclass import run as solver_module
 from htsvm.solvers.multiclass.round import MulticlassIterate, multiplier_sums
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.starts import MulticlassTerrain

@@ -21,7 +21,8 @@ from htsvm.solvers.multiclass.round import (
     multiplier_sums,
     relevant,
 )
-from htsvm.solvers.multiclass.rows import MulticlassState, square_sums
+from htsvm.solvers.multiclass.rows import MulticlassState
+from htsvm.solvers.multiclass.sweeps import square_sums
 from htsvm.solvers.multiclass.system import UndecidedRows, row_moments
 
 

@@ -24,7 +24,8 @@ from htsvm.solvers.multiclass.round import (
     MulticlassSums,
     MultiplierSums,
 )
-from htsvm.solvers.multiclass.rows import MulticlassClosing, centred_square
+from htsvm.solvers.multiclass.rows import MulticlassClosing
+from htsvm.solvers.multiclass.sweeps import centred_square
 from htsvm.solvers.multiclass.system import MulticlassSystem, moment_step
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class MulticlassBlockRows(BlockRows):
 
     problem: MulticlassBlockProblem
     kind = MulticlassBlock
+    # Coordinate descent would ask the workers for each row.
+    sweeping = False
 
     @functools.cached_property
     def total(self) -> float:

@@ -7,6 +7,7 @@ the methods of `MulticlassRows`. A problem whose rows are elsewhere brings its o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -31,7 +32,15 @@ from htsvm.solvers.multiclass.round import (
     go_to,
     multiplier_sums,
 )
-from htsvm.solvers.multiclass.sweeps import MulticlassSweeps, prefers_sweeps
+from htsvm.solvers.multiclass.sweeps import (
+    MulticlassSweeps,
+    centred_square,
+    prefers_sweeps,
+    square_sums,
+)
+
+# A weighted problem may end above where it began by this share.
+ROUGHLY = 1e-3
 
 
 @dataclass(frozen=True)
@@ -51,26 +60,13 @@ class MulticlassClosing:
     loss: float
 
 
-def square_sums(problem: MulticlassProblem) -> Array:
-    """Return the sums of the rows and, at the end, of their squares, times penalties."""
-    total = float(problem.penalty @ problem.operator.row_squares())
-    return np.append(problem.pull(problem.penalty[:, None])[0], total)
-
-
-def centred_square(problem: MulticlassProblem, sums: Array, total: float) -> float:
-    """Return the mean square of rows from their `square_sums` and the total of the penalties."""
-    means = sums / (total or 1.0)
-    square = float(means[-1])
-    if problem.fit_intercept:
-        square -= float(np.square(means[:-1]).sum())
-    return max(square, 0.0)
-
-
 class MulticlassState:
     """Rows with their levels, violations, multipliers and weights."""
 
     problem: MulticlassProblem
     it: MulticlassIterate
+    # The objective of the weighted problem where its weights were taken.
+    touched: float = math.inf
 
     def start_at_zero(self) -> None:
         """Start from W = 0, b = 0 and no multipliers."""
@@ -110,6 +106,7 @@ class MulticlassState:
         """Set the weights of the majoriser that touches `loss` at the current violations."""
         self.it.weights = np.empty(len(self.it.q))
         loss.slopes(self.it.q, self.problem.penalty, self.it.weights)
+        self.touched = self.problem.energy(self.it.W) + self.it.majorised_loss()
 
     def weigh_convex(self) -> None:
         """Set the weights of the convex start, and give all of them to the own classes."""
@@ -173,9 +170,22 @@ class MulticlassRows(MulticlassState):
         it = self.it
         return self.problem.energy(it.W) + it.majorised_loss(), float(it.weights.sum())
 
-    def multipliers(self) -> Array:
-        """Return the pulls B; the multipliers are no longer to be had then."""
-        return self.problem.own(self.it.alpha)
+    def multipliers(self, copy: bool = False) -> Array:
+        """Return the pulls B; unless of a copy, the multipliers are no longer to be had then."""
+        return self.problem.own(self.it.alpha.copy() if copy else self.it.alpha)
+
+    @property
+    def sweeping(self) -> bool:
+        """Whether rounds are sweeps of coordinate descent."""
+        return isinstance(self.rounds, MulticlassSweeps)
+
+    def unsettled(self) -> bool:
+        """Return whether the weighted problem is above where the weights were taken."""
+        return self.majoriser()[0] > (1.0 + ROUGHLY) * self.touched
+
+    def take_newton_steps(self) -> None:
+        """Let rounds take Newton steps from now on."""
+        self.rounds = MulticlassRounds(self.problem)
 
     def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> MulticlassReport:
         """Minimise the function of a round approximately and take the multiplier step."""

@@ -24,37 +24,65 @@ from htsvm.solvers.multiclass.round import (
     MulticlassIterate,
     MulticlassReport,
     RoundOptions,
-    resized,
 )
 from htsvm.solvers.multiclass.system import MOST_SPECTRUM_FEATURES, MulticlassSystem
 
 # The loops over samples; None where nothing was compiled.
 compiled = kernels.optional("solvers.multiclass._sweeps")
-# From this many values of X times classes on sweeps are quicker than Newton steps, if the features
-# are too many for a good preconditioner.
-LARGE = 5_000_000
-# Sweeps per round at xi = 1; the first looks at all relevant rows, the others at undecided ones.
-SWEEPS = 2
+# Sweeps of a round over the samples that may move, after one over all of them: at most so many, or
+# until these fall short of less than this share of what all of them did.
+MOST_SWEEPS, LESS = 20, 0.1
 # How hard imbalance is punished, in units of a typical squared row: hard enough to move the
 # intercepts, soft enough not to tie them to the samples visited last.
 STIFFNESS = 0.05
-# How close to a tie a sample counts as undecided.
+# How close to a change of its multipliers a sample may move.
 NEAR = 0.1
+# The largest C times a squared row, over R, for which sweeps need few passes. Beyond, multipliers
+# that are a little off make W quite another one.
+STRONG = 50.0
+# From this many values of X times classes on sweeps are quicker than Newton steps, if the features
+# are too many for a good preconditioner.
+LARGE = 5_000_000
 
 
 def prefers_sweeps(problem: MulticlassProblem) -> bool:
     """Return whether dual coordinate descent suits the problem.
 
-    That is if it is large and has many features, R is a number, and the kernels are compiled.
+    That is if R is a number, the kernels are compiled for the rows, and C times a squared row is
+    not large; or the problem is so large that a Newton step would take too long.
     """
-    return (
-        compiled is not None
-        and problem.operator.compiled_rows is not None
-        and problem.operator.stored * problem.n_classes >= LARGE
-        and problem.regularizer.values.ndim == 0
-        and problem.regularizer.positive
-        and problem.n_features > MOST_SPECTRUM_FEATURES
-    )
+    if (
+        compiled is None
+        or problem.operator.compiled_rows is None
+        or problem.regularizer.values.ndim != 0
+        or not problem.regularizer.positive
+    ):
+        return False
+    large = problem.operator.stored * problem.n_classes >= LARGE
+    wide = problem.n_features > MOST_SPECTRUM_FEATURES
+    return (large and wide) or strength(problem) <= STRONG
+
+
+def strength(problem: MulticlassProblem) -> float:
+    """Return C times the mean square of the rows, centred where b is free, over R."""
+    total = float(problem.penalty.sum())
+    square = centred_square(problem, square_sums(problem), total)
+    return problem.C * square / (float(problem.regularizer.diagonal().mean()) or 1.0)
+
+
+def square_sums(problem: MulticlassProblem) -> Array:
+    """Return the sums of the rows and, at the end, of their squares, times penalties."""
+    total = float(problem.penalty @ problem.operator.row_squares())
+    return np.append(problem.pull(problem.penalty[:, None])[0], total)
+
+
+def centred_square(problem: MulticlassProblem, sums: Array, total: float) -> float:
+    """Return the mean square of rows from their `square_sums` and the total of the penalties."""
+    means = sums / (total or 1.0)
+    square = float(means[-1])
+    if problem.fit_intercept:
+        square -= float(np.square(means[:-1]).sum())
+    return max(square, 0.0)
 
 
 def _mean(problem: MulticlassProblem) -> Array:
@@ -89,72 +117,70 @@ class MulticlassSweeps:
         return MulticlassSystem.of(self.problem)
 
     def run(self, it: MulticlassIterate, options: RoundOptions) -> MulticlassReport:
-        """Sweep over the relevant rows, the more often the larger xi has grown.
+        """Sweep over all rows, then over those that may move until they hardly do.
 
-        The run raises xi while multipliers lag behind their levels, which here means that sweeps
-        were too few. Tolerance and number of steps play no part.
+        Penalty, tolerance, number of steps and reach play no part.
         """
-        problem, xi, reach = self.problem, options.xi, options.reach
+        problem, labels = self.problem, self.problem.labels
         places = np.arange(len(it.q))
-        it.alpha = resized(it.alpha, it.weights)
-        own = it.alpha[places, problem.labels]
-        pulls = own < (1.0 - 1e-12) * it.weights
-        it.alpha[places, problem.labels] += it.weights - it.alpha.sum(axis=1)
-        rows = np.flatnonzero((it.weights > 0.0) & ((it.q > -reach) | pulls))
+        it.alpha[places, labels] = 0.0
+        used = it.alpha.sum(axis=1)
+        it.alpha[places, labels] = it.weights - used
+        rows = np.flatnonzero((it.weights > 0.0) | (used > 0.0))
+        self.near = np.zeros(len(it.q))
         it.b = it.b + it.W @ self.mean
         self._refresh(it)
-        sweeps = int(SWEEPS * math.sqrt(xi))
-        for number in range(sweeps):
-            order = rows if number == 0 else self._undecided(it, rows)
-            self._sweep(it, self.rng.permutation(order))
-            if problem.fit_intercept:
-                it.b += self.stiffness * self.balance
+        first = self._sweep(it, self.rng.permutation(rows))
+        sweeps, visits = 1, len(rows)
+        rows = rows[self.near[rows] < NEAR]
+        while sweeps <= MOST_SWEEPS and len(rows):
+            slack = self._sweep(it, self.rng.permutation(rows))
+            sweeps, visits = sweeps + 1, visits + len(rows)
+            if slack <= LESS * first:
+                break
         it.b -= it.b.mean()
-        it.W = self.WT.T - self.scale * np.outer(self.balance, self.mean)
+        k = problem.n_classes
+        it.W = self.WT[:, :k].T - self.scale * np.outer(self.balance, self.mean)
         it.b -= it.W @ self.mean
         it.U = problem.levels(it.W, it.b)
         it.q = problem.violations(it.U)
-        return self._report(it, rows, sweeps)
+        return self._report(it, sweeps, visits)
 
     def _refresh(self, it: MulticlassIterate) -> None:
         """Compute the sums over rows that the sweeps keep, from the multipliers."""
         B = self.problem.own(it.alpha.copy())
-        self.WT = np.ascontiguousarray(self.scale * self.problem.pull(B).T)
+        n, k = self.problem.n_features, self.problem.n_classes
+        self.WT = np.zeros((n, -(-k // 4) * 4))
+        self.WT[:, :k] = self.scale * self.problem.pull(B).T
         self.balance = B.sum(axis=0)
         self.offset = self.mean @ self.WT
 
-    def _undecided(self, it: MulticlassIterate, rows: Array) -> Array:
-        """Return the rows with several multipliers, and those that were close to a change."""
-        alpha = it.alpha[rows]
-        several = np.count_nonzero(alpha, axis=1) > 1
-        levels = it.U[rows]
-        held = levels[np.arange(len(rows)), alpha.argmax(axis=1)]
-        kept: Array = rows[several | (held < levels.max(axis=1)) | (np.abs(it.q[rows]) < NEAR)]
-        return kept
-
-    def _sweep(self, it: MulticlassIterate, order: Array) -> None:
+    def _sweep(self, it: MulticlassIterate, order: Array) -> float:
         problem, X = self.problem, self.problem.operator.block(slice(None))
         shared = (
             problem.labels, it.weights, self.squares, self.projections, order, self.scale,
             self.stiffness, self.square, it.alpha, self.WT, it.b, self.balance, self.offset,
+            self.near,
         )  # fmt: skip
         if problem.operator.sparse:
-            compiled.csr_block_sweep(X.indptr, X.indices, X.data, *shared)
+            slack = compiled.csr_block_sweep(X.indptr, X.indices, X.data, *shared)
         else:
-            compiled.dense_block_sweep(X, *shared)
+            slack = compiled.dense_block_sweep(X, *shared)
         problem.operator.count(2.0 * problem.n_classes * len(order) / problem.n_samples)
+        if problem.fit_intercept:
+            it.b += self.stiffness * self.balance
+        return float(slack)
 
-    def _report(self, it: MulticlassIterate, rows: Array, sweeps: int) -> MulticlassReport:
-        alpha = it.alpha[rows]
-        own = alpha[np.arange(len(rows)), self.problem.labels[rows]]
-        several = np.count_nonzero(alpha, axis=1) > 1
-        support = several | (own == 0.0)
-        gross = 2.0 * float(it.weights[rows].sum() - own.sum())
+    def _report(self, it: MulticlassIterate, sweeps: int, visits: int) -> MulticlassReport:
+        own = it.alpha[np.arange(len(it.q)), self.problem.labels]
+        several = np.count_nonzero(it.alpha, axis=1) > 1
+        support = several | ((own == 0.0) & (it.weights > 0.0))
+        gross = 2.0 * float(it.weights.sum() - own.sum())
         imbalance = float(np.linalg.norm(self.balance)) if self.problem.fit_intercept else 0.0
         length = float(np.linalg.norm(it.W)) / self.scale
         return MulticlassReport(
             sweeps=sweeps,
-            rows=len(rows),
+            rows=visits // sweeps,
             active=int(np.count_nonzero(several)),
             support=int(np.count_nonzero(support)),
             # Weights for centred rows differ from those for the rows by the imbalance.
@@ -166,4 +192,5 @@ class MulticlassSweeps:
             ),
             balance=residuals.balance(imbalance, gross),
             finished=True,
+            penalised=False,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.problems.binary import Problem
 from htsvm.problems.multiclass import MulticlassProblem
+from htsvm.solvers.multiclass.sweeps import prefers_sweeps
 from htsvm.solvers.newton import valley
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
@@ -109,7 +110,7 @@ def _descended_multiclass(
         whole = search(terrain, chosen([found.name]), rng)
         if whole.point is not None:
             z, share = whole.point, 1.0
-    if found.truncated and share == 1.0:
+    if found.truncated and share == 1.0 and not prefers_sweeps(problem):
         z = terrain.sharpen(z)
     found_there = point = terrain.parts(z)
     if share == 1.0:
