@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from htsvm.linalg import Quadratic, as_operator, kernels, multiclass_kernels
 from htsvm.linalg import _numpy_multiclass as twin
+from htsvm.linalg.simplex import project_to_simplex
 from htsvm.losses import Hinge, HybridTruncated
 from htsvm.optimality import certify
 from htsvm.optimality.multiclass import balanced_flow
@@ -111,6 +112,34 @@ def test_a_sweep_keeps_its_sums(sweeps, sparse):
     np.testing.assert_allclose(rounds.balance, B.sum(axis=0), atol=1e-9)
     np.testing.assert_allclose(rounds.offset, X.mean(axis=0) @ rounds.WT, atol=1e-8)
     np.testing.assert_allclose(it.W, ((X - X.mean(axis=0)).T @ B).T, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, sp.csr_matrix])
+def test_a_sweep_solves_the_problem_of_each_sample_in_turn(sweeps, kind):
+    X, labels = data(5, k=3, n=7)
+    X = X.astype(np.float32).astype(np.float64)
+    problem = stated(X.astype(kind) if kind is np.float32 else kind(X), labels)
+    rounds = multiclass_sweeps.MulticlassSweeps(problem, np.random.default_rng(0))
+    m, own, mean = len(X), np.eye(3)[labels], X.mean(axis=0)
+    weights = np.random.default_rng(1).random(m) * (np.arange(m) % 7 > 0)
+    alpha, b = np.zeros((m, 3)), np.array([0.3, -0.1, -0.2])
+    alpha[np.arange(m), (labels + 1) % 3] = 0.5 * weights + 0.1 * (weights == 0.0)
+    alpha += own * (weights - alpha.sum(axis=1))[:, None]
+    it = MulticlassIterate(np.zeros((3, 7)), b.copy(), own, np.ones(m), alpha.copy(), weights)
+    rounds.near = np.zeros(m)
+    rounds._refresh(it)
+    slack, expected = rounds._sweep(it, np.arange(m)), 0.0
+    stiffness = rounds.stiffness
+    for i in range(m):
+        B = own * weights[:, None] - alpha
+        W = (X - mean).T @ B
+        levels = 1.0 - own[i] + (X[i] - mean) @ W + b + stiffness * B.sum(axis=0)
+        held = np.where(own[i] > 0.0, np.maximum(alpha[i], 0.0), alpha[i])
+        expected += held @ (levels.max() - levels)
+        curvature = np.square(X[i] - mean).sum() + stiffness
+        alpha[i] = project_to_simplex(alpha[i] + levels / curvature, weights[i])
+    np.testing.assert_allclose(it.alpha, alpha, atol=1e-9)
+    assert slack == pytest.approx(expected)
 
 
 def test_objective_is_the_sum_it_claims_to_be():
@@ -317,7 +346,10 @@ def test_a_large_C_is_left_to_newton_unless_there_are_many_features(sweeps, monk
     assert multiclass_sweeps.prefers_sweeps(strong)
     monkeypatch.setattr(multiclass_sweeps, "MOST_SPECTRUM_FEATURES", X.shape[1])
     assert not multiclass_sweeps.prefers_sweeps(strong)
-    assert multiclass_sweeps.prefers_sweeps(stated(X, labels, C=0.01))
+    weak = stated(X, labels, C=0.01)
+    assert not multiclass_sweeps.prefers_sweeps(weak), "its Newton system is small"
+    monkeypatch.setattr(multiclass_sweeps, "MOST_DIRECT", 0)
+    assert multiclass_sweeps.prefers_sweeps(weak)
 
 
 def test_sweeps_that_crawl_give_way_to_newton(sweeps, monkeypatch):

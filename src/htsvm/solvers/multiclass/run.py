@@ -45,8 +45,8 @@ HARD_PENALTY = 1.5
 # data falls with that of the classes. Ordinary fits need a tenth of it.
 MOST_PASSES, MOST_STEPS, STEPS_TIMES_CLASSES = 100_000.0, 1000, 2000
 FEWEST_STEPS, LITTLE_DATA = 200, 100_000
-# Sweeps are given up if so many rounds leave this share of the residual.
-CRAWLING = (4, 0.5)
+# Sweeps are given up if so many rounds leave this share of what multipliers lag behind.
+CRAWLING = (8, 0.8)
 # Return to the lowest point seen if the end lies this share above it.
 WORTH_RETURNING = 0.002
 
@@ -70,6 +70,7 @@ class MulticlassRun(Descent):
             problem, options, rng, rows or (problem.rows or MulticlassRows)(problem, rng)
         )
         self.pace: Pace | None = None
+        self.lags: list[float] = []
         if problem.operator.stored <= LITTLE_DATA:
             self.most_steps = max(STEPS_TIMES_CLASSES // problem.n_classes, FEWEST_STEPS)
         else:
@@ -246,7 +247,7 @@ class MulticlassRun(Descent):
                 here, at_zero = self.rows.majoriser()
                 if here <= (1.0 + UNINFORMATIVE) * at_zero:
                     return True
-            if self._crawls():
+            if self._crawls(lag):
                 return False
             previous = self._adapt_penalty(lag, previous, max(goal, self.residual))
         return False
@@ -282,13 +283,15 @@ class MulticlassRun(Descent):
         self.reach, self.xi, self.residual = math.inf, xi, math.inf
         return stage()
 
-    def _crawls(self) -> bool:
-        """Return whether sweeps are too slow: the residual would take too many rounds more."""
-        if not self.rows.sweeping or self._rounds <= CRAWLING[0]:
+    def _crawls(self, lag: float) -> bool:
+        """Return whether sweeps are too slow: rounds leave most of what multipliers lag behind."""
+        if not self.rows.sweeping:
             return False
-        before, now = self.history["residual"][-1 - CRAWLING[0]], self.residual
-        slow = now > CRAWLING[1] * before
-        return bool(slow and now > 2.0 * self.options.tol)
+        self.lags.append(lag)
+        rounds, share = CRAWLING
+        if len(self.lags) <= rounds or lag <= 2.0 * self.options.tol:
+            return False
+        return lag > share * self.lags[-1 - rounds]
 
     def _last_stage(self) -> bool:
         """Weigh and solve with the loss itself until it is stationary."""
@@ -305,7 +308,7 @@ class MulticlassRun(Descent):
                 if self.last.steps + self.last.sweeps == 0 and self.residual > tol
                 else 0
             )
-            if stalled > 10 or self._crawls():
+            if stalled > 10 or self._crawls(lag):
                 return False
             previous_lag = self._adapt_penalty(lag, previous_lag, max(tol, self.residual))
             previous = objective

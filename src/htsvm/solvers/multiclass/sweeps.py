@@ -25,7 +25,11 @@ from htsvm.solvers.multiclass.round import (
     MulticlassReport,
     RoundOptions,
 )
-from htsvm.solvers.multiclass.system import MOST_SPECTRUM_FEATURES, MulticlassSystem
+from htsvm.solvers.multiclass.system import (
+    MOST_DIRECT,
+    MOST_SPECTRUM_FEATURES,
+    MulticlassSystem,
+)
 
 # The loops over samples; None where nothing was compiled.
 compiled = kernels.optional("solvers.multiclass._sweeps")
@@ -40,16 +44,16 @@ NEAR = 0.1
 # The largest C times a squared row, over R, for which sweeps need few passes. Beyond, multipliers
 # that are a little off make W quite another one.
 STRONG = 50.0
-# From this many values of X times classes on sweeps are quicker than Newton steps, if the features
-# are too many for a good preconditioner.
-LARGE = 5_000_000
+# From this many values of X times classes on sweeps are quicker than Newton steps whatever C is: if
+# the features are too many for a good preconditioner, and if they are not.
+LARGE, VERY_LARGE = 5_000_000, 50_000_000
 
 
 def prefers_sweeps(problem: MulticlassProblem) -> bool:
     """Return whether dual coordinate descent suits the problem.
 
-    That is if R is a number, the kernels are compiled for the rows, and C times a squared row is
-    not large; or the problem is so large that a Newton step would take too long.
+    That is if R is a number and the kernels are compiled for the rows, unless the Newton system is
+    small enough to be factorised, or C times a squared row is large and a Newton step affordable.
     """
     if (
         compiled is None
@@ -58,9 +62,11 @@ def prefers_sweeps(problem: MulticlassProblem) -> bool:
         or not problem.regularizer.positive
     ):
         return False
-    large = problem.operator.stored * problem.n_classes >= LARGE
     wide = problem.n_features > MOST_SPECTRUM_FEATURES
-    return (large and wide) or strength(problem) <= STRONG
+    if problem.operator.stored * problem.n_classes >= (LARGE if wide else VERY_LARGE):
+        return True
+    small = problem.n_classes * (problem.n_features + 1) <= MOST_DIRECT
+    return not small and strength(problem) <= STRONG
 
 
 def strength(problem: MulticlassProblem) -> float:
@@ -119,7 +125,7 @@ class MulticlassSweeps:
     def run(self, it: MulticlassIterate, options: RoundOptions) -> MulticlassReport:
         """Sweep over all rows, then over those that may move until they hardly do.
 
-        Penalty, tolerance, number of steps and reach play no part.
+        Penalty, number of steps and reach play no part.
         """
         problem, labels = self.problem, self.problem.labels
         places = np.arange(len(it.q))
@@ -128,6 +134,7 @@ class MulticlassSweeps:
         it.alpha[places, labels] = it.weights - used
         rows = np.flatnonzero((it.weights > 0.0) | (used > 0.0))
         self.near = np.zeros(len(it.q))
+        enough = options.tol * (problem.energy(it.W) + it.majorised_loss())
         it.b = it.b + it.W @ self.mean
         self._refresh(it)
         first = self._sweep(it, self.rng.permutation(rows))
@@ -136,7 +143,7 @@ class MulticlassSweeps:
         while sweeps <= MOST_SWEEPS and len(rows):
             slack = self._sweep(it, self.rng.permutation(rows))
             sweeps, visits = sweeps + 1, visits + len(rows)
-            if slack <= LESS * first:
+            if slack <= max(LESS * first, enough):
                 break
         it.b -= it.b.mean()
         k = problem.n_classes

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
@@ -103,10 +104,11 @@ class MulticlassTerrain(Terrain):
             diagonal = np.append(p.regularizer.diagonal() + squares / k, float(p.penalty.sum()) / k)
             return inverse(diagonal)
         try:
-            inverted: Array = cho_solve(self._factor(self._moments / k), np.eye(p.n_features + 1))
+            inverted = dpotri(self._factor(self._moments / k)[0], lower=True)[0]
         except LinAlgError:
             return inverse(np.diagonal(self._moments) / k)
-        return inverted
+        whole: Array = np.tril(inverted) + np.tril(inverted, -1).T
+        return whole
 
     def _factor(self, moments: Array) -> tuple[Array, bool]:
         """Return Cholesky factors of the regulariser plus second moments."""
