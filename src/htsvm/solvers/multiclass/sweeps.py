@@ -52,11 +52,13 @@ LARGE, VERY_LARGE = 5_000_000, 50_000_000
 def prefers_sweeps(problem: MulticlassProblem) -> bool:
     """Return whether dual coordinate descent suits the problem.
 
-    That is if R is a number and the kernels are compiled for the rows, unless the Newton system is
-    small enough to be factorised, or C times a squared row is large and a Newton step affordable.
+    That is if R is a number, the rows are here and the kernels compiled for them, unless the Newton
+    system is small enough to be factorised, or C times a squared row is large and a Newton step
+    affordable.
     """
     if (
-        compiled is None
+        problem.rows is not None
+        or compiled is None
         or problem.operator.compiled_rows is None
         or problem.regularizer.values.ndim != 0
         or not problem.regularizer.positive
