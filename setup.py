@@ -32,7 +32,7 @@ MODULES = [
     "solvers.newton._valley",
     "solvers.newton._closing",
     "solvers.newton._sweeps",
-    "solvers.multiclass._sweeps",
+    "solvers.multiclass._block_sweeps",
     "solvers.starts._smooth",
 ]
 PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"

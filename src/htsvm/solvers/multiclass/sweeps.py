@@ -32,7 +32,7 @@ from htsvm.solvers.multiclass.system import (
 )
 
 # The loops over samples; None where nothing was compiled.
-compiled = kernels.optional("solvers.multiclass._sweeps")
+compiled = kernels.optional("solvers.multiclass._block_sweeps")
 # Sweeps of a round over the samples that may move, after one over all of them: at most so many, or
 # until these fall short of less than this share of what all of them did.
 MOST_SWEEPS, LESS = 20, 0.1
