@@ -59,7 +59,7 @@ class Convex(SearchStart):
         """Minimise the convex problem; stop there if no sample feels the truncation."""
         terrain = search.terrain
         effort = 2 if self.thorough else 1
-        z = terrain.settle(terrain.zero(), CONVEX_STEPS, stretch=math.inf)
+        z = terrain.convex(CONVEX_STEPS)
         search.convex = z
         bend = terrain.loss.curved_interval[0]
         good = terrain.objective(z) <= self.good_enough(terrain.problem)

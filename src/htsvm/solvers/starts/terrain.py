@@ -78,12 +78,18 @@ class Terrain(ABC):
 
     def least_squares(self, max_steps: int, balanced: bool = False) -> Array:
         """Return the least squares fit to the labels, with classes of equal weight if asked."""
+        z = self.zero() if self.wide is self else self.wide.least_squares(max_steps, balanced)
         if balanced:
             self.weigh(self.class_factors())
         try:
-            return self.descend(self.zero(), Squares(), max_steps, ROUGH)
+            return self.descend(z, Squares(), max_steps, ROUGH if self.wide is self else FINE)
         finally:
             self.weigh(None)
+
+    def convex(self, max_steps: int) -> Array:
+        """Return the solution without truncation, on a sample first where there is one."""
+        z = self.zero() if self.wide is self else self.wide.convex(max_steps)
+        return self.settle(z, max_steps, stretch=math.inf)
 
     def exact_least_squares(self) -> Array | None:
         """Return the best of some least squares fits by singular values, on little data; else None.
