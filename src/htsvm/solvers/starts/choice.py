@@ -29,6 +29,7 @@ from htsvm.solvers.starts.portfolio import (
     GOOD_FIT,
     ON_A_SAMPLE,
     ON_MANY_ROWS,
+    ON_WIDE_ROWS,
     SEVERAL_CLASSES,
     Convex,
     chosen,
@@ -239,7 +240,7 @@ def _own_way_first(
         if _is_not_truncated(problem, own):
             return named(own, "convex", reached)
     if starts == ALL:
-        starts = ON_A_SAMPLE
+        starts = ON_WIDE_ROWS if problem.n_features > valley.MOST_FEATURES else ON_A_SAMPLE
     others = tuple(start for start in starts if not isinstance(start, Convex))
     found = search(terrain, others, rng)
     reached |= found.reached
