@@ -41,13 +41,15 @@ def _rbf(X: Any, Z: Any, gamma: float) -> Array:
         return np.asarray(rbf_kernel(X, Z, gamma=gamma), dtype=np.float64)
     A = np.asarray(X, dtype=np.float64)
     B = A if Z is X else np.asarray(Z, dtype=np.float64)
-    K: Array = (2.0 * gamma * A) @ B.T
-    K -= gamma * np.einsum("ij,ij->i", A, A)[:, None]
-    K -= gamma * np.einsum("ij,ij->i", B, B)
-    # Rounding must not bring a row nearer to another than to itself.
-    np.minimum(K, 0.0, out=K)
+    # In scikit-learn's order: a callable of the user's gives the same numbers, bit for bit.
+    K: Array = A @ B.T
+    K *= -2.0
+    K += np.einsum("ij,ij->i", A, A)[:, None]
+    K += np.einsum("ij,ij->i", B, B)
+    np.maximum(K, 0.0, out=K)
     if Z is X:
         np.fill_diagonal(K, 0.0)
+    K *= -gamma
     return np.exp(K, out=K)
 
 
