@@ -96,9 +96,9 @@ class _Run:
         part = self.part
         offset = part.regularizer.dot(w) if np.any(w) else None
         zero = (np.zeros_like(w), 0.0)
-        joint = part.fit_intercept
-        dw, db = self.system.solve(None, 2.0 * part.C, q, joint, zero, offset)
-        return w + dw, b + db if joint else 0.0
+        with_intercept = part.fit_intercept
+        dw, db = self.system.solve(None, 2.0 * part.C, q, with_intercept, zero, offset)
+        return w + dw, b + db if with_intercept else 0.0
 
     def _residual(self, w: Array, q: Array) -> float:
         """Return the larger of the first two residuals of the certificate."""

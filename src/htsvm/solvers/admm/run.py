@@ -132,10 +132,10 @@ class Run:
 
     def _main_phase(self, state: State) -> tuple[bool, State]:
         guards, spent, passed = self.guards, 0, None
-        joint = "joint-intercept" in guards and self.problem.fit_intercept
+        with_intercept = "joint-intercept" in guards and self.problem.fit_intercept
         guarded = "guarded-set" in guards
         finishing = guarded and "sparse-finish" in guards
-        splitting = Splitting(self.problem.loss, self.problem.C, guarded, joint)
+        splitting = Splitting(self.problem.loss, self.problem.C, guarded, with_intercept)
         if self.majorize:
             self._move_majoriser(state, splitting)
         if "bounded-penalty" in guards:
@@ -264,14 +264,14 @@ class Run:
         problem, xi = self.problem, state.xi
         rows = None if entering.all() else np.flatnonzero(entering)
         began = time.perf_counter()
-        if splitting.joint:
+        if splitting.with_intercept:
             state.w, state.b = self.system.solve(rows, xi, target, True, guess)
         else:
             shifted = target - guess[1] * problem.y
             state.w, state.b = self.system.solve(rows, xi, shifted, False, guess)
         self.seconds["system"] += time.perf_counter() - began
-        state.violations = problem.violations(state.w, state.b if splitting.joint else 0.0)
-        if problem.fit_intercept and not splitting.joint:
+        state.violations = problem.violations(state.w, state.b if splitting.with_intercept else 0.0)
+        if problem.fit_intercept and not splitting.with_intercept:
             wished = problem.y * (state.violations - 1.0 + target)
             counted = self.weight
             if "working-set-intercept" in self.guards:

@@ -37,7 +37,7 @@ class Splitting:
     loss: Loss
     penalty: Array | float
     guarded: bool
-    joint: bool
+    with_intercept: bool
 
 
 class Measures:

@@ -30,10 +30,10 @@ class RidgeSystem:
         self.weight = problem.penalty / problem.C
         self._system = cache(self._new_system)
 
-    def _new_system(self, joint: bool) -> RowSystem:
+    def _new_system(self, with_intercept: bool) -> RowSystem:
         problem = self.problem
         return RowSystem(
-            problem.operator, self.weight, problem.regularizer, joint,
+            problem.operator, self.weight, problem.regularizer, with_intercept,
             tolerance=ACCURACY, most_steps=MOST_STEPS, intercept_ridge=0.0,
         )  # fmt: skip
 
@@ -48,7 +48,7 @@ class RidgeSystem:
         rows: Array | None,
         penalty: float,
         target: Array,
-        joint: bool,
+        with_intercept: bool,
         guess: tuple[Array, float],
         offset: Array | None = None,
     ) -> tuple[Array, float]:
@@ -62,7 +62,7 @@ class RidgeSystem:
             xi.
         target : ndarray of shape (m,)
             What y * (X w + b) should be.
-        joint : bool
+        with_intercept : bool
             Whether b is solved for too; otherwise it is zero in the formula above and the
             returned b is that of the guess.
         guess : tuple of (ndarray, float)
@@ -79,5 +79,7 @@ class RidgeSystem:
             wished[rows], share = all_wished[rows], len(rows) / m
         pull, balance = problem.operator.signed_tdot(problem.y, wished, share)
         gradient = -penalty * pull if offset is None else offset - penalty * pull
-        w, b = self._system(joint).solve(rows, penalty, gradient, -penalty * balance, guess)
-        return w, (b if joint else guess[1])
+        w, b = self._system(with_intercept).solve(
+            rows, penalty, gradient, -penalty * balance, guess
+        )
+        return w, (b if with_intercept else guess[1])
