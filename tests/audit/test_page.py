@@ -86,8 +86,12 @@ def test_filters_and_plots(browser, audited, tmp_path):
     pairs = page.locator(".row:visible .pair").all_inner_texts()
     assert all(pair.startswith("ant") for pair in pairs)
     page.select_option("#given", "")
-    page.evaluate("below.value = 0.01; below.dispatchEvent(new Event('input'))")
-    assert page.evaluate("htsvmAudit.shown()") < shown
+    trust = np.array(page.evaluate("JSON.parse(data.textContent).rows.trust"))
+    assert len(trust) == shown
+    for limit in (0.0, 0.01, 0.5):
+        page.evaluate(f"below.value = {limit}; below.dispatchEvent(new Event('input'))")
+        assert page.evaluate("htsvmAudit.shown()") == np.count_nonzero(trust <= limit)
+    assert np.count_nonzero(trust <= 0.0) < shown
     page.evaluate("below.value = 1; below.dispatchEvent(new Event('input'))")
     page.click("summary")
     page.locator("#matrix button").nth(1).click()  # True ant, given bee.

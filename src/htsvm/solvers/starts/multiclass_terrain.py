@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.lapack import dpotri
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
@@ -104,11 +103,11 @@ class MulticlassTerrain(Terrain):
             diagonal = np.append(p.regularizer.diagonal() + squares / k, float(p.penalty.sum()) / k)
             return inverse(diagonal)
         try:
-            inverted = dpotri(self._factor(self._moments / k)[0], lower=True)[0]
+            # LAPACK's own inverse (dpotri) is quicker, but its last digits differ between threads.
+            inverted: Array = cho_solve(self._factor(self._moments / k), np.eye(p.n_features + 1))
         except LinAlgError:
             return inverse(np.diagonal(self._moments) / k)
-        whole: Array = np.tril(inverted) + np.tril(inverted, -1).T
-        return whole
+        return inverted
 
     def _factor(self, moments: Array) -> tuple[Array, bool]:
         """Return Cholesky factors of the regulariser plus second moments."""
