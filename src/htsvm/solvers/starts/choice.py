@@ -207,16 +207,16 @@ def _by_search(problem: Problem, found: Search, descend: Descend) -> SolverResul
     whole = terrain.problem is problem
     if found.point is None or not found.truncated:
         return named(descend(None), "convex", found.reached)
-    best = sorted(found.points, key=lambda name: (found.reached[name], name))[:JUDGED]
     most = (1.0 + CLOSE) * found.lowest
+    best = sorted(found.points, key=lambda name: (found.reached[name], name))[:JUDGED]
     tried = []
     for name in best:
         if found.reached[name] <= most:
             point = terrain.parts(found.points[name])
             before = found.reached[name] if whole else problem.objective_at(*point)
             tried.append((name, *refined(problem, point, before)))
-    name, start, reached = min(tried, key=lambda one: one[2])
-    result = named(never_up(problem, start, reached, descend), name, found.reached)
+    name, start, lowest = min(tried, key=lambda one: one[2])
+    result = named(never_up(problem, start, lowest, descend), name, found.reached)
     if found.convex is None:
         return result
     return replace(result, convex_objective=problem.objective_at(*terrain.parts(found.convex)))

@@ -48,17 +48,19 @@ class Convex(SearchStart):
 
     Attributes
     ----------
-    thorough : bool
-        Whether its best multiple is tried too, truncated at once and by way of sigmoids.
+    caps : tuple of float
+        The stretched caps, in caps.
+    steps : int
+        Steps with each of them.
     """
 
-    thorough: bool = False
+    caps: tuple[float, ...] = CAP_FACTORS
+    steps: int = STRETCHED_STEPS
     name = "convex"
 
     def run(self, search: Search) -> None:
         """Minimise the convex problem; stop there if no sample feels the truncation."""
         terrain = search.terrain
-        effort = 2 if self.thorough else 1
         z = terrain.convex(CONVEX_STEPS)
         search.convex = z
         bend = terrain.loss.curved_interval[0]
@@ -68,16 +70,10 @@ class Convex(SearchStart):
             search.add(self.name, z)
             return
         largest = terrain.largest_violation(z)
-        for factor in FEWER_CAPS if self.thorough else CAP_FACTORS:
+        for factor in self.caps:
             if factor * bend < largest:
-                z = terrain.settle(z, effort * STRETCHED_STEPS, stretch=factor, tol=ROUGH)
+                z = terrain.settle(z, self.steps, stretch=factor, tol=ROUGH)
         search.add(self.name, terrain.settle(z, LAST_STEPS))
-        if self.thorough:
-            z = terrain.rescaled(search.convex)
-            search.add(self.name, terrain.settle(z, LAST_STEPS))
-            for width in SHORT_LADDER:
-                z = terrain.wide.anneal(z, width, STEPS)
-            search.add(self.name, terrain.settle(z, LAST_STEPS))
 
     @staticmethod
     def good_enough(problem: Any) -> float:
@@ -92,6 +88,24 @@ class Convex(SearchStart):
         # Copies of a sample count as one.
         lightest = float(lines.Lines(problem).penalty.min(initial=np.inf))
         return lightest * float(problem.loss.value(problem.loss.curved_interval[0]))
+
+
+@dataclass(frozen=True)
+class RescaledConvex(SearchStart):
+    """The solution without truncation times the best number, at once and by way of sigmoids."""
+
+    name = "convex"
+
+    def run(self, search: Search) -> None:
+        """Go down from there twice, if `Convex` came before."""
+        terrain = search.terrain
+        if search.convex is None:
+            return
+        z = terrain.rescaled(search.convex)
+        search.add(self.name, terrain.settle(z, LAST_STEPS))
+        for width in SHORT_LADDER:
+            z = terrain.wide.anneal(z, width, STEPS)
+        search.add(self.name, terrain.settle(z, LAST_STEPS))
 
 
 @dataclass(frozen=True)
@@ -271,11 +285,13 @@ ON_A_SAMPLE: tuple[SearchStart, ...] = (ALL[0], *ALL[2:5], Pushed(SAMPLE_PUSH_WO
 # With more columns than rows in the sample little is learned there: of 12 fits to reuters (four
 # kinds of noise, three C) none was won by what a search had found.
 ON_WIDE_ROWS: tuple[SearchStart, ...] = (ALL[0], ALL[2])
-# On many rows: ladders that begin less wide, and more use of the convex solution.
+# On many rows: ladders that begin less wide, and more use of the convex solution, unless the first
+# three meet.
 ON_MANY_ROWS: tuple[SearchStart, ...] = (
-    Convex(thorough=True),
+    Convex(FEWER_CAPS, 2 * STRETCHED_STEPS),
     LeastSquares(),
     Annealed("annealed", WARM),
+    RescaledConvex(),
     Annealed("ladder", SHORT_LADDER, like="annealed"),
     Annealed("balanced", SHORT_LADDER, balanced=True, like="annealed"),
     Pushed(SAMPLE_PUSH_WORK),

@@ -14,9 +14,9 @@ from htsvm.solvers.starts.terrain import Terrain
 
 # Steps to the solution of least squares.
 SQUARES_STEPS = 40
-# A start that ends this share above the lowest is far behind; two ways that end within that share
+# A start that ends this share above the lowest is far behind; ways that end within that share
 # of each other have met.
-FAR_BEHIND, MET = 0.02, 1e-3
+FAR_BEHIND, MET = 0.02, 5e-3
 
 
 @dataclass
@@ -64,11 +64,12 @@ class Search:
     def has_met(self) -> bool:
         """Whether the ways from the convex solution and from least squares end at one objective.
 
-        Most ways that lead nowhere end near the best constant: that is no meeting.
+        Nothing else may have ended lower. Most ways that lead nowhere end near the best constant:
+        that is no meeting.
         """
-        ends = [self.reached.get(name, math.nan) for name in ("convex", "annealed")]
-        somewhere = min(ends) < (1.0 - FAR_BEHIND) * self.terrain.problem.trivial_objective
-        return bool(somewhere and abs(ends[0] - ends[1]) <= MET * min(ends))
+        ends = [self.reached.get(name, math.inf) for name in ("convex", "annealed")]
+        somewhere = self.lowest < (1.0 - FAR_BEHIND) * self.terrain.problem.trivial_objective
+        return somewhere and all(end <= (1.0 + MET) * self.lowest for end in ends)
 
     def least_squares(self) -> Array:
         """Return the rescaled least squares fit, found once."""
