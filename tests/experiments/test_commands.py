@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -145,12 +146,13 @@ def test_why_cells_were_skipped_is_said(invoke, tmp_path, monkeypatch, only_name
 
 def test_the_next_command_works_as_printed(invoke):
     done = invoke(
-        "reproduce", "synthetic", "--quick", "--seed", "3", "--methods", "ls", "--store", "a.sqlite"
+        "reproduce", "synthetic", "--quick", "--seed", "3", "--methods", "ls",
+        "--store", "my results.sqlite",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     command = re.search(r"Next: htsvm (.+)", done.output).group(1)
-    assert command == "report --store a.sqlite --profile quick --seed 3"
-    done = invoke(*command.split())
+    assert command == "report --store 'my results.sqlite' --profile quick --seed 3"
+    done = invoke(*shlex.split(command))
     assert done.exit_code == 0, done.output
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -165,7 +166,7 @@ def _reproduce(
         raise typer.Exit(1)
     if counts.get(ELSEWHERE):
         console.print("Cells elsewhere are computed by another run on the same store.")
-    options = f" --store {path} --profile {profile.name}"
+    options = f" --store {shlex.quote(str(path))} --profile {profile.name}"
     options += f" --seed {profile.seed}" if profile.seed else ""
     console.print(f"{ended or 'Nothing to do'}. Next: htsvm report{options}", soft_wrap=True)
 
