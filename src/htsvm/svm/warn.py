@@ -24,9 +24,9 @@ def warn_unconverged(name: str, fitted: Sequence[Fitted], max_iter: int) -> None
     """Warn of problems that are not certified, with the advice of their solver.
 
     A constant classifier is certified all the same; whether anything better was found in time is
-    for the solver to say.
+    for the solver to say, unless it ended at the constant classifier itself.
     """
-    failed = [(r, c) for r, c in fitted if not (c.certified and (r.converged or not _gave_up(r)))]
+    failed = [(r, c) for r, c in fitted if not c.certified or _stopped_above_constant(r, c)]
     if not failed:
         return
     result, certificate = max(failed, key=lambda pair: pair[1].residual)
@@ -63,6 +63,11 @@ def warn_slow(name: str, fitted: Sequence[Fitted]) -> None:
 
 def _gave_up(result: SolverResult) -> bool:
     return CONSTANT in result.notes
+
+
+def _stopped_above_constant(result: SolverResult, certificate: Certificate) -> bool:
+    """Return whether a constant classifier was kept instead of a point that was not yet done."""
+    return _gave_up(result) and not result.converged and result.residual > certificate.tol
 
 
 def warn_ignored(model: Any, codes: Array, weights: Array | None) -> None:
