@@ -52,6 +52,12 @@ def test_other_ways_say_what_to_do(frame, parts):
     model = make_pipeline(parts, MultiViewHTSVC(views=views_from_column_transformer(parts)))
     with pytest.raises(ValueError, match=r"sparse matrices, wrap it: make_pipeline\(ColumnViews"):
         model.fit(*frame)
+    # Folds hold other words than all rows: slices of the whole would cut their columns wrongly.
+    X = frame[0].assign(text=[f"{text} only{i}" for i, text in enumerate(frame[0]["text"])])
+    fitted = views_from_column_transformer(parts.fit(X))
+    model = make_pipeline(parts, MultiViewHTSVC(views=fitted))
+    with pytest.raises(ValueError, match="may change with the data: see ColumnViews"):
+        cross_val_score(model, X, frame[1], cv=3, error_score="raise")
     with pytest.raises(TypeError, match="takes a ColumnTransformer, got LogisticRegression"):
         ColumnViews(LogisticRegression()).fit(*frame)
 

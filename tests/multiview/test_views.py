@@ -68,6 +68,7 @@ def test_none_is_one_view_of_all_columns():
         ([[0, 0]], X, "twice"),
         ([[]], X, "selects no column"),
         ([slice(6, None)], X, "selects no column"),
+        ([slice(0, 3), slice(3, 7)], X, r"views\[1\] ends with column 7, but X has 6.*ColumnViews"),
         ([[True, False]], X, "mask of length 2"),
         ([["hog_1"]], X, "X has none; pass a data frame"),
         ([["hog_9"]], FRAME, r"columns that X does not have: \['hog_9'\]"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from sklearn.model_selection import GridSearchCV
 
 from htsvm import HTSVC, IgnoredClassWarning, MultiViewHTSVC
 from htsvm.baselines import RampSVC
-from htsvm.multiview import MultiViewHTSVCCV
+from htsvm.multiview import ColumnViews, MultiViewHTSVCCV, PrincipalViews
 from htsvm.solvers import ADMM, Newton
 from htsvm.svm import doc_links
 
@@ -94,18 +96,23 @@ def test_a_search_reaches_the_parameters_of_a_solver(data, solver):
         ADMM().set_params(xi=1.0)
 
 
-def test_a_warning_says_of_which_point_it_speaks(data):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = HTSVC(max_iter=1).fit(X, data[1][:60])
-    found = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
-    if found and not np.any(model.coef_):
-        assert "constant classifier" in found[0]
-        assert "what the certificate is about" in found[0]
-    elif found:
-        assert not model.certificate_[0].certified
+def test_a_warning_says_of_which_point_it_speaks():
+    told = []
+    for seed, starts in product(range(12), ("auto", ["convex"])):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = HTSVC(max_iter=1, starts=starts).fit(X, y)
+        found = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+        constant = not np.any(model.coef_)
+        for text in found:
+            assert model.certificate_[0].certified == constant
+            assert float(re.search(r"the residual is (\S+),", text).group(1)) > model.tol
+            assert ("what the certificate is about" in text) == constant
+            told.append(constant)
+        assert found or model.certificate_[0].certified
+    assert {False, True} == set(told)
 
 
 def test_one_problem_per_class_that_loses_a_class_warns():
@@ -133,6 +140,8 @@ def test_a_forked_child_does_not_hang():
         (RampSVC(), "htsvm.baselines.RampSVC.html"),
         (MultiViewHTSVC(), "htsvm.MultiViewHTSVC.html"),
         (MultiViewHTSVCCV(), "htsvm.multiview.MultiViewHTSVCCV.html"),
+        (PrincipalViews(), "htsvm.multiview.PrincipalViews.html"),
+        (ColumnViews(None), "htsvm.multiview.ColumnViews.html"),
     ],
 )
 def test_the_html_representation_links_to_the_reference(model, page, monkeypatch):

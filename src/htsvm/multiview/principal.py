@@ -12,12 +12,13 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from htsvm._typing import Array
+from htsvm.svm.doc_links import DocLinks
 
 # What the names of the columns of the two views start with.
 FIRST, SECOND = "given__", "principal__"
 
 
-class PrincipalViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PrincipalViews(DocLinks, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Append the principal components of X to its columns, as a second view.
 
     Use `make_views` to make one. In a Pipeline the classifier has to be told which columns belong

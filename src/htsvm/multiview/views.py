@@ -274,7 +274,7 @@ def _columns(name: Hashable, spec: Any, X: Any, names: Array | None) -> Array:
     if callable(spec):
         spec = spec(X)
     if isinstance(spec, slice):
-        columns = np.arange(n)[_positions(name, spec, names)]
+        columns = np.arange(n)[_positions(name, spec, n, names)]
     else:
         columns = _listed(name, [spec] if isinstance(spec, str) else spec, n, names)
     if len(columns) == 0:
@@ -284,13 +284,18 @@ def _columns(name: Hashable, spec: Any, X: Any, names: Array | None) -> Array:
     return columns
 
 
-def _positions(name: Hashable, spec: slice, names: Array | None) -> slice:
+def _positions(name: Hashable, spec: slice, n: int, names: Array | None) -> slice:
     """Return a slice of positions; names in a slice include the last, as in pandas."""
     start, stop = spec.start, spec.stop
     if isinstance(start, str):
         start = int(_by_name(name, [start], names)[0])
     if isinstance(stop, str):
         stop = int(_by_name(name, [stop], names)[0]) + 1
+    if stop is not None and stop > n:
+        raise ValueError(
+            f"views[{name!r}] ends with column {stop}, but X has {n} columns. If a transformer in "
+            "a pipeline makes them, their number may change with the data: see ColumnViews."
+        )
     return slice(start, stop, spec.step)
 
 
