@@ -119,6 +119,9 @@ def test_the_edge_is_told_only_where_it_is_best():
     assert "larger values" in choice.remarks[0]
     flat = held([[sign, sign, sign]] * 2, codes)
     assert by_agreement(flat, values, CS).remarks == ()
+    two = held([[half, sign]] * 2, codes)
+    assert "larger values" in by_agreement(two, values[:, 1:], CS[1:]).remarks[0]
+    assert by_agreement(held([[sign]] * 2, codes), values[:, 2:], CS[2:]).remarks == ()
 
 
 def test_thresholds_are_those_of_brute_force():

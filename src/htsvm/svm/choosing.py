@@ -174,12 +174,15 @@ def _at_the_edge(place: Place, values: Array, Cs: Array) -> tuple[str, ...]:
     """Return a remark if the best C is the smallest or the largest of the grid."""
     row, chosen = values[place[0]], float(Cs[place[1]])
     inner = (Cs > Cs.min()) & (Cs < Cs.max())
-    if not inner.any() or inner[place[1]] or row[place[1]] <= row[inner].max():
+    # Of two values both are edges: the other one is the rest of the grid.
+    rest = inner if inner.any() else np.not_equal(Cs, chosen)
+    if not rest.any() or inner[place[1]] or row[place[1]] <= row[rest].max():
         return ()
     word = "smaller" if chosen == Cs.min() else "larger"
+    than = "all inside it" if inner.any() else "the other value"
     return (
-        f"the chosen C = {chosen:g} is at the edge of the grid and better than all inside it; try "
-        f"{word} values too (Cs).",
+        f"the chosen C = {chosen:g} is at the edge of the grid and better than {than}; try {word} "
+        "values too (Cs).",
     )
 
 
