@@ -21,7 +21,7 @@ class HybridTruncated(Loss):
     For ``cap = 1`` and knee t
 
     .. math::
-        \ell(s) = 0 \ (s \le 0), \quad \tfrac{2}{1+t} s \ (0 < s \le t), \quad
+        \ell(s) = 0 \ (s \le 0), \quad \tfrac{2}{1+t} s \ (0 < s \le t), \\
         1 - \tfrac{(1-s)^2}{1-t^2} \ (t < s < 1), \quad 1 \ (s \ge 1).
 
     ``t = 2/3`` is the loss of the paper; as t goes to 1 it becomes the unit ramp. A cap stretches

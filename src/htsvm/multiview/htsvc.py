@@ -66,7 +66,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
 
     .. math::
         \tfrac12 \sum_v \theta_v \|w_v\|^2 + \tfrac\alpha2 \|\theta\|^2
-        + \tfrac\eta2 \sum_v w_v^\top \Sigma_v w_v
+        + \tfrac\eta2 \sum_v w_v^\top \Sigma_v w_v \\
         + C \sum_v \sum_i \ell(1 - y_i (w_v^\top x_{iv} + b_v)), \\
         \Sigma_v = \sum_u \theta_u \Sigma_{vu},
 
@@ -80,7 +80,8 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
 
     .. math::
         \tfrac12 \sum_v \theta_v \|W_v\|^2 + \tfrac\alpha2 \|\theta\|^2
-        + \tfrac\eta2 \sum_v \sum_j w_{vj}^\top \Sigma_v w_{vj} + C \sum_v \sum_i \ell(h_{iv}), \\
+        + \tfrac\eta2 \sum_v \sum_j w_{vj}^\top \Sigma_v w_{vj} \\
+        + C \sum_v \sum_i \ell(h_{iv}), \\
         h_{iv} = \max(0,\ 1 + \max_{j \ne y_i} f_{vj}(x_i) - f_{vy_i}(x_i)),
 
     where :math:`f_{vj}(x) = w_{vj}^\top x_v + b_{vj}`; intercepts are not regularised. A view

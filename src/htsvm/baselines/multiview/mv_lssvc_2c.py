@@ -33,7 +33,7 @@ class MvLSSVC2C(MultiViewBaseline):
 
     .. math::
         \min\ \tfrac12 \sum_v \theta_v \|w_v\|^2 + \tfrac\alpha2 \|\theta\|^2
-        + \tfrac\eta2 \sum_v w_v^\top \Sigma_v w_v
+        + \tfrac\eta2 \sum_v w_v^\top \Sigma_v w_v \\
         + \tfrac C2 \sum_v \sum_i (1 - y_i f_v(x_i))^2
         + \tfrac D2 \sum_{u<v} \sum_i (f_u(x_i) - f_v(x_i))^2,
 

@@ -44,7 +44,7 @@ class MvSL01SVM(StructuredMultiViewSVC):
 
     .. math::
         \min\ \tfrac12 \sum_v \theta_v \|w_v\|^2 + \tfrac\alpha2 \|\theta\|^2
-        + \tfrac\eta2 \sum_v w_v^\top \Sigma_v w_v
+        + \tfrac\eta2 \sum_v w_v^\top \Sigma_v w_v \\
         + C \sum_v \#\{i : y_i f_v(x_i) < 1\}, \qquad \Sigma_v = \sum_u \theta_u \Sigma_{vu},
 
     over :math:`f_v(x) = w_v^\top x_v + b_v` and weights :math:`\theta` on the simplex, with the

@@ -39,9 +39,9 @@ class MvSVM2C(MultiViewBaseline):
         \min\ \tfrac12 \sum_v \theta_v \|w_v\|^2 + \tfrac\beta2 \|\theta\|^2
         + C \sum_v \sum_i \xi_{v,i} + D \sum_{u<v} \sum_i \eta_{uv,i}
 
-        \text{subject to}\quad y_i f_v(x_i) \ge 1 - \xi_{v,i}, \quad
-        |f_u(x_i) - f_v(x_i)| \le \eta_{uv,i} + \epsilon, \quad \xi, \eta \ge 0, \quad
-        \theta \ge 0, \ \sum_v \theta_v = 1,
+        \text{subject to}\quad y_i f_v(x_i) \ge 1 - \xi_{v,i}, \\
+        |f_u(x_i) - f_v(x_i)| \le \eta_{uv,i} + \epsilon, \\
+        \xi, \eta \ge 0, \quad \theta \ge 0, \ \sum_v \theta_v = 1,
 
     with :math:`f_v(x) = w_v^\top x_v + b_v`. The decision is :math:`\sum_v \theta_v f_v`.
     With one view this is an ordinary support vector machine with hinge loss.

@@ -26,11 +26,12 @@ class SVM2K(MultiViewBaseline):
     r"""Two support vector machines with hinge loss whose decisions are drawn together (SVM-2K).
 
     .. math::
-        \min\ \tfrac12 \|w_A\|^2 + \tfrac12 \|w_B\|^2 + C_A \sum_i \xi_{A,i} + C_B \sum_i \xi_{B,i}
-        + D \sum_i \eta_i
+        \min\ \tfrac12 \|w_A\|^2 + \tfrac12 \|w_B\|^2 + C_A \sum_i \xi_{A,i} \\
+        + C_B \sum_i \xi_{B,i} + D \sum_i \eta_i
 
         \text{subject to}\quad y_i f_v(x_i) \ge 1 - \xi_{v,i}, \quad
-        |f_A(x_i) - f_B(x_i)| \le \eta_i + \epsilon, \quad \xi, \eta \ge 0,
+        |f_A(x_i) - f_B(x_i)| \le \eta_i + \epsilon, \\
+        \xi, \eta \ge 0,
 
     with :math:`f_v(x) = w_v^\top x_v + b_v`. The decision is :math:`\tfrac12 (f_A + f_B)`. The dual
     has multipliers :math:`0 \le \alpha_v \le C_v` and :math:`|\beta| \le D`; with :math:`g_A = y
@@ -38,7 +39,8 @@ class SVM2K(MultiViewBaseline):
 
     .. math::
         \max\ 1^\top (\alpha_A + \alpha_B) - \epsilon \|\beta\|_1 - \tfrac12 g_A^\top K_A g_A
-        - \tfrac12 g_B^\top K_B g_B, \qquad 1^\top g_A = 1^\top g_B = 0 .
+        - \tfrac12 g_B^\top K_B g_B, \\
+        1^\top g_A = 1^\top g_B = 0 .
 
     With one matrix for both views this is an ordinary support vector machine with hinge loss.
 

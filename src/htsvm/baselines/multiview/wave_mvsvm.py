@@ -21,10 +21,10 @@ class WaveMvSVM(SmoothPair):
     r"""Two support vector machines with the bounded wave loss that should agree (Wave-MvSVM).
 
     .. math::
-        \min\ \tfrac\theta2 \|w_A\|^2 + \tfrac12 \|w_B\|^2 + C_A \sum_i L(\xi_{A,i})
+        \min\ \tfrac\theta2 \|w_A\|^2 + \tfrac12 \|w_B\|^2 + C_A \sum_i L(\xi_{A,i}) \\
         + C_B \sum_i L(\xi_{B,i}) + D \sum_i (f_A(x_i) - f_B(x_i))^2
 
-        \text{subject to}\quad y_i f_v(x_i) \ge 1 - \xi_{v,i}, \quad \xi \ge 0, \qquad
+        \text{subject to}\quad y_i f_v(x_i) \ge 1 - \xi_{v,i}, \quad \xi \ge 0, \\
         L(u) = \tfrac1\lambda \Bigl(1 - \frac1{1 + \lambda u^2 e^{a u}}\Bigr),
 
     with :math:`f_v(x) = w_v^\top x_v + b_v`. The decision is :math:`(\theta f_A + f_B) / (\theta +

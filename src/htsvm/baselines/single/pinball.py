@@ -18,8 +18,8 @@ from htsvm.losses import Loss, Pinball
 class PinballSVC(ConvexSVC):
     r"""Linear support vector machine with the pinball loss (Pin-SVM).
 
-    .. math:: \min_{w,b}\ \tfrac12\|w\|^2 + C \sum_i \max(q_i,\ -\tau q_i),
-              \qquad q_i = 1 - y_i (w^\top x_i + b)
+    .. math:: \min_{w,b}\ \tfrac12\|w\|^2 + C \sum_i \max(q_i,\ -\tau q_i), \\
+              q_i = 1 - y_i (w^\top x_i + b)
 
     Samples beyond the margin cost something too, so that the margin is placed by a quantile of each
     class rather than by its nearest samples: less sensitive to noise in the features. The price is

@@ -19,8 +19,8 @@ from htsvm.svm.base import BaseLinearSVC
 class RampSVC(BaseLinearSVC):
     r"""Linear support vector machine with the ramp loss (Ramp-SVM).
 
-    .. math:: \min_{w,b}\ \tfrac12\|w\|^2 + C \sum_i \min(\max(0, q_i),\ \bar\chi),
-              \qquad q_i = 1 - y_i (w^\top x_i + b)
+    .. math:: \min_{w,b}\ \tfrac12\|w\|^2 + C \sum_i \min(\max(0, q_i),\ \bar\chi), \\
+              q_i = 1 - y_i (w^\top x_i + b)
 
     The hinge loss, cut off at the `ceiling` :math:`\bar\chi`: a sample with a larger violation no
     longer pulls. The concave-convex procedure of Collobert et al. solves a hinge problem, takes out
