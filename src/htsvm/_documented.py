@@ -35,6 +35,8 @@ knee : float, default=2/3
     Where the straight part of the loss ends, as a share of the cap; in (0, 1).
 tol : float
     The largest residual of the P-stationarity conditions.
+tol of gaps : float
+    The largest relative duality gap.
 tol of views : float
     The largest residual of the P-stationarity conditions in each view, and the largest change of a
     view weight in another round.
@@ -118,6 +120,9 @@ memory : None, str or joblib.Memory
     in a grid, for instance) find them there.
 epsilon : float
     Up to here views may disagree for free.
+certificate_ of gaps : list of Certificate
+    For each binary problem, the residuals of the optimality conditions and the duality gap
+    (`duality_gap`, `relative_duality_gap`): the objective is above its minimum by no more.
 coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     Weights.
 coef_ of views : ndarray of shape (1, n_features) or (n_classes, n_features)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,11 +24,28 @@ from htsvm.solvers.coupled.smooth_problem import SmoothProblem
 POSITIVE = Interval(Real, 0.0, None, closed="neither")
 
 
+@dataclass(eq=False, repr=False)
 class SmoothPair(MultiViewBaseline):
     """Two classifiers with a smooth bounded loss, drawn together by the square of the difference.
 
-    Subclasses give the loss, and the factors of the two regularisers.
+    Subclasses give the loss, whose bound is 1 / `lam`, and the factors of the two regularisers.
     """
+
+    C: Any = 1.0
+    _: KW_ONLY
+    D: float = 0.1
+    lam: float = 0.5
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    views: Any = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    n_restarts: int = 3
+    fit_intercept: bool = True
+    class_weight: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiViewBaseline._parameter_constraints,

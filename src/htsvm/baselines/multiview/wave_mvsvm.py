@@ -97,23 +97,10 @@ class WaveMvSVM(SmoothPair):
     True
     """
 
-    C: Any = 1.0
     _: KW_ONLY
-    D: float = 0.1
     a: float = 0.5
     lam: float = 0.2
     theta: float = 1.0
-    kernel: Any = "linear"
-    gamma: Any = "scale"
-    views: Any = None
-    tol: float = 1e-6
-    max_iter: int = 1000
-    n_restarts: int = 3
-    fit_intercept: bool = True
-    class_weight: Any = None
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SmoothPair._parameter_constraints,

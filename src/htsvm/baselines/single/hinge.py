@@ -21,15 +21,12 @@ class HingeSVC(ConvexSVC):
     Parameters
     ----------
     {C}
-    tol : float, default=1e-4
-        The largest relative duality gap.
-    {max_iter}, {fit_intercept}, {class_weight}, {warm_start}, {n_jobs}, {random_state}, {verbose}
+    {tol of gaps}, {max_iter}, {fit_intercept}, {class_weight}, {warm_start}, {n_jobs},
+    {random_state}, {verbose}
 
     Attributes
     ----------
-    certificate_ : list of Certificate
-        For each binary problem, the residuals of the optimality conditions and the duality gap
-        (`duality_gap`, `relative_duality_gap`): the objective is above its minimum by no more.
+    {certificate_ of gaps}
     {coef_}, {intercept_}, {classes_}, {objective_}, {support_}, {n_support_}, {dual_coef_}
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         What became of each sample, as a `SampleStatus`; no sample is ever ignored.

@@ -35,15 +35,12 @@ class PinballSVC(ConvexSVC):
     tau : float, default=0.5
         The slope of the loss beyond the margin, in [0, 1]. Negative values, which some authors
         allow, reward large margins without limit.
-    tol : float, default=1e-4
-        The largest relative duality gap.
-    {max_iter}, {fit_intercept}, {class_weight}, {warm_start}, {n_jobs}, {random_state}, {verbose}
+    {tol of gaps}, {max_iter}, {fit_intercept}, {class_weight}, {warm_start}, {n_jobs},
+    {random_state}, {verbose}
 
     Attributes
     ----------
-    certificate_ : list of Certificate
-        For each binary problem, the residuals of the optimality conditions and the duality gap
-        (`duality_gap`, `relative_duality_gap`): the objective is above its minimum by no more.
+    {certificate_ of gaps}
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         On which side of the margin each sample is; those that are "safe" pull here too.
     {coef_}, {intercept_}, {classes_}, {objective_}, {support_}, {n_support_}
