@@ -9,6 +9,9 @@ from typing import Any
 
 Row = dict[str, Any]
 
+# Ratios of equal sums differ by this much.
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -61,9 +64,9 @@ def at_most(
         return Bar(promise, "", None)
     if worst:
         value, where = max(values)
-        over = sum(v > limit for v, _ in values)
+        over = sum(v > limit + ROUNDING for v, _ in values)
         figure = f"{value:.{digits}g} ({where}); {over} of {len(values)} above"
-        return Bar(promise, figure, value <= limit)
+        return Bar(promise, figure, over == 0)
     value = median(v for v, _ in values)
     return Bar(promise, f"{value:.{digits}g} (median of {len(values)})", value <= limit)
 

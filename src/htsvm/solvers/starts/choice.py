@@ -278,6 +278,9 @@ def no_worse_than_cold(
     rng = own_generator(seed)
     before = problem.operator.passes
     terrain, share = _terrain(problem, rng)
+    if share < 1.0 and starts == ALL:
+        # A sample of the rows can only say whether the warm start led far astray.
+        starts = ON_WIDE_ROWS
     found = None if terrain is None else search(terrain, starts, rng)
     result = warm
     if found is not None and found.point is not None and found.truncated:
