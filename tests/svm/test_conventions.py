@@ -17,7 +17,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from htsvm import HTSVC, IgnoredClassWarning, MultiViewHTSVC
+from htsvm import HTSVC, IgnoredClassWarning, KernelHTSVC, MultiViewHTSVC
 from htsvm.baselines import RampSVC
 from htsvm.multiview import ColumnViews, MultiViewHTSVCCV, PrincipalViews
 from htsvm.solvers import ADMM, Newton
@@ -58,6 +58,14 @@ def test_sparsify_and_densify(data):
     np.testing.assert_allclose(model.decision_function(X), scores)
     model = HTSVC(C=0.1, warm_start=True).fit(X, y).sparsify().fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), scores, atol=0.05)
+
+
+def test_only_models_with_weights_can_be_sparsified():
+    for kernel in ("rbf", ["linear", "rbf"], {"a": "rbf", "b": "linear"}, np.dot):
+        assert not hasattr(MultiViewHTSVC(kernel=kernel), "sparsify")
+    assert not hasattr(KernelHTSVC(), "sparsify")
+    for kernel in ("linear", ["linear", "linear"], {"a": "linear"}):
+        assert hasattr(MultiViewHTSVC(kernel=kernel), "sparsify")
 
 
 def test_no_threads_at_all_are_refused(data):

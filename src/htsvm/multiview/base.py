@@ -58,6 +58,12 @@ class BaseMultiViewSVC(BaseSVC):
         "views": [None, list, tuple, dict, np.ndarray],
     }
 
+    def _has_weights(self) -> bool:
+        given = getattr(self, "kernel", "linear")
+        kernels = given.values() if isinstance(given, dict) else given
+        each = [kernels] if isinstance(kernels, str) or callable(kernels) else list(kernels)
+        return all(isinstance(kernel, str) and kernel == "linear" for kernel in each)
+
     # -------------------------------------------------------------------------------- fitting
 
     def _validated_data(self, X: Any, y: Any) -> tuple[list[Any], Array]:

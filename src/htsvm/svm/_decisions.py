@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,7 @@ from htsvm.problems.build import labels_of
 
 
 def _decides_by_weights(estimator: Any) -> bool:
-    return bool(estimator._has_weights)
+    return bool(estimator._has_weights())
 
 
 class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
@@ -78,8 +78,9 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return linear_scores(self.coef_, self.intercept_, X)
 
-    # Whether the decision is a product with `coef_`; with a kernel it is not.
-    _has_weights: ClassVar[bool] = True
+    def _has_weights(self) -> bool:
+        """Return whether the decision is a product with `coef_`; with a kernel it is not."""
+        return True
 
     @available_if(_decides_by_weights)  # type: ignore[untyped-decorator]
     def sparsify(self) -> Self:

@@ -36,7 +36,6 @@ from htsvm.svm.base import BaseLinearSVC
 class BaseKernelSVC(BaseLinearSVC):
     """What `KernelHTSVC` and its search share: all but the loss and the choice of gamma."""
 
-    _has_weights: ClassVar[bool] = False
     # The only solver that several classes in one problem and a kernel matrix have.
     solver: ClassVar[str] = "newton"
 
@@ -54,6 +53,9 @@ class BaseKernelSVC(BaseLinearSVC):
         "landmark_selection": [StrOptions(set(SELECTIONS))],
         "memory_limit": [Interval(Real, 0.0, None, closed="neither")],
     }
+
+    def _has_weights(self) -> bool:
+        return False
 
     def _fit_space(
         self, X: Any, classes: Array, codes: Array, weights: Array | None, gamma: float
