@@ -280,3 +280,11 @@ def test_multipliers_between_knee_and_cap_belong_to_a_tangent_nearby():
     assert not outcome.complaints
     tight = fit(case.changed(params={"tol": 1e-8})).model
     assert outcome.model.objective_[0] <= (1.0 + 1e-5) * tight.objective_[0]
+
+
+@pytest.mark.parametrize(("number", "lowest"), [(28, 39.4583), (71, 7.9e10)])
+def test_where_searches_get_nowhere_near_the_solver_goes_its_own_way(number, lowest):
+    """One column of huge size: quick searches ended at 20 and 3 times the minimum, all alike."""
+    case = draw(960, number, many=True)
+    model = HTSVC(**case.params).fit(case.X, case.y)
+    assert model.objective_[0] <= 1.001 * lowest

@@ -15,6 +15,7 @@ from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.binary_terrain import LITTLE_DATA, BinaryTerrain
 from htsvm.solvers.starts.descents import (
     CLOSE,
+    SAME,
     SLIPPED,
     Descend,
     best_point,
@@ -46,6 +47,8 @@ SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 35_000, 2000, 5000
 MOST_WORK, ROW_WORK, WIDE_VALUES, WIDE_ROWS = 1_200_000, 8, 150_000, 10_000
 # So many of the points found are compared after a few Newton steps.
 JUDGED = 2
+# Where a descent gains more than this share, the search had not come near a minimum.
+FAR_OFF = 0.05
 # With several classes there are more unknowns, and small samples mislead: so many values times
 # classes.
 MULTICLASS_VALUES = 100_000_000
@@ -217,6 +220,10 @@ def _by_search(problem: Problem, found: Search, descend: Descend) -> SolverResul
             tried.append((name, *refined(problem, point, before)))
     name, start, lowest = min(tried, key=lambda one: one[2])
     result = named(never_up(problem, start, lowest, descend), name, found.reached)
+    if result.objective < (1.0 - FAR_OFF) * found.lowest and "convex" in found.reached:
+        # Columns of very different size: searches got nowhere near, Newton's method may.
+        own = named(descend(None), "convex", found.reached)
+        result = own if own.objective < (1.0 - SAME) * result.objective else result
     if found.convex is None:
         return result
     return replace(result, convex_objective=problem.objective_at(*terrain.parts(found.convex)))
