@@ -47,8 +47,8 @@ SAMPLE_VALUES, FEWEST_ROWS, MOST_ROWS = 35_000, 2000, 5000
 MOST_WORK, ROW_WORK, WIDE_VALUES, WIDE_ROWS = 1_200_000, 8, 150_000, 10_000
 # So many of the points found are compared after a few Newton steps.
 JUDGED = 2
-# Where a descent gains more than this share, the search had not come near a minimum. With half of it
-# a fit to w8a with C = 16 takes twice as long, and ends at the same point.
+# Where a descent gains more than this share, the search had not come near a minimum. With half of
+# it a fit to w8a with C = 16 takes twice as long, and ends at the same point.
 FAR_OFF = 0.1
 # With several classes there are more unknowns, and small samples mislead: so many values times
 # classes.
