@@ -4,12 +4,14 @@ The augmented Lagrangian of a `CoupledProblem`, minimised over its slacks, is a 
 function of the classifiers. Its slope in each decision value comes from multipliers that are a
 step along the violation, clipped to their bounds:
 
-    alpha <- clip(alpha + xi c (1 - y f), 0, c),
-    beta  <- clip(shrink(beta + xi d (f_u - f_v), xi d epsilon), -d, d),
+    alpha <- clip(alpha + xi s (1 - y f), 0, c),
+    beta  <- clip(shrink(beta + xi t (f_u - f_v), xi t epsilon), -d, d),
 
 and it is piecewise quadratic, so that Newton's method with a line search ends after finitely many
 steps. Then the multipliers are kept and xi grows. It is the method that `Newton` uses for a single
-view, with two kinds of terms.
+view, with two kinds of terms. The steps s and t (`_first_steps`) follow the scale and the size of
+the rows of each view: with one step for all views, a view of small scale takes hundreds of Newton
+steps.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from htsvm._typing import Array
 from htsvm.problems.coupled import CoupledProblem
@@ -26,13 +29,15 @@ from htsvm.solvers.coupled.system import CoupledSystem
 from htsvm.solvers.history import Callback, History
 from htsvm.solvers.line_search import slope_root
 
-# The first xi, as a multiple of the smallest scale: multipliers go from one bound to the other over
-# a violation of its inverse, and decision values of a view move the more the smaller its scale is.
-FIRST_STEP = 4.0
-# The same for a warm start, whose multipliers are nearly right if the scales are nearly the same.
-WARM_STEP = 125.0
+# The first steps, in units of the curvature that a view has of itself, its scale over the variance
+# of its rows; and the largest of them, as a share of the bound of a multiplier: with less than one,
+# all terms are curved at the constant classifier.
+FIRST_STEP, BOUND_SHARE = 10.0, 0.5
+# The first xi of a warm start, times the square of the ratio of the scales. Below the second
+# number, multipliers of the other scales are worse than none.
+WARM_STEP, NEAR = 300.0, 150.0
 # How fast xi grows, and how far: beyond, rounding errors of the violations are what is left.
-GROWTH, LARGEST_STEP = 5.0, 1e7
+GROWTH, LARGEST_STEP = 5.0, 1e9
 # A round ends when the gradient, against its terms, is below the first number times the relative
 # gap before it, but within these limits; those of a warm start end at the lower one.
 GAP_SHARE, INNER_TOLERANCE, ROUGH = 0.1, 1e-10, 1e-2
@@ -128,13 +133,15 @@ class _Run:
     ) -> None:
         self.options, self.problem = options, problem
         V, m = len(problem.views), len(problem.y)
-        self.first_step = FIRST_STEP
+        self.own_steps, self.shared_steps = _first_steps(problem)
+        self.first_step = 1.0
         if start is not None:
             ratios = problem.scales / start.scales
             nearness = float(np.minimum(ratios, 1.0 / ratios).min())
-            self.first_step = max(FIRST_STEP, WARM_STEP * nearness**2)
-        self.cold = self.first_step < 0.5 * WARM_STEP
-        self.first_step *= float(np.min(problem.scales))
+            self.first_step = WARM_STEP * nearness**2
+            if self.first_step < NEAR:
+                self.first_step, start = 1.0, None
+        self.cold = start is None
         self.system = CoupledSystem(
             problem.views, problem.scales, problem.fit_intercept, problem.kernels
         )
@@ -171,11 +178,11 @@ class _Run:
 
     def _multipliers(self, values: Array, xi: float) -> tuple[Array, Array]:
         p = self.problem
-        alpha = np.clip(self.alpha + xi * p.penalties * (1.0 - p.y * values), 0.0, p.penalties)
+        alpha = np.clip(self.alpha + xi * self.own_steps * (1.0 - p.y * values), 0.0, p.penalties)
         if not len(self.beta):
             return alpha, self.beta
-        z = self.beta + xi * p.coupling * p.differences(values)
-        shrunk = np.sign(z) * np.maximum(np.abs(z) - xi * p.tube * p.coupling, 0.0)
+        z = self.beta + xi * self.shared_steps * p.differences(values)
+        shrunk = np.sign(z) * np.maximum(np.abs(z) - xi * p.tube * self.shared_steps, 0.0)
         return alpha, np.clip(shrunk, -p.coupling, p.coupling)
 
     def _minimise(self, xi: float, goal: float) -> None:
@@ -214,13 +221,13 @@ class _Run:
         self, alpha: Array, beta: Array, xi: float
     ) -> tuple[Array, list[tuple[int, int, Array]]]:
         p = self.problem
-        own = np.where((alpha > 0.0) & (alpha < p.penalties), xi * p.penalties, 0.0)
+        own = np.where((alpha > 0.0) & (alpha < p.penalties), xi * self.own_steps, 0.0)
         inside = (beta != 0.0) & (np.abs(beta) < p.coupling)
         if p.tube == 0.0:
             inside = np.abs(beta) < p.coupling
         shared = [
-            (u, v, np.where(one, xi * p.coupling, 0.0))
-            for (u, v), one in zip(p.pairs, inside, strict=True)
+            (u, v, np.where(one, xi * steps, 0.0))
+            for (u, v), one, steps in zip(p.pairs, inside, self.shared_steps, strict=True)
         ]
         return own, shared
 
@@ -255,3 +262,30 @@ class _Run:
             objective=result.objective, residual=result.relative_gap, step=xi,
             newton_steps=self.steps,
         )  # fmt: skip
+
+
+def _first_steps(problem: CoupledProblem) -> tuple[Array, Array]:
+    """Return the steps of the multipliers of losses and of disagreements for xi = 1.
+
+    Within a view they follow the penalties of the samples, so that a weight is worth as much as
+    copies of a sample.
+    """
+    variances = np.array([_variance(X, problem.fit_intercept) for X in problem.views])
+    curvatures = FIRST_STEP * problem.scales / variances
+    largest = problem.penalties.max(axis=1)
+    steps = np.minimum(curvatures, BOUND_SHARE * largest)
+    own = (steps / largest)[:, None] * problem.penalties
+    bound = float(problem.coupling.max(initial=0.0))
+    shared = [
+        min(curvatures[u], curvatures[v], BOUND_SHARE * bound) / bound * problem.coupling
+        for u, v in problem.pairs
+    ]
+    return own, np.array(shared).reshape(len(shared), len(problem.y))
+
+
+def _variance(X: Any, centred: bool) -> float:
+    """Return the mean square of the rows, about their mean if there is an intercept."""
+    square = float((X.multiply(X) if sp.issparse(X) else np.square(X)).sum()) / X.shape[0]
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    rest = square - float(mean @ mean) if centred else square
+    return float(rest if rest > 1e-10 * square else max(square, 1e-300))
