@@ -20,8 +20,6 @@ SETS = {"breast-cancer": "robust-breast", "australian": "robust-aust"}
 PAPER_RATES = (0.0, 0.02, 0.04, 0.06, 0.08, 0.10)
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4)
 KINDS = ("per-class", "symmetric", "boundary")
-# Realisations of each noise in the full profile, in every fold.
-REALISATIONS = 5
 # The row of clean labels in a table.
 NO_NOISE = f"{0.0:.0%}"
 CLEAN_ACCURACY = Measure("clean_accuracy", "Accuracy on clean labels (%)", by="clean_accuracy")
@@ -48,18 +46,11 @@ def sets(quick: bool) -> list[str]:
 def tasks(profile: Profile) -> list[Task]:
     """Return the cells; those with clean labels are the same as among the single-view sets.
 
-    All realisations in every fold are for the full profile. Otherwise each fold has one of its own,
-    so that five folds see five of them.
+    Each fold has a realisation of the noise of its own, so that five folds see five of them.
     """
-    noises, methods = _noises(profile.quick), _methods(profile)
+    methods = _methods(profile)
     clean = clean_tasks(profile, sets(profile.quick), methods)
-    noisy = noises[1:]
-    if profile.name != FULL:
-        return clean + paired(NAME, profile, noisy, methods)
-    return clean + cells(
-        NAME, profile, datasets=sets(profile.quick), methods=methods, setting=grid(profile).setting,
-        noises=realised(noisy, REALISATIONS), folds=folds(profile),
-    )  # fmt: skip
+    return clean + paired(NAME, profile, _noises(profile.quick)[1:], methods)
 
 
 def _methods(profile: Profile) -> list[str]:
@@ -70,17 +61,12 @@ def _methods(profile: Profile) -> list[str]:
 
 def paired(experiment: str, profile: Profile, noises: list[str], methods: list[str]) -> list[Task]:
     """Return the cells in which each fold has a realisation of the noise of its own."""
+    more = [f"{name}:{k}" for k in range(1, FOLDS) for name in noises if name != CLEAN]
     every = cells(
         experiment, profile, datasets=sets(profile.quick), methods=methods,
-        setting=grid(profile).setting, noises=realised(noises, FOLDS), folds=folds(profile),
+        setting=grid(profile).setting, noises=[*noises, *more], folds=folds(profile),
     )  # fmt: skip
     return [task for task in every if realisation(task.noise) in (None, task.fold)]
-
-
-def realised(noises: list[str], count: int) -> list[str]:
-    """Return every noise in some realisations, the first without a number; clean labels once."""
-    more = [f"{name}:{k}" for k in range(1, count) for name in noises if name != CLEAN]
-    return [*noises, *more]
 
 
 def realisation(noise: str) -> int | None:
@@ -99,7 +85,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
                 "The paper's accuracies fall by almost exactly the share of flipped labels, which "
                 "is what flipped test labels do to any classifier. Its tables are repeated that "
                 "way; below them, the same fits are judged by clean test labels. The noise is "
-                f"{_drawn(profile)}; ± is over folds and draws.",
+                "drawn anew for each fold: ± is over folds and draws.",
             )
         )
     ]
@@ -115,12 +101,6 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     for protocol in (PAPER, NESTED):
         blocks += _tested(results, protocol, profile)
     return blocks
-
-
-def _drawn(profile: Profile) -> str:
-    if profile.name == FULL:
-        return f"drawn {REALISATIONS} times"
-    return "drawn anew for each fold"
 
 
 def _tested(results: Results, protocol: str, profile: Profile) -> list[Block]:

@@ -72,7 +72,7 @@ def tasks(profile: Profile) -> list[Task]:
 
 def parts(profile: Profile) -> int:
     """Return how many of the five folds are computed."""
-    return profile.pick(QUICK_FOLDS, 2, FOLDS)
+    return profile.pick(QUICK_FOLDS, FOLDS, FOLDS)
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
