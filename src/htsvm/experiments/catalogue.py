@@ -16,6 +16,7 @@ from htsvm.experiments import (
     losses,
     losses_between,
     rates,
+    retests,
     sensitivity,
     single_view,
     stl10,
@@ -30,7 +31,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
         losses, data_tables, single_view, as_printed, synthetic, convergence, rates, label_noise,
-        two_view, two_view_rbf, as_printed_views, stl10, sensitivity, ablation, cifar10n,
+        two_view, retests, two_view_rbf, as_printed_views, stl10, sensitivity, ablation, cifar10n,
         losses_between, demo,
     )
 }  # fmt: skip

@@ -113,7 +113,8 @@ def _compared(results: Results, protocol: str, lines: list[Line]) -> list[Block]
     }
     first = next(iter(tables.values()))
     means = Table(
-        f"Means over the {len(lines)} pairs that all methods have: {IN_WORDS[protocol]}", "score", first.columns,
+        f"Means over the {len(lines)} pairs that all methods have: {IN_WORDS[protocol]}",
+        "score", first.columns,
         [(title, table.summary[0][1]) for title, table in tables.items()],
     )  # fmt: skip
     name = f"STL-10 accuracy on {len(lines)} pairs, {protocol} protocol"
