@@ -182,15 +182,25 @@ def test_times_of_some_rows_say_nothing_of_all():
     )  # fmt: skip
     rows = (Row({}, {}),)
     cells = [Cell(t, DONE, "", rows, s, 1.0, 1.0, None, 1) for t, s in ((some, 2.0), (every, 60.0))]
-    estimate = Estimate.of(cells)
+    estimate = Estimate.of(cells, {1: {"CPU": "one"}})
     assert (estimate.seconds(some), estimate.seconds(every)) == (2.0, 60.0)
+
+
+def test_times_of_two_machines_do_not_mix():
+    """Rows that another processor computed say nothing, nor do shipped times of that method."""
+    tasks = [Task("stl10", "paper", f"stl10:{k}", "none", "ht") for k in range(3)]
+    rows = (Row({}, {}),)
+    cells = [Cell(t, DONE, "", rows, s, 1.0, 1.0, None, run)
+             for t, s, run in ((tasks[0], 90.0, 1), (tasks[1], 3.0, 2))]  # fmt: skip
+    estimate = Estimate.of(cells, {1: {"CPU": "slow"}, 2: {"CPU": "quick"}})
+    assert [estimate.seconds(task) for task in tasks] == [3.0, 3.0, 3.0]
 
 
 def test_stored_times_are_asked_first(stored):
     with Store(stored) as store:
-        cells = store.cells()
+        cells, runs = store.cells(), store.runs()
         todo = [cell.task for cell in cells]
-    estimate = Estimate.of(cells)
+    estimate = Estimate.of(cells, runs)
     spent = sum(cell.seconds for cell in cells)
     assert sum(map(estimate.seconds, todo)) == pytest.approx(spent, rel=0.5)
 

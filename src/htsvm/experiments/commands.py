@@ -151,7 +151,7 @@ def _reproduce(
         )  # fmt: skip
         console.print(f"{len(todo)} cells to compute, {there} there already, in {path}.")
         if todo:
-            needed = Estimate.of(store.cells()).in_words(todo, jobs)
+            needed = Estimate.of(store.cells(), store.runs()).in_words(todo, jobs)
             console.print(f"That takes {needed}, {jobs} at a time, judged by stored times.")
         skipped: dict[str, None] = {}
         with _progress(console, len(todo), skipped) as show:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from statistics import fmean, median
 from typing import TextIO
@@ -49,9 +49,9 @@ class Estimate:
         return cls(_shipped())
 
     @classmethod
-    def of(cls, cells: Iterable[Cell]) -> Estimate:
+    def of(cls, cells: Iterable[Cell], runs: Mapping[int, Mapping[str, str]]) -> Estimate:
         """Return what some cells say; where they say nothing, what comes with the package."""
-        return cls({**dict(_shipped()), **dict(_times(cells))}.items())
+        return cls(_known(cells, runs).items())
 
     def seconds(self, task: Task) -> float:
         """Return the seconds that a cell will take."""
@@ -85,12 +85,21 @@ def _places(experiment: str, protocol: str, method: str, dataset: str) -> list[t
     ]  # fmt: skip
 
 
-def _times(cells: Iterable[Cell]) -> list[tuple[tuple[str, ...], float]]:
+def _known(
+    cells: Iterable[Cell], runs: Mapping[int, Mapping[str, str]]
+) -> dict[tuple[str, ...], float]:
+    """Return the times of cells, and for methods of an experiment without any those shipped.
+
+    Only cells of the processor that computed last count: times of two machines do not mix.
+    """
+    last = runs[max(runs)].get("CPU") if runs else None
     found: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for cell in cells:
-        if cell.status == DONE:
+        if cell.status == DONE and runs.get(cell.run, {}).get("CPU") == last:
             found[_place(cell.task)].append(cell.seconds / work(cell.task))
-    return [(place, median(seconds)) for place, seconds in found.items()]
+    newer = {place[:3] for place in found}
+    kept = {place: seconds for place, seconds in _shipped() if place[:3] not in newer}
+    return {**kept, **{place: median(seconds) for place, seconds in found.items()}}
 
 
 def _shipped() -> list[tuple[tuple[str, ...], float]]:
@@ -99,13 +108,9 @@ def _shipped() -> list[tuple[tuple[str, ...], float]]:
     return [(tuple(row[:4]), float(row[4])) for row in rows]
 
 
-def write_times(cells: Iterable[Cell], file: TextIO) -> None:
-    """Write the times that come with the package: a line per experiment, method and data set.
-
-    Those of places that the cells say nothing of stay as they are.
-    """
-    known = {**dict(_shipped()), **dict(_times(cells))}
+def write_times(cells: Iterable[Cell], runs: Mapping[int, Mapping[str, str]], file: TextIO) -> None:
+    """Write the times that come with the package: a line per experiment, method and data set."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(HEAD)
-    for place, seconds in sorted(known.items()):
+    for place, seconds in sorted(_known(cells, runs).items()):
         writer.writerow([*place, f"{seconds:.3g}"])

@@ -35,9 +35,9 @@ def publish(source: Path, root: Path) -> None:
         (results / kept).write_bytes(gzip.compress((docs / name).read_bytes(), mtime=0))
         (docs / name).unlink()
     paper_pages.main(docs / "paper", results / "results.csv.gz")
-    cells, _ = stored(source)
+    cells, runs = stored(source)
     with written_whole(root / "src" / "htsvm" / "experiments" / "times.csv") as file:
-        write_times(cells, file)
+        write_times(cells, runs, file)
 
 
 def restore(root: Path, path: Path) -> None:
