@@ -293,6 +293,29 @@ def test_on_many_rows_all_of_them_are_searched():
         assert other.objective == pytest.approx(result.objective, rel=2e-3)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_on_many_rows_least_squares_is_solved_at_once(sparse, fit_intercept):
+    X, y = noisy(m=300)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=len(y))
+    rows = sp.csr_matrix(X) if sparse else X
+    problem = stated(rows, y, C=0.1, weight=weight, fit_intercept=fit_intercept)
+    part = BinaryTerrain(problem.take(np.arange(50)))
+    z = BinaryTerrain(problem, part).least_squares(0)
+    ridge = Ridge(alpha=10.0, fit_intercept=fit_intercept).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(z, np.append(ridge.coef_, ridge.intercept_), rtol=1e-8, atol=1e-10)
+
+
+def test_on_many_rows_the_ladder_is_tried_where_it_is_named(monkeypatch):
+    X, y = noisy(m=12_000, flipped=0.4)
+    monkeypatch.setattr(search_module, "MET", -1.0)
+    tried = HTSVC(starts=["annealed", "ladder"]).fit(X, y).starts_[0]
+    assert list(tried) == ["annealed", "ladder"]
+    tried = HTSVC().fit(X, y).starts_[0]
+    assert "pushed" in tried
+    assert "ladder" not in tried
+
+
 def test_on_many_rows_a_fit_without_truncation_needs_one_start():
     X, y = noisy(m=9000, n=5, flipped=0.0)
     result = Newton().solve(stated(np.where(y[:, None] == 1, X + 20.0, X - 20.0), y, C=1.0))

@@ -200,8 +200,8 @@ def _many_rows(problem: Problem, rng: np.random.Generator) -> BinaryTerrain:
 
 
 def _on_many_rows(starts: tuple[SearchStart, ...]) -> tuple[SearchStart, ...]:
-    """Return the starts in the form that suits many rows."""
-    names = [start.name for start in starts]
+    """Return the starts in the form that suits many rows; "ladder" only where it is asked for."""
+    names = [start.name for start in starts if starts != ALL or start.name != "ladder"]
     return tuple(start for start in ON_MANY_ROWS if start.name in names)
 
 

@@ -92,20 +92,16 @@ class Convex(SearchStart):
 
 @dataclass(frozen=True)
 class RescaledConvex(SearchStart):
-    """The solution without truncation times the best number, at once and by way of sigmoids."""
+    """The solution without truncation times the best number, truncated at once."""
 
     name = "convex"
 
     def run(self, search: Search) -> None:
-        """Go down from there twice, if `Convex` came before."""
+        """Go down from there, if `Convex` came before."""
         terrain = search.terrain
-        if search.convex is None:
-            return
-        z = terrain.rescaled(search.convex)
-        search.add(self.name, terrain.settle(z, LAST_STEPS))
-        for width in SHORT_LADDER:
-            z = terrain.wide.anneal(z, width, STEPS)
-        search.add(self.name, terrain.settle(z, LAST_STEPS))
+        if search.convex is not None:
+            z = terrain.rescaled(search.convex)
+            search.add(self.name, terrain.settle(z, LAST_STEPS))
 
 
 @dataclass(frozen=True)
