@@ -211,6 +211,8 @@ class Held:
         Seconds per score.
     asked : bool
         Whether a score was asked for.
+    middle : tuple of ndarray
+        The means of the folds' coefficients and of their intercepts, for each point.
     """
 
     decisions: Array
@@ -221,6 +223,7 @@ class Held:
     fit_seconds: Array
     score_seconds: Array
     asked: bool
+    middle: tuple[Array, ...] = ()
 
     @classmethod
     def of(cls, parts: Sequence[Fold], codes: Array, weights: Array | None) -> Held:
@@ -239,6 +242,10 @@ class Held:
             fit_seconds=np.array([part.fit_seconds for part in parts]),
             score_seconds=np.array([part.score_seconds for part in parts]),
             asked=bool(scores),
+            middle=(
+                np.mean([part.coef for part in parts], axis=0),
+                np.mean([part.intercept for part in parts], axis=0),
+            ),
         )
         return together if scores else replace(together, scores=together._accuracies())
 
