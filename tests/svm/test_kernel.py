@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from htsvm import HTSVC, KernelHTSVC
+from htsvm.datasets import flip_labels
 from htsvm.losses import HybridTruncated
 from htsvm.svm import _kernel_space, _kernels, kernel
 from tests.oracles.convex import solve_hinge
@@ -349,3 +350,18 @@ def test_the_quick_start_is_for_noisy_labels_and_truncated_losses(monkeypatch, w
     monkeypatch.setattr(kernel, "quick_start", lambda problem, starts: None)
     slow = KernelHTSVC(10.0, gamma=2.0, cap=cap).fit(X, y)
     assert model.objective_[0] <= 1.02 * slow.objective_[0]
+
+
+def test_a_fit_on_landmarks_takes_little_beside_their_matrix():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 12))
+    y, _ = flip_labels(np.where(X[:, 0] * X[:, 1] > 0.0, 1, -1), 0.2, random_state=0)
+    model = KernelHTSVC(8.0, n_landmarks=500)
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(model.landmarks_) == 500
+    assert peak <= 1.4 * X.shape[0] * 500 * 8

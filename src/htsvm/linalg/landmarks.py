@@ -16,8 +16,9 @@ from scipy import linalg
 
 from htsvm._typing import Array
 
-# Values of the kernel that are computed at a time where rows come in blocks: 16 MB.
-BLOCK_VALUES = 2_000_000
+# Values of the kernel that are computed at a time where rows come in blocks: 2 MB, which stay in
+# the cache.
+BLOCK_VALUES = 250_000
 
 Kernel = Callable[[Any, Any], Array]
 

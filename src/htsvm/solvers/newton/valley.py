@@ -39,6 +39,8 @@ MOST_FEATURES = 512
 FIRST_REACH, LEAST_REACH, MOST_REACH, REACH_SHARE = 2.0, 0.1, 2.0, 1.5
 # With more than this share of the rows there is no copy, and a run may go this far.
 COPIED_SHARE, FAR = 0.6, 100.0
+# Of rows with so many columns: a copy of more saves no time there, since the systems are the work.
+WIDE, WIDE_SHARE = 200, 0.1
 # A step that made things worse is taken again with this share of the reach.
 CUT = 0.25
 # Passes over all rows at one width.
@@ -153,9 +155,11 @@ class Valley:
             )  # fmt: skip
             left -= steps.steps
             self.steps += steps.steps
-            point = (point[0], steps.b)
+            point, moved = (point[0], steps.b), steps.moved
+            # The copy of these rows is given back before others are copied.
+            del steps
             if status != MOVED or left <= 0:
-                self.reach = float(np.clip(REACH_SHARE * steps.moved, LEAST_REACH, MOST_REACH))
+                self.reach = float(np.clip(REACH_SHARE * moved, LEAST_REACH, MOST_REACH))
                 break
             self.reach = min(2.0 * self.reach, MOST_REACH)
         return point
@@ -193,7 +197,8 @@ class Valley:
         """Return what takes steps on the rows that matter, and whether these are all."""
         problem, part = self.problem, self.problem
         rows = np.flatnonzero(inside)
-        whole = len(rows) > COPIED_SHARE * problem.n_samples
+        share = COPIED_SHARE if problem.n_features < WIDE else WIDE_SHARE
+        whole = len(rows) > share * problem.n_samples
         self.rows = problem.n_samples if whole else len(rows)
         if not whole:
             part, q = problem.take(rows), q[rows]

@@ -164,8 +164,11 @@ def best_start(
     rng = own_generator(seed)
     before = problem.operator.passes
     if _has_many_rows(problem):
-        found = search(_many_rows(problem, rng), _on_many_rows(starts), rng, until_met=True)
-        result = _by_search(problem, found, descend)
+        result = _by_search(
+            problem,
+            search(_many_rows(problem, rng), _on_many_rows(starts), rng, until_met=True),
+            descend,
+        )
         return replace(result, passes=problem.operator.passes - before)
     terrain, share = _terrain(problem, rng)
     if terrain is None:
@@ -212,7 +215,8 @@ def _by_search(problem: Problem, found: Search, descend: Descend) -> SolverResul
     if found.point is None or not found.truncated:
         return named(descend(None), "convex", found.reached)
     most = (1.0 + CLOSE) * found.lowest
-    best = sorted(found.points, key=lambda name: (found.reached[name], name))[:JUDGED]
+    reached = found.reached
+    best = sorted(found.points, key=lambda name: (reached[name], name))[:JUDGED]
     tried = []
     for name in best:
         if found.reached[name] <= most:
@@ -220,14 +224,18 @@ def _by_search(problem: Problem, found: Search, descend: Descend) -> SolverResul
             before = found.reached[name] if whole else problem.objective_at(*point)
             tried.append((name, *refined(problem, point, before)))
     name, start, lowest = min(tried, key=lambda one: one[2])
-    result = named(never_up(problem, start, lowest, descend), name, found.reached)
-    if result.objective < (1.0 - FAR_OFF) * found.lowest and "convex" in found.reached:
+    at_best = found.lowest
+    convex = None if found.convex is None else terrain.parts(found.convex)
+    # The rows that were searched are not needed any more.
+    del found, terrain
+    result = named(never_up(problem, start, lowest, descend), name, reached)
+    if result.objective < (1.0 - FAR_OFF) * at_best and "convex" in reached:
         # Columns of very different size: searches got nowhere near, Newton's method may.
-        own = named(descend(None), "convex", found.reached)
+        own = named(descend(None), "convex", reached)
         result = own if own.objective < (1.0 - SAME) * result.objective else result
-    if found.convex is None:
+    if convex is None:
         return result
-    return replace(result, convex_objective=problem.objective_at(*terrain.parts(found.convex)))
+    return replace(result, convex_objective=problem.objective_at(*convex))
 
 
 def _own_way_first(
