@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from htsvm.linalg import _numpy
 from htsvm.linalg import kernels as built
+from htsvm.losses import HybridTruncated
 
 if not built.COMPILED:
     pytest.skip("the compiled kernels were not built", allow_module_level=True)
@@ -153,7 +154,7 @@ def test_without_penalties_nothing_moves(kernels):
     np.testing.assert_array_equal(marks, 0)
     assert kernels.line_terms(q, zero, zero, zero, np.ones(3), 5.0, 0.3) == (0.0, 0.0)
     assert kernels.natural_residual(q, zero, zero, zero, 0.1) == (0.0, 0.0, 0.0)
-    assert kernels.hybrid_total(q, zero, 0.5, 1.0) == 0.0
+    assert kernels.hybrid_totals(q, zero, 0.5, 1.0, np.array([0.5, 1.0])).tolist() == [0.0, 0.0]
     assert len(kernels.relevant_rows(q, zero, zero, 10.0)) == 0
 
 
@@ -234,13 +235,68 @@ def test_natural_residual_vanishes_at_a_fit(kernels):
 def test_loss_kernels(m, knee_cap):
     q, _, c, _, _ = make_state(m)
     s = q + 0.5
-    assert _compiled.hybrid_total(s, c, *knee_cap) == pytest.approx(
-        _numpy.hybrid_total(s, c, *knee_cap), rel=1e-12
-    )
+    multiples = np.array([0.1, 1.0, 30.0])
+    totals = _compiled.hybrid_totals(s, c, *knee_cap, multiples)
+    np.testing.assert_allclose(totals, _numpy.hybrid_totals(s, c, *knee_cap, multiples), rtol=1e-12)
+    loss = HybridTruncated(*knee_cap)
+    for multiple, total in zip(multiples, totals, strict=True):
+        margins = multiple * (1.0 - s)
+        assert total == pytest.approx(float(c @ loss.value(1.0 - margins)), rel=1e-12)
     ours, twin = np.empty(m), np.empty(m)
     _compiled.capped_slope(s, c, 1.2, 3.6, 3.6, ours)
     _numpy.capped_slope(s, c, 1.2, 3.6, 3.6, twin)
     np.testing.assert_allclose(ours, twin, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("m", LENGTHS)
+@pytest.mark.parametrize("tilt", [0.0, 0.3])
+def test_dual_sums(m, tilt):
+    """The sums of a certificate: against the twin, and against what they are the sums of."""
+    q, alpha, weights, penalty, delta = make_state(m)
+    rng = np.random.default_rng(m)
+    y = np.where(rng.random(m) < 0.4, 1, -1).astype(np.int8)
+    bent = (rng.random(m) < 0.3).astype(np.uint8)
+    psi = np.where(rng.random(m) < 0.5, -alpha, delta)
+    found = []
+    for kernels in (_compiled, _numpy):
+        down, up = np.full(m, np.nan), np.full(m, np.nan)
+        sums = kernels.dual_sums(q, psi, penalty, weights, bent, y, 1.2, tilt, down, up)
+        found.append((sums, down, up))
+    for ours, twin in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-9, atol=1e-9)
+    sums, down, up = found[0]
+    assert not np.any(down[y > 0])
+    assert not np.any(up[y < 0])
+    both, shift = down + up, tilt * penalty
+    most = np.where(bent, 1.2 * penalty, weights)
+    assert np.all((both >= -shift - 1e-15) & (both <= most - shift + 1e-15))
+    inside = (-psi >= -shift) & (-psi <= most - shift)
+    np.testing.assert_allclose(both[inside], -psi[inside])
+    assert sums[5] == np.count_nonzero(both != -psi)
+    assert sums[6] == np.count_nonzero(both)
+    np.testing.assert_allclose(sums[:4], [down.sum(), up.sum(), down @ q, up @ q], atol=1e-9)
+
+
+@pytest.mark.parametrize("m", LENGTHS)
+def test_rows_between(m):
+    q, _, penalty, _, _ = make_state(m)
+    penalty = np.where(np.arange(m) % 4 == 0, 0.0, penalty)
+    for least, most in ((-0.5, 0.7), (0.2, np.inf), (5.0, 4.0)):
+        ours = _compiled.rows_between(q, penalty, least, most)
+        np.testing.assert_array_equal(ours, _numpy.rows_between(q, penalty, least, most))
+        inside = [i for i in range(m) if least < q[i] < most and penalty[i] > 0.0]
+        assert ours.tolist() == inside
+
+
+@pytest.mark.parametrize("m", LENGTHS)
+def test_sums_of_penalties(m):
+    q, _, _, penalty, _ = make_state(m)
+    y = np.where(np.arange(m) % 3 == 0, 1, -1).astype(np.int8)
+    for kernels in (_compiled, _numpy):
+        sides = [penalty[y == side].sum() for side in (-1, 1)]
+        np.testing.assert_allclose(kernels.side_totals(y, penalty), sides, rtol=1e-12)
+        size = float(penalty.sum() + penalty @ np.square(q))
+        assert kernels.square_size(q, penalty) == pytest.approx(size, rel=1e-12)
 
 
 @pytest.mark.parametrize("kernels", [_compiled, _numpy])
@@ -250,7 +306,8 @@ def test_nan_is_never_swallowed(kernels, m):
     one = np.ones(m)
     q = np.full(m, 0.3)
     q[m // 2] = np.nan
-    assert np.isnan(kernels.hybrid_total(q, one, 2 / 3, 1.0))
+    assert np.isnan(kernels.hybrid_totals(q, one, 2 / 3, 1.0, np.array([0.5, 1.0]))).all()
+    assert np.isnan(kernels.square_size(q, one))
     assert np.isnan(kernels.natural_residual(q, 0.5 * one, one, one, 0.1)).all()
     assert np.isnan(kernels.line_terms(q, 0.5 * one, one, one, one, 0.1, 0.2)[0])
     out, marks = np.empty(m), np.empty(m, np.uint8)
@@ -267,7 +324,8 @@ def test_nan_is_never_swallowed(kernels, m):
 @pytest.mark.parametrize("kernels", [_compiled, _numpy])
 def test_infinite_violations_reach_the_cap(kernels):
     s, one = np.array([-np.inf, np.inf, 0.1]), np.ones(3)
-    assert kernels.hybrid_total(s, one, 2 / 3, 2.0) == pytest.approx(2.0 + 0.12)
+    totals = kernels.hybrid_totals(s, one, 2 / 3, 2.0, np.ones(1))
+    assert totals[0] == pytest.approx(2.0 + 0.12)
 
 
 @pytest.mark.parametrize("kernels", [_compiled, _numpy])

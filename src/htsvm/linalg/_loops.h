@@ -79,4 +79,59 @@ HTSVM_CLONES static void htsvm_rounded(
     sums[1] = along;
 }
 
+/* The total of the hybrid truncated loss at the violations 1 - t * (1 - q). On [0, 1] the loss is
+   its first straight line less a parabola that starts at the knee. NaN passes through. */
+HTSVM_CLONES static double htsvm_hybrid(
+    ptrdiff_t m, const double *q, const double *penalty, double t, double knee, double cap)
+{
+    double total = 0.0, scale = t / cap, shift = (1.0 - t) / cap;
+    double slope = 2.0 / (1.0 + knee), curve = 1.0 / (1.0 - knee * knee);
+    for (ptrdiff_t i = 0; i < m; i++) {
+        double u = shift + scale * q[i];
+        u = u < 0.0 ? 0.0 : u;
+        u = u > 1.0 ? 1.0 : u;
+        double past = u - knee;
+        past = past < 0.0 ? 0.0 : past;
+        total += penalty[i] * (slope * u - curve * past * past);
+    }
+    return cap * total;
+}
+
+/* Multipliers alpha within the bounds of hinge losses of the given weights, one array per label,
+   and sums: of alpha per label, of alpha * q per label, of the hinge losses; how many alpha are
+   not -psi, and not zero. */
+HTSVM_CLONES static void htsvm_dual(
+    ptrdiff_t m, const double *q, const double *psi, const double *penalty, const double *weights,
+    const unsigned char *bent, const signed char *y, double top, double tilt, double *down,
+    double *up, double *sums)
+{
+    double masses[2] = {0.0, 0.0}, values[2] = {0.0, 0.0}, primal = 0.0, off = 0.0, count = 0.0;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        double shift = tilt * penalty[i], given = -psi[i], steepest = top * penalty[i];
+        double own = shift + given;
+        own = own > 0.0 ? own : 0.0;
+        own = own < steepest ? own : steepest;
+        double weight = bent[i] ? own : weights[i];
+        double alpha = given > -shift ? given : -shift;
+        alpha = alpha < weight - shift ? alpha : weight - shift;
+        double above = y[i] > 0 ? alpha : 0.0, below = alpha - above;
+        up[i] = above;
+        down[i] = below;
+        masses[0] += below;
+        masses[1] += above;
+        values[0] += below * q[i];
+        values[1] += above * q[i];
+        primal += weight * (q[i] > 0.0 ? q[i] : 0.0) - shift * q[i];
+        off += alpha != given ? 1.0 : 0.0;
+        count += alpha != 0.0 ? 1.0 : 0.0;
+    }
+    sums[0] = masses[0];
+    sums[1] = masses[1];
+    sums[2] = values[0];
+    sums[3] = values[1];
+    sums[4] = primal;
+    sums[5] = off;
+    sums[6] = count;
+}
+
 #endif

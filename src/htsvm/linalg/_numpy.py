@@ -94,6 +94,11 @@ def relevant_rows(q: Array, alpha: Array, c: Array, reach: float) -> Array:
     return np.flatnonzero((c > 0.0) & ((q > -reach) | (alpha > 0.0)))
 
 
+def rows_between(q: Array, penalty: Array, least: float, most: float) -> Array:
+    """Return the indices with ``least < q < most`` and ``penalty > 0``."""
+    return np.flatnonzero((q > least) & (q < most) & (penalty > 0.0))
+
+
 def add_scaled(x: Array, d: Array, t: float) -> None:
     """Add ``t * d`` to `x` in place."""
     x += t * d
@@ -117,8 +122,47 @@ def capped_slope(
     np.multiply(penalty, np.clip(start - fall * h, 0.0, top), out=out)
 
 
-def hybrid_total(s: Array, penalty: Array, knee: float, cap: float) -> float:
-    """Return ``sum(penalty * loss(s))`` for the hybrid truncated loss with a finite cap."""
-    u = np.clip(s / cap, 0.0, 1.0)
-    value = np.where(u <= knee, 2.0 / (1.0 + knee) * u, 1.0 - (1.0 - u) ** 2 / (1.0 - knee**2))
-    return float(cap * (penalty @ value))
+def hybrid_totals(q: Array, penalty: Array, knee: float, cap: float, multiples: Array) -> Array:
+    """Return the totals of the hybrid truncated loss at multiples of the point with violations q.
+
+    The cap is finite. With the multiple one that is ``sum(penalty * loss(q))``.
+    """
+    totals = np.empty(len(multiples))
+    for k, multiple in enumerate(multiples):
+        u = np.clip((1.0 - multiple * (1.0 - q)) / cap, 0.0, 1.0)
+        value = np.where(u <= knee, 2.0 / (1.0 + knee) * u, 1.0 - (1.0 - u) ** 2 / (1.0 - knee**2))
+        totals[k] = cap * (penalty @ value)
+    return totals
+
+
+def dual_sums(
+    q: Array,
+    psi: Array,
+    penalty: Array,
+    weights: Array,
+    bent: Array,
+    y: Array,
+    top: float,
+    tilt: float,
+    down: Array,
+    up: Array,
+) -> Array:
+    """Set the multipliers of both labels, made to fit hinge losses; see the compiled twin."""
+    shift = tilt * penalty
+    weights = np.where(bent, np.clip(shift - psi, 0.0, top * penalty), weights)
+    alpha = np.clip(-psi, -shift, weights - shift)
+    np.multiply(alpha, y < 0, out=down)
+    np.multiply(alpha, y > 0, out=up)
+    primal = float(weights @ np.maximum(q, 0.0)) - float(shift @ q)
+    off, count = np.count_nonzero(alpha != -psi), np.count_nonzero(alpha)
+    return np.array([down.sum(), up.sum(), down @ q, up @ q, primal, off, count])
+
+
+def side_totals(y: Array, v: Array) -> Array:
+    """Return the sums of v over the labels -1 and +1."""
+    return np.array([v[y < 0].sum(), v[y > 0].sum()])
+
+
+def square_size(q: Array, penalty: Array) -> float:
+    """Return ``sum(penalty * (1 + q ** 2))``."""
+    return float(penalty @ (1.0 + q * q))

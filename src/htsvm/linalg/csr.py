@@ -56,7 +56,10 @@ class CSROperator(Operator):
         return self.X if everything else self.X[rows]
 
     def _taken(self, rows: Array) -> CSROperator:
-        return CSROperator(self.X[rows])
+        part = self.X[rows]
+        # Rows keep the order of their indices: no need to look at all of them again.
+        part.has_canonical_format = True
+        return CSROperator(part)
 
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""

@@ -89,6 +89,10 @@ class Loss(AnyLoss, ABC):
         """Return ``sum(penalty * value(s))``."""
         return float(np.dot(penalty, self.value(s)))
 
+    def totals(self, q: Array, penalty: Array, multiples: Array) -> Array:
+        """Return the `total` at multiples of the point (w, b) that has the violations q."""
+        return np.array([self.total(1.0 - t * (1.0 - q), penalty) for t in multiples])
+
     def prox(self, z: Any, step: Any) -> Array:
         """Return a minimiser over s of ``step * value(s) + (s - z) ** 2 / 2``.
 

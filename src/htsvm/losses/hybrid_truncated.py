@@ -12,6 +12,8 @@ from htsvm._typing import Array
 from htsvm.losses import base
 from htsvm.losses.base import Loss, as_floats, register
 
+ONE = np.ones(1)
+
 
 @register
 @dataclass(frozen=True, repr=False)
@@ -95,7 +97,14 @@ class HybridTruncated(Loss):
             return self.slope * float(np.dot(penalty, np.maximum(s, 0.0)))
         if base.kernels is None:
             return super().total(s, penalty)
-        return float(base.kernels.active.hybrid_total(s, penalty, self.knee, self.cap))
+        return float(self.totals(s, penalty, ONE)[0])
+
+    def totals(self, q: Array, penalty: Array, multiples: Array) -> Array:
+        """Return the total at multiples of the point with violations q."""
+        if base.kernels is None or math.isinf(self.cap):
+            return super().totals(q, penalty, multiples)
+        found: Array = base.kernels.active.hybrid_totals(q, penalty, self.knee, self.cap, multiples)
+        return found
 
     def subdifferential(self, s: Any) -> tuple[Array, Array]:
         """Return the ends of the subdifferential; an interval only at ``s = 0``."""

@@ -285,5 +285,4 @@ def _typical_length(operator: Operator, rows: Array) -> float:
     """Return the root mean square length of some rows."""
     if len(rows) == 0:
         return 0.0
-    gram = operator.take(rows).kernel(np.ones(operator.shape[1]))
-    return math.sqrt(float(np.trace(gram)) / len(rows))
+    return math.sqrt(operator.take(rows).square_sum / len(rows))

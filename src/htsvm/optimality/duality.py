@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Quadratic
+from htsvm.linalg import Quadratic, kernels
 from htsvm.optimality.point import Point
 
 # Far out, where a convex loss has its smallest and its largest slope.
@@ -57,42 +57,56 @@ def sum_dual(point: Point, q: Array, bent: Array) -> DualSums | None:
     Where the loss is `bent` it is touched where the multiplier is its slope. That is not where q
     is, but the difference is what the prox residual measures.
     """
-    loss, penalty = point.loss, point.penalty
+    loss = point.loss
     if "profile" in loss.abilities:
-        weights = np.empty(len(q))
-        loss.slopes(q, penalty, weights)
-        shift = loss.tilt * penalty
-        steepest = float(loss.profile_slope(0.0)) * penalty[bent]
-        weights[bent] = np.clip(shift[bent] - point.psi[bent], 0.0, steepest)
-        alpha = np.clip(-point.psi, -shift, weights - shift)
-        primal = float(weights @ np.maximum(q, 0.0)) - float(shift @ q)
-        conjugate = np.zeros(len(q))
-    elif "conjugate" in loss.abilities:
-        low, high = (float(loss.subdifferential(s)[k]) for k, s in ((0, -FAR), (1, FAR)))
-        kept = penalty > 0.0
-        # An unbounded slope times a penalty of zero is no bound either.
-        alpha = np.where(kept, -point.psi, 0.0)
-        np.clip(alpha, low * penalty, high * penalty, out=alpha, where=kept)
-        primal = loss.total(q, penalty)
-        conjugate = np.zeros(len(q))
-        conjugate[kept] = penalty[kept] * loss.conjugate(alpha[kept] / penalty[kept])
-    else:
-        return None
-    share = np.count_nonzero(alpha) / max(len(alpha), 1)
-    sides = [point.y < 0, point.y > 0]
-    values = alpha * q - conjugate
+        return _sum_profile(point, q, bent)
+    if "conjugate" in loss.abilities:
+        return _sum_conjugate(point, q)
+    return None
+
+
+def _sum_profile(point: Point, q: Array, bent: Array) -> DualSums:
+    """Return the sums for a loss that hinge losses touch from above."""
+    loss = point.loss
+    weights, down, up = (np.empty(len(q)) for _ in range(3))
+    loss.slopes(q, point.penalty, weights)
+    sums = kernels.active.dual_sums(
+        q, point.psi, point.penalty, weights, bent.view(np.uint8), point.y,
+        float(loss.profile_slope(0.0)), float(loss.tilt), down, up,
+    )  # fmt: skip
     return DualSums(
-        pulls=np.array(
-            [
-                point.operator.signed_tdot(point.y, np.where(side, alpha, 0.0), 0.5 * share)[0]
-                for side in sides
-            ]
-        ),
-        masses=np.array([alpha[side].sum() for side in sides]),
-        values=np.array([values[side].sum() for side in sides]),
-        primal=primal,
+        pulls=_pulls(point, down, up, float(sums[6])),
+        masses=sums[:2],
+        values=sums[2:4],
+        primal=float(sums[4]),
+        as_given=bool(sums[5] == 0.0),
+    )
+
+
+def _sum_conjugate(point: Point, q: Array) -> DualSums:
+    """Return the sums for a convex loss whose conjugate is known."""
+    loss, penalty = point.loss, point.penalty
+    low, high = (float(loss.subdifferential(s)[k]) for k, s in ((0, -FAR), (1, FAR)))
+    kept = penalty > 0.0
+    # An unbounded slope times a penalty of zero is no bound either.
+    alpha = np.where(kept, -point.psi, 0.0)
+    np.clip(alpha, low * penalty, high * penalty, out=alpha, where=kept)
+    values = alpha * q
+    values[kept] -= penalty[kept] * loss.conjugate(alpha[kept] / penalty[kept])
+    down, up = (np.where(side, alpha, 0.0) for side in (point.y < 0, point.y > 0))
+    return DualSums(
+        pulls=_pulls(point, down, up, int(np.count_nonzero(alpha))),
+        masses=np.array([down.sum(), up.sum()]),
+        values=np.array([values[side].sum() for side in (point.y < 0, point.y > 0)]),
+        primal=loss.total(q, penalty),
         as_given=bool(np.array_equal(alpha, -point.psi)),
     )
+
+
+def _pulls(point: Point, down: Array, up: Array, count: float) -> Array:
+    """Return ``X'(y alpha)`` of both labels, given how many alpha are not zero."""
+    share = 0.5 * count / max(len(up), 1)
+    return np.array([point.operator.signed_tdot(point.y, part, share)[0] for part in (down, up)])
 
 
 def merge_dual(parts: Sequence[DualSums | None]) -> DualSums | None:

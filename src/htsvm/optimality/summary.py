@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.linalg import kernels
 from htsvm.optimality.duality import DualSums, merge_dual, sum_dual
 from htsvm.optimality.point import Point
 from htsvm.optimality.samples import Samples
@@ -83,7 +84,7 @@ def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary
         signed_sum=signed_sum,
         support=support,
         multiplier_sum=float(np.abs(point.psi[support]).sum()),
-        square_size=float(point.penalty @ (1.0 + q * q)),
+        square_size=kernels.active.square_size(q, point.penalty),
         square_errors=square_errors,
         square_errors_at_nu=square_errors
         if other_nu is None
@@ -91,7 +92,7 @@ def summarise(point: Point, nu: float | None, on_margin: float) -> tuple[Summary
         largest_nu=samples.largest_nu(),
         margin_width=samples.margin_width(),
         loss=point.loss.total(q, point.penalty),
-        class_penalty=np.array([point.penalty[point.y == side].sum() for side in (-1, 1)]),
+        class_penalty=kernels.active.side_totals(point.y, point.penalty),
         counts=samples.counts(status),
         dual=dual,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator, Quadratic
+from htsvm.linalg import Operator, Quadratic, kernels
 from htsvm.losses import Loss
 from htsvm.problems.base import BaseProblem
 
@@ -146,6 +146,12 @@ class Problem(BaseProblem):
         """Return the regulariser at w."""
         return self.regularizer.energy(w)
 
+    @property
+    def class_penalty(self) -> Array:
+        """The sums of the penalties of the labels -1 and +1."""
+        masses: Array = kernels.active.side_totals(self.y, self.penalty)
+        return masses
+
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0.
 
@@ -153,5 +159,5 @@ class Problem(BaseProblem):
         """
         if not self.fit_intercept:
             return self.loss.total(np.ones(self.n_samples), self.penalty), 0.0
-        negative, positive = (float(self.penalty[self.y == side].sum()) for side in (-1, 1))
+        negative, positive = (float(mass) for mass in self.class_penalty)
         return self.loss.best_constant(positive, negative)

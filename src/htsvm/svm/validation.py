@@ -56,9 +56,13 @@ def check_no_none(y: Any) -> None:
 
 def checked_labels(name: str, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
     """Return the classes, their codes in y and the weights, all of them checked."""
-    check_classification_targets(y)
+    if y.dtype.kind not in "iub":
+        check_classification_targets(y)
     weights = check_weights(sample_weight, y)
     classes, codes = encode_labels(y)
+    if y.dtype.kind in "iub" and len(classes) > 2:
+        # Two whole numbers, the usual case, need no further look at all labels.
+        check_classification_targets(y)
     check_classes(name, classes, np.bincount(codes, weights=weights, minlength=len(classes)))
     return classes, codes, weights
 

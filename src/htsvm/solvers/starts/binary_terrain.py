@@ -124,10 +124,10 @@ class BinaryTerrain(Terrain):
     def class_factors(self) -> Array:
         """Return factors per sample that give both classes the same total penalty."""
         p = self.problem
-        positive = float(p.penalty[p.y > 0].sum())
-        total = float(p.penalty.sum())
-        sides = (max(total - positive, 1e-300), max(positive, 1e-300))
-        return np.where(p.y > 0, 0.5 * total / sides[1], 0.5 * total / sides[0])
+        sides = kernels.active.side_totals(p.y, p.penalty)
+        down, up = 0.5 * sides.sum() / np.maximum(sides, 1e-300)
+        factors: Array = np.where(p.y > 0, up, down)
+        return factors
 
     def parts(self, z: Array) -> tuple[Array, float]:
         """Return the weights and the intercept of a point."""
@@ -152,9 +152,8 @@ class BinaryTerrain(Terrain):
     def rescaled(self, z: Array) -> Array:
         """Return the multiple of z with the lowest objective."""
         p = self.wide.problem
-        margins = 1.0 - self.wide.violations(z)
-        energy = p.regularizer.energy(z[:-1])
-        values = [t * t * energy + p.loss.total(1.0 - t * margins, p.penalty) for t in MULTIPLES]
+        values = p.loss.totals(self.wide.violations(z), p.penalty, MULTIPLES)
+        values += MULTIPLES**2 * p.regularizer.energy(z[:-1])
         multiple: Array = MULTIPLES[int(np.argmin(values))] * z
         return multiple
 
@@ -186,8 +185,7 @@ class BinaryTerrain(Terrain):
         end, before, some, settled = np.array(z), math.inf, True, False
         reach, best = NEAR * self.loss.cap, end
         while True:
-            q = self.violations(end)
-            value = self.problem.energy(end[:-1]) + stage.loss.total(q, self.penalty)
+            value, rows = self._near(end, stage, reach)
             if value > (1.0 + ROUGH) * before:
                 end, some, settled = best.copy(), False, False
             else:
@@ -195,9 +193,7 @@ class BinaryTerrain(Terrain):
             if settled or max_steps <= 0:
                 return best
             part, kernel, steps = self.problem, self._kernel, max_steps
-            near = (q > -stage.width - reach) & (q < stage.loss.cap + reach) & (self.penalty > 0.0)
-            rows = np.flatnonzero(near)
-            if some and 0 < len(rows) <= MOST_NEAR * len(q):
+            if some and 0 < len(rows) <= MOST_NEAR * len(self.penalty):
                 part, steps = self.problem.take(rows), min(max_steps, STEPS_NEAR)
                 kernel = self._compiled(replace(part, penalty=self.penalty[rows]))
                 _choose(kernel, stage)
@@ -206,6 +202,15 @@ class BinaryTerrain(Terrain):
             settled = taken < steps
             if part is self.problem:
                 return end
+
+    def _near(self, z: Array, stage: Rounded, reach: float) -> tuple[float, Array]:
+        """Return the objective at z, and the rows within `reach` of where the loss bends."""
+        q = self.violations(z)
+        value = self.problem.energy(z[:-1]) + stage.loss.total(q, self.penalty)
+        near = kernels.active.rows_between(
+            q, self.penalty, -stage.width - reach, stage.loss.cap + reach
+        )
+        return value, near
 
     def _compiled(self, problem: Problem) -> Any:
         """Return the compiled search on a problem, or None where there is none."""
