@@ -157,6 +157,20 @@ def test_frozen_weights_without_structure_are_zero_one_machines_with_v_times_the
     assert clf.objective_[0] == pytest.approx(expected, rel=1e-6)
 
 
+def test_more_columns_than_samples_at_a_fine_tolerance():
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1, 1], 40)
+    X = rng.normal(size=(80, 120)) + 0.5 * y[:, None]
+    views = [X[:, :60], X[:, 60:]]
+    clf = MvSL01SVM(4.0, structure=1.0, weight_smoothness=1.0, tol=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf.fit(views, y)
+    coarse = MvSL01SVM(4.0, structure=1.0, weight_smoothness=1.0).fit(views, y)
+    assert clf.objective_[0] == pytest.approx(coarse.objective_[0], rel=1e-4)
+    assert np.all(signs(y)[:, None] * clf.view_decision_function(views, weighted=False) > 0.999999)
+
+
 @pytest.mark.parametrize("eta", [0.0, 0.3])
 def test_every_view_is_certified_and_no_worse_than_constant(eta):
     views, y = two_views(150)

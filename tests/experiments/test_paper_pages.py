@@ -4,6 +4,8 @@ import importlib
 import re
 from pathlib import Path
 
+import pytest
+
 from htsvm.experiments.catalogue import EXPERIMENTS
 from htsvm.experiments.paper_pages import PAGES, Claim, basis, claims, errata, main
 from htsvm.losses import HybridTruncated
@@ -40,6 +42,23 @@ def test_every_claim_has_evidence_that_exists():
                 assert place[1:] in EXPERIMENTS, claim
             else:
                 assert (ROOT / place).is_file(), claim
+
+
+def test_links_to_the_report_lead_to_its_sections():
+    slugify = pytest.importorskip("mdit_py_plugins.anchors.index").slugify
+    report = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    there = {slugify(line[3:]) for line in report.splitlines() if line.startswith("## ")}
+    page = (ROOT / "docs" / "paper" / "claims.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"report\.md#([^)]+)", page))
+    assert len(linked) > 5
+    assert linked <= there
+
+
+def test_every_row_of_the_claims_has_all_its_places():
+    page = (ROOT / "docs" / "paper" / "claims.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    assert len(rows) == len(claims()) + 2
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
 
 
 def test_errata_are_numbered_without_gaps():

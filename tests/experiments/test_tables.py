@@ -91,6 +91,18 @@ def test_runs_of_algorithm_2_are_counted_and_drawn():
     assert picture.caption.startswith("Figure 8")
 
 
+def test_support_vectors_are_counted_by_trade_off():
+    (task,) = [t for t in as_printed_views.tasks(Profile("hours"))
+               if (t.dataset, t.method) == ("heart", "mvht-same-grid")]  # fmt: skip
+    rows = [Row(p, {"nsv": 100.0 * p["C"] + p["weight_smoothness"]}) for p in points(task)]
+    results = Results([done(task, *rows)], [task])
+    table = as_printed_views.support_by_trade_off(results, ["heart", "iris"])
+    (_, heart), (_, iris) = table.rows
+    assert table.columns[::5] == ["C = 0.0625", "α = 16"]
+    assert [entry.value for entry in heart] == [7.25, 101.0, 1601.0, 100.0625, 101.0, 116.0]
+    assert all(entry.mark for entry in iris)
+
+
 def test_iterations_to_a_residual():
     tasks = rates.tasks(QUICK)
     residuals = [1.0, 0.5, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11]

@@ -124,9 +124,9 @@ def _share(results: Results, name: str, method: str) -> Entry:
 def _by_region(results: Results, sets: list[str]) -> list[Table]:
     """Return the share of good runs of the printed algorithm, and their times, by C / ξ."""
     tables = []
-    for title, value in (
-        ("Runs as printed that ended at a certified classifier (%), by C / ξ", _good),
-        ("Median seconds of a run as printed, by C / ξ", _seconds),
+    for title, value, decimals in (
+        ("Runs as printed that ended at a certified classifier (%), by κ = νC = C / ξ", _good, 0),
+        ("Median seconds of a run as printed, by κ = νC = C / ξ", _seconds, 3),
     ):
         rows = []
         for name in sets:
@@ -136,7 +136,7 @@ def _by_region(results: Results, sets: list[str]) -> list[Table]:
             fits = [row for task in results.place(PAPER, name, CLEAN, "ht-printed")
                     for row in results.cells[task].rows]  # fmt: skip
             rows.append((name, [value(_within(fits, *region)) for region in REGIONS.values()]))
-        tables.append(Table(title, "data set", list(REGIONS), rows, better="", decimals=3))
+        tables.append(Table(title, "data set", list(REGIONS), rows, better="", decimals=decimals))
     return tables
 
 

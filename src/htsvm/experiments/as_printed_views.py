@@ -74,10 +74,36 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     columns = [get(name).label for name in (PRINTED, OURS)]
     blocks.append(Table("Runs that converged, and that ended with one view alone (%)", "data set",
                         columns, rows, better="", decimals=0))  # fmt: skip
+    blocks.append(support_by_trade_off(results, [line.dataset for line in lines]))
     points = results.points(PAPER, HEART, PRINTED, ACCURACY)
     if points:
         blocks += penalty_maps(points)
     return blocks
+
+
+def support_by_trade_off(results: Results, sets: list[str]) -> Table:
+    """Return the number of support vectors, by C and by α: medians over all else."""
+    columns = {
+        f"{symbol} = {value:g}": (name, value)
+        for symbol, name in (("C", "C"), ("α", "weight_smoothness"))
+        for value in powers((-4, 0, 4))
+    }
+    rows = []
+    for dataset in sets:
+        fits = [row for task in results.place(PAPER, dataset, CLEAN, OURS)
+                if task in results.cells for row in results.cells[task].rows]  # fmt: skip
+        mark = "" if fits else results.find(PAPER, dataset, OURS, "nsv").mark
+        counts = [[row.metrics["nsv"] for row in fits if row.params[name] == value]
+                  for name, value in columns.values()]  # fmt: skip
+        rows.append(
+            (dataset, [Entry(float(np.median(c))) if c else Entry(mark=mark or "—")
+                       for c in counts])
+        )  # fmt: skip
+    return Table(
+        f"Support vectors in both views together, {get(OURS).label}: median over the other "
+        "trade-offs", "data set", list(columns), rows, better="", decimals=0,
+        note="The paper says that C and α control their number.",
+    )  # fmt: skip
 
 
 def _share(results: Results, name: str, method: str, metric: str = "converged") -> Entry:

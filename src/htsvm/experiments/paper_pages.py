@@ -7,6 +7,7 @@ the site again.
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 import tomllib
 from collections import Counter
@@ -125,8 +126,13 @@ def verdicts(computed: Computed) -> list[Block]:
 def claims_page(computed: Computed) -> str:
     """Return the page of the claims."""
     rows = [
-        f"| {c.claim} | {c.where} | **{VERDICTS[c.verdict]}**{f': {c.note}' if c.note else ''} | "
-        f"{', '.join(map(_link, c.evidence))} | {basis(c, computed)} |"
+        _table_row(
+            c.claim,
+            c.where,
+            f"**{VERDICTS[c.verdict]}**{f': {c.note}' if c.note else ''}",
+            ", ".join(map(_link, c.evidence)),
+            basis(c, computed),
+        )
         for c in claims()
     ]
     counts = Counter(claim.verdict for claim in claims())
@@ -142,6 +148,12 @@ def claims_page(computed: Computed) -> str:
         "never run with 0.2 are taken from 0.1 (`results/results-0.1.csv.gz`).\n\n"
         f"{table}\n"
     )
+
+
+def _table_row(*places: str) -> str:
+    """Return a row of a table; a bar within a place is escaped."""
+    escaped = (place.replace("|", r"\|") for place in places)
+    return f"| {' | '.join(escaped)} |"
 
 
 def errata_page(_: Computed) -> str:
@@ -170,8 +182,14 @@ def _link(evidence: str) -> str:
     if evidence.startswith("#"):
         from htsvm.experiments.catalogue import EXPERIMENTS
 
-        return f"[report: {EXPERIMENTS[evidence[1:]].title}](../report.md)"
-    return f"`{evidence}`"
+        experiment = EXPERIMENTS[evidence[1:]]
+        return f"[report: {experiment.title}](../report.md#{anchor(experiment.heading)})"
+    return f"[`{evidence}`](../../{evidence})"
+
+
+def anchor(heading: str) -> str:
+    """Return the name by which Markdown pages link to a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
 PAGES = {"claims.md": claims_page, "errata.md": errata_page}

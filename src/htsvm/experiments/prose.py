@@ -152,7 +152,7 @@ def _fast(sections: Sections) -> Iterator[str]:
             f"Time of a fit, median over {len(values)} sets, CPU seconds of one thread: "
             f"L_ht-SVM takes {hinge:.1f} times as long as our hinge loss, {squares:.1f} times as "
             f"long as least squares and {zero:.1f} times as long as the 0/1 loss; it is the "
-            f"fastest of the four on {np.sum((ratios < 1.0).all(axis=1))}."
+            f"fastest of the four on {np.sum((ratios < 1.0).all(axis=1)) or 'none'}."
         )
 
 

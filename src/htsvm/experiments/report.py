@@ -115,7 +115,7 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     short = [*_overview(sections), *_differences(sections)]
     parts += ["## Paper against ours", *map(markdown, short)]
     for section in sections:
-        parts.append(f"## {_heading(section.experiment)} ({section.experiment.shows})")
+        parts.append(f"## {section.experiment.heading}")
         parts += map(markdown, section.blocks)
     parts += ["## What could not be reproduced", *map(markdown, gaps(sections))]
     parts += ["## How long it took", *map(markdown, costs(sections))]

@@ -13,7 +13,7 @@ from htsvm.experiments.score_tables import IN_WORDS, Line, score_table, seconds
 from htsvm.experiments.significance import significance
 from htsvm.experiments.splits import FOLDS
 from htsvm.experiments.tasks import Experiment, Profile, Task, cells
-from htsvm.experiments.two_view import collapse_table, methods, score_measures
+from htsvm.experiments.two_view import BUSY, collapse_table, methods, score_measures
 
 NAME = "stl10"
 CLASSES = (
@@ -94,6 +94,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
                 "through its grid with one preparation of the data, each point from its neighbour; "
                 "Wave-MvSVM and MVASY-BX without random starts. MvSVM-2C and MvSL0/1-SVM take two "
                 f"thirds of the time of all and are computed on {slow}.",
+                BUSY,
             )
         )
     ]

@@ -148,6 +148,11 @@ class Experiment:
     run: Callable[[Task], Iterator[Row]]
     sections: Callable[[Any, Profile], list[Any]]
 
+    @property
+    def heading(self) -> str:
+        """The heading of its section in the report."""
+        return f"{self.title[:1].upper()}{self.title[1:]} ({self.shows})"
+
 
 def cells(
     experiment: str,

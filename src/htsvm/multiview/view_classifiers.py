@@ -163,8 +163,7 @@ class ViewClassifiers(Classifiers[ViewPoints]):
             certificate = certify_result(problem, view.result, self.solver.tol)
             if not certificate.certified and whitened(problem) is not None:
                 # Residuals are measured in the given coordinates.
-                solver = for_warm_start(self.solver, problem)
-                better = self._point(v, problem, majorised(problem, solver, view.result))
+                better = self._point(v, problem, self._finer(problem, view.result))
                 if self._is_lower(v, weights, better, view):
                     view = views[v] = better
                     certificate = certify_result(problem, view.result, self.solver.tol)
@@ -196,6 +195,10 @@ class ViewClassifiers(Classifiers[ViewPoints]):
         }
 
     # --------------------------------------------------------------------------------- a view
+
+    def _finer(self, problem: Any, result: SolverResult) -> SolverResult:
+        """Return a point below `result` that is found in the given coordinates."""
+        return majorised(problem, for_warm_start(self.solver, problem), result)
 
     def _same_problem(self, v: int, weights: Array, before: Array) -> bool:
         if self.structure[v] > 0.0:

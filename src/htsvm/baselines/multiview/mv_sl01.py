@@ -11,8 +11,9 @@ from htsvm._typing import Array
 from htsvm.losses import Loss, ZeroOne
 from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoint
+from htsvm.multiview.warm_start import for_warm_start
 from htsvm.problems import AnyProblem
-from htsvm.solvers import ZeroOneSolver
+from htsvm.solvers import SolverResult, ZeroOneSolver
 
 
 class ZeroOneClassifiers(ViewClassifiers):
@@ -33,6 +34,12 @@ class ZeroOneClassifiers(ViewClassifiers):
             return self._point(v, problem, self.solver.solve(problem))
         after = self._point(v, problem, self.solver.refit(problem, before.result))
         return after if self._is_lower(v, weights, after, before, slack) else before
+
+    def _finer(self, problem: Any, result: SolverResult) -> SolverResult:
+        # No convex loss lies above the 0/1 loss and touches it.
+        finer: Any = for_warm_start(self.solver, problem)
+        refitted: SolverResult = finer.refit(problem, result)
+        return refitted
 
 
 @documented
