@@ -213,7 +213,9 @@ def rivals(case: Case, side: Side) -> dict[str, tuple[Any, Any]]:
             svc = SVC(kernel="linear", C=side.loss.slope * top, max_iter=5000, cache_size=10)
             try:
                 svc.fit(X, y, sample_weight=weights)
-                found["convex"] = (svc.coef_, svc.intercept_)
+                # Cut off early it is a direction like others.
+                name = "convex" if svc.n_iter_.max() < svc.max_iter else "SVC"
+                found[name] = (svc.coef_, svc.intercept_)
             except ValueError:
                 pass
     return {

@@ -288,3 +288,12 @@ def test_where_searches_get_nowhere_near_the_solver_goes_its_own_way(number, low
     case = draw(960, number, many=True)
     model = HTSVC(**case.params).fit(case.X, case.y)
     assert model.objective_[0] <= 1.001 * lowest
+
+
+def test_a_gap_of_zero_needs_no_balanced_multipliers():
+    """An oracle asked for a balance that convex fits do not promise; scaled down, they have it."""
+    case = draw(1002, 5159)
+    outcome = judge(case)
+    assert outcome.verdict == "certified"
+    assert not outcome.complaints
+    assert outcome.model.certificate_[0].duality_gap < 1e-9 * outcome.model.objective_[0]

@@ -81,6 +81,17 @@ def test_oracles_complain_of_spoiled_models(case, monkeypatch, change, oracle):
     assert oracle in judge(case).complaints
 
 
+def test_multipliers_of_one_class_prove_nothing(case, monkeypatch):
+    convex = case.changed(params={"cap": np.inf})
+    assert not judge(convex).complaints
+
+    def one_sided(model):
+        model.dual_coef_ = np.maximum(model.dual_coef_, 0.0)
+
+    Spoiled(monkeypatch, one_sided)
+    assert "gap" in judge(convex).complaints
+
+
 @pytest.mark.parametrize("relation", list(oracles.RELATIONS))
 def test_twins_are_compared(case, monkeypatch, relation):
     weighted = case.changed(weights=np.arange(30.0) % 3)
