@@ -23,7 +23,7 @@ CHOICES = (PLAIN, RULE, THRESHOLD)
 OURS = "HTSVC"
 # Coordinate descent on the hinge loss does not converge at large C, and takes most of the time.
 HINGE_STEPS = 200
-# On more rows than this the rule and accuracy choose alike, and only the rule is run.
+# On more rows than this the rule and accuracy choose alike, and HTSVCCV only goes by the rule.
 SMALL_ROWS = 3000
 
 
@@ -67,8 +67,8 @@ def ours(data: Data, seed: int) -> list[Row]:
     ways: dict[str, dict[str, Any]] = {RULE: {}}
     if len(data.y) < SMALL_ROWS:
         ways[PLAIN] = {"scoring": "accuracy"}
-    if len(np.unique(data.y)) == 2:
-        ways[THRESHOLD] = {"tune_threshold": True}
+        if len(np.unique(data.y)) == 2:
+            ways[THRESHOLD] = {"tune_threshold": True}
     rows = []
     for choice, options in ways.items():
         began = time.process_time()
