@@ -461,3 +461,16 @@ def test_a_late_descent_says_so_once_and_blames_the_columns_if_they_differ(monke
     assert len(said) in (1, 2)
     assert "times the time of the least squares start" in said[0]
     assert any(pace.SLOW in note for note in result.notes) == uneven
+
+
+def test_rough_rows_multiply_like_the_rows_themselves():
+    X, labels = data(5, m=80, n=40, k=4)
+    problem = stated(X, labels)
+    rng = np.random.default_rng(5)
+    alpha = rng.random((80, 4)) * (rng.random((80, 4)) < 0.6)
+    counts = np.count_nonzero(alpha, axis=1).astype(np.intc)
+    rows = UndecidedRows(problem, 2.0, alpha, counts)
+    V = rng.normal(size=(4, 41))
+    exact = rows.product(V)
+    rows.go_rough()
+    np.testing.assert_allclose(rows.product(V), exact, rtol=0.0, atol=1e-5 * np.abs(exact).max())

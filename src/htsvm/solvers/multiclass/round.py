@@ -20,6 +20,8 @@ from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
 COPY_SHARE = 0.7
 # From this many samples on a round leaves out those that are far on the safe side.
 SELECT_FROM = 1000
+# A round is run again with all rows if those left out are this share of a rise of the objective.
+MISSED_SHARE = 0.1
 # A step is accepted when the slope along it has fallen to this share of that at its start.
 SLOPE_SHARE = 0.1
 MOST_TRIALS = 12
@@ -115,7 +117,9 @@ class MulticlassRounds:
             it.q = problem.violations(it.U)
         else:
             go_to(it, problem, it.W, it.b)
-            if self._majoriser(it) > before[2] and math.isfinite(reach):
+            rise = self._majoriser(it) - before[2]
+            missed = float(it.weights @ np.where(kept, 0.0, np.maximum(it.q, 0.0)))
+            if rise > 0.0 and missed > MISSED_SHARE * rise and math.isfinite(reach):
                 # The rows that were left out say no: again, with all of them.
                 go_to(it, problem, before[0], before[1])
                 return self.run(it, options._replace(reach=math.inf))

@@ -38,7 +38,7 @@ FIRST_PENALTY = 8.0
 STRONGEST, GROWTH = 40.0, 4.0
 # The penalty that goes with the multipliers at the end of a search, and how many times as large as
 # the first without them it may be.
-WARM_PENALTY, WARM_TIMES = 16.0, 25.0
+WARM_PENALTY, WARM_TIMES = 8.0, 3.0
 # The first penalty for a hard margin, in units of the C at which that is found.
 HARD_PENALTY = 1.5
 # The budget of a descent: passes over the data, and Newton steps, the number of which on little
@@ -289,9 +289,11 @@ class MulticlassRun(Descent):
             return False
         self.lags.append(lag)
         rounds, share = CRAWLING
-        if len(self.lags) <= rounds or lag <= 2.0 * self.options.tol:
+        if len(self.lags) <= rounds + 1 or lag <= 2.0 * self.options.tol:
             return False
-        return lag > share * self.lags[-1 - rounds]
+        # Lags with weights that stay and with new ones do not compare: of two rounds, the better.
+        then = min(self.lags[-1 - rounds], self.lags[-2 - rounds])
+        return min(self.lags[-2:]) > share * then
 
     def _last_stage(self) -> bool:
         """Weigh and solve with the loss itself until it is stationary."""

@@ -44,9 +44,10 @@ NEAR = 0.1
 # The largest C times a squared row, over R, for which sweeps need few passes. Beyond, multipliers
 # that are a little off make W quite another one.
 STRONG = 50.0
-# From this many values of X times classes on sweeps are quicker than Newton steps whatever C is: if
-# the features are too many for a good preconditioner, and if they are not.
-LARGE, VERY_LARGE = 5_000_000, 50_000_000
+# From this many values of X times classes on sweeps are quicker than Newton steps whatever C is, if
+# the features are too many for a good preconditioner; if they are not, Newton steps are quicker
+# from so many on.
+LARGE, VERY_LARGE = 5_000_000, 20_000_000
 
 
 def prefers_sweeps(problem: MulticlassProblem) -> bool:
@@ -65,10 +66,11 @@ def prefers_sweeps(problem: MulticlassProblem) -> bool:
     ):
         return False
     wide = problem.n_features > MOST_SPECTRUM_FEATURES
-    if problem.operator.stored * problem.n_classes >= (LARGE if wide else VERY_LARGE):
+    work = problem.operator.stored * problem.n_classes
+    if wide and work >= LARGE:
         return True
     small = problem.n_classes * (problem.n_features + 1) <= MOST_DIRECT
-    return not small and strength(problem) <= STRONG
+    return not small and (wide or work < VERY_LARGE) and strength(problem) <= STRONG
 
 
 def strength(problem: MulticlassProblem) -> float:

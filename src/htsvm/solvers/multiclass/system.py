@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from htsvm._typing import Array
-from htsvm.linalg import multiclass_kernels
+from htsvm.linalg import Operator, multiclass_kernels, single
 from htsvm.linalg.positive import conjugate_gradients, solve_positive
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.ties import TieSystem
@@ -46,11 +46,21 @@ class UndecidedRows:
 
     def __init__(self, problem: MulticlassProblem, xi: float, alpha: Array, counts: Array) -> None:
         undecided = np.flatnonzero(counts > 1)
-        everywhere = len(undecided) == problem.n_samples
-        self.rows = problem.operator if everywhere else problem.operator.take(undecided)
+        self._operator, self._undecided = problem.operator, undecided
+        self.rough: Array | None = None
         self.mask = np.ascontiguousarray(alpha[undecided] > 0.0).view(np.uint8)
         self.counts = np.ascontiguousarray(counts[undecided])
         self.sigma = xi * problem.penalty[undecided]
+
+    @functools.cached_property
+    def rows(self) -> Operator:
+        """The rows."""
+        everywhere = len(self._undecided) == self._operator.shape[0]
+        return self._operator if everywhere else self._operator.take(self._undecided)
+
+    def go_rough(self) -> None:
+        """Multiply in single precision from now on, which is good enough for a direction."""
+        self.rough = self._operator.block(self._undecided).astype(np.float32)
 
     @functools.cached_property
     def weights(self) -> Array:
@@ -72,9 +82,15 @@ class UndecidedRows:
 
     def product(self, V: Array) -> Array:
         """Return H V for V of shape (n_classes, n_features + 1)."""
-        S = self.rows.scores(np.ascontiguousarray(V[:, :-1]), V[:, -1])
+        if self.rough is None:
+            S = self.rows.scores(np.ascontiguousarray(V[:, :-1]), V[:, -1])
+        else:
+            self._operator.count(2.0 * len(V) * len(self.rough) / self._operator.shape[0])
+            S = np.ascontiguousarray(single.product(V[:, :-1], self.rough.T).T)
+            S += V[:, -1]
         multiclass_kernels.active.spread_products(S, self.mask, self.counts, self.sigma)
-        return np.column_stack([self.rows.pull(S), S.sum(axis=0)])
+        pulled = self.rows.pull(S) if self.rough is None else single.product(S.T, self.rough)
+        return np.column_stack([pulled, S.sum(axis=0)])
 
     def strength(self) -> Array:
         """Return the sums of the weights with which rows count for each class."""
@@ -142,6 +158,8 @@ class MulticlassSystem:
                 self.diagonal = self._diagonal()
             else:
                 self.strength = rows.strength()
+                if self._rough_will_do(rows):
+                    rows.go_rough()
             solution, self.steps = conjugate_gradients(
                 self._apply, -np.column_stack(gradient), self._precondition,
                 tolerance=accuracy, most_steps=MOST_STEPS,
@@ -157,6 +175,10 @@ class MulticlassSystem:
         used = rows.counts[rows.sigma > 0.0]
         count = int(used.sum()) - len(used)
         return 0 < count <= MOST_TIES
+
+    def _rough_will_do(self, rows: Any) -> bool:
+        """Return whether a direction may be found in single precision."""
+        return isinstance(rows, UndecidedRows) and bool(self.spectrum and self.spectrum.rough)
 
     def _factorised(self, gradient: Array) -> Array:
         """Form H and solve with its Cholesky factors."""
@@ -237,19 +259,23 @@ class _Spectrum:
         cov = np.tril(moments[:n, :n] / total)
         cov += np.tril(cov, -1).T
         cov -= np.outer(self.mean, self.mean)
+        self.rough = single.pays(problem.operator, problem.n_classes, moments)
         R = np.zeros((n, n))
         problem.regularizer.add_to(R)
         # A regulariser that is only semidefinite would have no such decomposition.
         R[np.diag_indices(n)] += 1e-10 * (np.trace(R) + np.trace(cov)) / n
         self.values, self.vectors = eigh(cov, R)
         np.maximum(self.values, 0.0, out=self.values)
+        if self.rough:
+            self.vectors = self.vectors.astype(np.float32)
 
     def solve(self, V: Array, strength: Array, ridge: float) -> Array:
         """Solve for each row (of W and b) of V."""
         out = np.empty_like(V)
         uncoupled = V[:, :-1] - np.outer(V[:, -1], self.mean)
-        inner = uncoupled @ self.vectors
+        times = single.product if self.rough else np.matmul
+        inner = times(uncoupled, self.vectors)
         inner /= 1.0 + strength[:, None] * self.values
-        out[:, :-1] = inner @ self.vectors.T
+        out[:, :-1] = times(inner, self.vectors.T)
         out[:, -1] = V[:, -1] / (strength + ridge) - out[:, :-1] @ self.mean
         return out

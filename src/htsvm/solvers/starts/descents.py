@@ -110,7 +110,7 @@ def _descended_multiclass(
         whole = search(terrain, chosen([found.name]), rng)
         if whole.point is not None:
             z, share = whole.point, 1.0
-    if found.truncated and share == 1.0 and not prefers_sweeps(problem):
+    if found.truncated and share == 1.0 and (terrain.large or not prefers_sweeps(problem)):
         z = terrain.sharpen(z)
     found_there = point = terrain.parts(z)
     if share == 1.0:

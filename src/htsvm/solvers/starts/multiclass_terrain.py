@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from htsvm._typing import Array
-from htsvm.linalg import multiclass_kernels
+from htsvm.linalg import multiclass_kernels, single
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
@@ -47,6 +48,7 @@ class MulticlassTerrain(Terrain):
     def __init__(self, problem: MulticlassProblem) -> None:
         super().__init__(problem)
         self.stage: Stage = Squares()
+        self._known: tuple[Stage, Any] = (self.stage, None)
         self.sharpness = 1.0
         # The share of C for which the convex problem was solved.
         self.convex_share = 1.0
@@ -55,11 +57,17 @@ class MulticlassTerrain(Terrain):
         self._own = (np.arange(problem.n_samples), problem.labels)
         self._shape = (problem.n_classes, problem.n_features)
 
+    @property
+    def large(self) -> bool:
+        """Whether a Newton step is dear, so that a search is worth more steps."""
+        return bool(self.problem.operator.stored * self.problem.n_classes >= LARGE)
+
     def at(self, problem: MulticlassProblem) -> MulticlassTerrain:
         """Return the same rows with all penalties times a factor; second moments are shared."""
         other = MulticlassTerrain(problem)
         moments = self._moments
         other._moments = None if moments is None else moments * (problem.C / self.problem.C)
+        other._rough = self._rough
         return other
 
     @cached_property
@@ -72,6 +80,15 @@ class MulticlassTerrain(Terrain):
         moments = self._weighted_moments(self.problem.penalty)
         self._seconds["moments"] = time.perf_counter() - began
         return moments
+
+    @cached_property
+    def _rough(self) -> Array | None:
+        """Many dense rows in single precision, which is good enough for a search; else None."""
+        p, moments = self.problem, self._moments
+        if moments is None or not single.pays(p.operator, p.n_classes, moments):
+            return None
+        rows: Array = p.operator.block(slice(None)).astype(np.float32)
+        return rows
 
     def seconds_of_least_squares(self) -> float:
         """Return how long a least squares fit takes, the yardstick of a descent."""
@@ -92,7 +109,9 @@ class MulticlassTerrain(Terrain):
         """The inverse of an estimate of the Hessian for one class, or of its diagonal."""
         share = self.convex_share
         if share not in self._inverses:
-            self._inverses[share] = self._inverse(share)
+            inverted = self._inverse(share)
+            rough = inverted.ndim == 2 and self._rough is not None
+            self._inverses[share] = inverted.astype(np.float32) if rough else inverted
         return self._inverses[share]
 
     def _inverse(self, share: float) -> Array:
@@ -218,9 +237,8 @@ class MulticlassTerrain(Terrain):
         On little data Newton steps are as good. On more, samples that are far on the safe side or
         far beyond the cap are left out, unless that leads upwards.
         """
-        work = self.problem.operator.stored * self.problem.n_classes
-        stages = SHARPER if work >= LARGE else SHARPER[:1]
-        near = self._near(z) if work >= LARGE else self
+        stages = SHARPER if self.large else SHARPER[:1]
+        near = self._near(z) if self.large else self
         lower = near._sharpened(z, stages)
         if near is not self and not self.objective(lower) < self.objective(z):
             lower = self._sharpened(z, stages)
@@ -239,6 +257,7 @@ class MulticlassTerrain(Terrain):
         if len(rows) > MOST_NEAR * len(q):
             return self
         near = MulticlassTerrain(self.problem.take(rows))
+        near._rough = None if self._rough is None else self._rough[rows]
         near._inverses = self._inverses
         near.convex_share = self.convex_share
         return near
@@ -299,16 +318,32 @@ class MulticlassTerrain(Terrain):
     def precondition(self, z: Array) -> Array:
         """Return z times an estimate of the inverse of the Hessian."""
         k, n = self._shape
-        V = np.column_stack([z[: k * n].reshape(k, n), z[k * n :]])
-        V = V @ self._whitening if self._whitening.ndim == 2 else V * self._whitening
-        if not self.problem.fit_intercept:
-            V[:, -1] = 0.0
-        return np.append(V[:, :-1].ravel(), V[:, -1])
+        V, whitening = np.empty((k, n + 1)), self._whitening
+        V[:, :n], V[:, n] = z[: k * n].reshape(k, n), z[k * n :]
+        if whitening.dtype == np.float32:
+            V = single.product(V, whitening)
+        else:
+            V = V @ whitening if whitening.ndim == 2 else V * whitening
+        return self._flat(V[:, :n], V[:, n] if self.problem.fit_intercept else 0.0)
+
+    def _flat(self, W: Array, b: Array | float) -> Array:
+        """Return weights and intercepts as one array."""
+        k, n = self._shape
+        z = np.empty(k * (n + 1))
+        z[: k * n].reshape(k, n)[:] = W
+        z[k * n :] = b
+        return z
 
     def image(self, z: Array) -> Array:
         """Return the scores."""
         k, n = self._shape
-        scored: Array = self.problem.operator.scores(z[: k * n].reshape(k, n), z[k * n :])
+        W, b, operator = z[: k * n].reshape(k, n), z[k * n :], self.problem.operator
+        if self._rough is None:
+            scored: Array = operator.scores(W, b)
+            return scored
+        operator.count(k)
+        scored = np.ascontiguousarray(single.product(W, self._rough.T).T)
+        scored += b
         return scored
 
     def value_and_slopes(self, image: Array) -> tuple[float, Array]:
@@ -319,23 +354,27 @@ class MulticlassTerrain(Terrain):
             slopes = self.penalty[:, None] * rest
             return 0.5 * float(np.vdot(slopes, rest)), slopes
         out = np.empty_like(image)
-        kind, spread, shape = _described(self.stage)
-        spread /= self.sharpness
+        if self._known[0] is not self.stage:
+            self._known = self.stage, _described(self.stage)
+        kind, spread, shape = self._known[1]
         value = multiclass_kernels.active.smooth_losses(
-            image, self.problem.labels, self.penalty, spread, kind, shape, out
+            image, self.problem.labels, self.penalty, spread / self.sharpness, kind, shape, out
         )
         return float(value), out
 
     def pull(self, slopes: Array) -> Array:
         """Return the gradient of the loss."""
-        totals = slopes.sum(axis=0) if self.problem.fit_intercept else np.zeros(self._shape[0])
-        return np.append(self.problem.operator.pull(slopes).ravel(), totals)
+        totals = slopes.sum(axis=0) if self.problem.fit_intercept else 0.0
+        operator = self.problem.operator
+        if self._rough is None:
+            return self._flat(operator.pull(slopes), totals)
+        operator.count(slopes.shape[1])
+        return self._flat(single.product(slopes.T, self._rough), totals)
 
     def smooth(self, z: Array) -> Array:
         """Return the gradient of the regulariser."""
         k, n = self._shape
-        flat = self.problem.smooth(z[: k * n].reshape(k, n)).ravel()
-        return np.append(flat, np.zeros(k))
+        return self._flat(self.problem.smooth(z[: k * n].reshape(k, n)), 0.0)
 
 
 def _described(stage: Stage) -> tuple[int, float, Array]:

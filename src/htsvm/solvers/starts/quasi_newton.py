@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -50,10 +50,10 @@ def minimise(function: Function, z: Array, max_steps: int, tol: float) -> tuple[
     Stop after `max_steps`, or when a step lowers the value by a share of less than `tol`.
     """
     pairs: deque[Pair] = deque(maxlen=MEMORY)
-    image = function.image(z)
+    image, own = function.image(z), function.smooth(z)
     value, slopes = function.value_and_slopes(image)
-    value += 0.5 * float(z @ function.smooth(z))
-    gradient = function.smooth(z) + function.pull(slopes)
+    value += 0.5 * float(z @ own)
+    gradient = own + function.pull(slopes)
     scaled = function.precondition(gradient)
     steps = 0
     while steps < max_steps:
@@ -63,18 +63,20 @@ def minimise(function: Function, z: Array, max_steps: int, tol: float) -> tuple[
                 break
             pairs.clear()
             continue
-        change = function.image(direction)
+        change, smooth = function.image(direction), function.smooth(direction)
         steps += 1
-        t, lower, slopes = _line_search(
-            function, z, image, gradient, direction, change, value, first=not pairs
-        )
+        line = _Line(
+            image, change, float(gradient @ direction), 0.5 * float(z @ own),
+            float(direction @ own), float(direction @ smooth), value,
+        )  # fmt: skip
+        t, lower, slopes = _line_search(function, line, first=not pairs)
         if not lower < value:
             if not pairs:
                 break
             pairs.clear()
             continue
-        z, image = z + t * direction, image + t * change
-        new = function.smooth(z) + function.pull(slopes)
+        z, own, image = z + t * direction, own + t * smooth, image + t * change
+        new = own + function.pull(slopes)
         difference, gradient = new - gradient, new
         new = function.precondition(gradient)
         change, scaled = new - scaled, new
@@ -107,28 +109,28 @@ def _direction(gradient: Array, scaled: Array, pairs: deque[Pair]) -> Array:
     return scaled
 
 
-def _line_search(
-    function: Function,
-    z: Array,
-    image: Array,
-    gradient: Array,
-    direction: Array,
-    change: Array,
-    start: float,
-    first: bool,
-) -> tuple[float, float, Array]:
+class _Line(NamedTuple):
+    """A line: the image and its change, the first slope, the parts of ``z' A z / 2``, the value."""
+
+    image: Array
+    change: Array
+    slope: float
+    energy: float
+    linear: float
+    square: float
+    start: float
+
+
+def _line_search(function: Function, line: _Line, first: bool) -> tuple[float, float, Array]:
     """Find a step that satisfies the weak Wolfe conditions by doubling and halving."""
-    slope = float(gradient @ direction)
-    smooth = function.smooth(direction)
-    energy = 0.5 * float(z @ function.smooth(z))
-    linear, square = float(z @ smooth), float(direction @ smooth)
+    image, change, slope, energy, linear, square, start = line
     t, low, high = 1.0, 0.0, 0.0
     if first:
         # No entry of the image changes by more than one.
         t = 1.0 / max(function.largest_change(change), 1e-300)
         if square > 0.0:
             t = min(t, -slope / square)
-    best = (0.0, start, np.zeros_like(image))
+    best = (0.0, start, image)
     for _ in range(MOST_TRIALS):
         value, slopes = function.value_and_slopes(image + t * change)
         value += energy + t * linear + 0.5 * t * t * square

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from htsvm import HTSVC
+from htsvm.linalg import as_operator, single
+
+
+def moments(X):
+    Z = np.column_stack([X, np.ones(len(X))])
+    return np.tril(Z.T @ Z)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 1e200])
+def test_a_product_is_right_to_single_precision_at_any_scale(scale):
+    rng = np.random.default_rng(0)
+    A, B = scale * rng.normal(size=(3, 40)), rng.normal(size=(40, 7))
+    found = single.product(A, B.astype(np.float32))
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, A @ B, rtol=0.0, atol=1e-5 * scale)
+
+
+def test_a_product_with_zero_is_zero():
+    assert not single.product(np.zeros((2, 3)), np.ones((3, 4), dtype=np.float32)).any()
+
+
+def test_it_pays_for_much_dense_data_whose_columns_are_not_far_from_centred(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(50, 40))
+    assert not single.pays(as_operator(X), 3, moments(X))
+    monkeypatch.setattr(single, "LARGE", 50 * 40 * 3)
+    assert single.pays(as_operator(X), 3, moments(X))
+    assert not single.pays(as_operator(X), 2, moments(X))
+    assert not single.pays(as_operator(sp.csr_matrix(X)), 3, moments(X))
+    X[:, 7] += 1000.0
+    assert not single.pays(as_operator(X), 3, moments(X))
+    X[:, 7] = 1.0
+    assert not single.pays(as_operator(X), 3, moments(X))
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_a_fit_by_rough_products_is_certified_and_as_low(monkeypatch, C):
+    rng = np.random.default_rng(1)
+    y = rng.integers(4, size=400)
+    X = rng.normal(size=(400, 40)) + rng.normal(size=(4, 40))[y]
+    y[rng.random(400) < 0.2] = 0
+    exact = HTSVC(C=C).fit(X, y)
+    monkeypatch.setattr(single, "LARGE", 0)
+    monkeypatch.setattr("htsvm.solvers.multiclass.sweeps.VERY_LARGE", 0)
+    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_TIES", 0)
+    used, product = [], single.product
+    monkeypatch.setattr(single, "product", lambda A, B: used.append(1) or product(A, B))
+    rough = HTSVC(C=C).fit(X, y)
+    assert used
+    assert rough.certificate_[0].certified
+    assert rough.objective_[0] <= 1.005 * exact.objective_[0]
