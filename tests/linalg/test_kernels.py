@@ -13,7 +13,7 @@ if not built.COMPILED:
 _compiled = built.active
 
 # The second size is beyond the point from which on the kernels use several threads.
-SIZES = [(40, 5), (9000, 12)]
+SIZES = [(40, 5), (100_000, 12)]
 REALS = [np.float32, np.float64]
 INDEXES = [np.int32, np.int64]
 
@@ -126,7 +126,7 @@ def make_state(m):
     return readonly(rng.normal(size=m), rng.random(m) * c, c, penalty, rng.normal(size=m))
 
 
-LENGTHS = [0, 1, 50, 40_000]
+LENGTHS = [0, 1, 50, 650_000]
 
 
 @pytest.mark.parametrize("m", LENGTHS)
@@ -284,8 +284,8 @@ def test_rows_between(m):
     for least, most in ((-0.5, 0.7), (0.2, np.inf), (5.0, 4.0)):
         ours = _compiled.rows_between(q, penalty, least, most)
         np.testing.assert_array_equal(ours, _numpy.rows_between(q, penalty, least, most))
-        inside = [i for i in range(m) if least < q[i] < most and penalty[i] > 0.0]
-        assert ours.tolist() == inside
+        assert np.all((q[ours] > least) & (q[ours] < most) & (penalty[ours] > 0.0))
+        assert len(ours) == sum((least < q) & (q < most) & (penalty > 0.0))
 
 
 @pytest.mark.parametrize("m", LENGTHS)
@@ -300,7 +300,7 @@ def test_sums_of_penalties(m):
 
 
 @pytest.mark.parametrize("kernels", [_compiled, _numpy])
-@pytest.mark.parametrize("m", [3, 60_000])
+@pytest.mark.parametrize("m", [3, 650_000])
 def test_nan_is_never_swallowed(kernels, m):
     """A violation that is not a number must show in every sum made of it."""
     one = np.ones(m)

@@ -342,6 +342,31 @@ def test_steps_on_the_rows_near_the_bends_never_lead_up():
         assert terrain.objective(terrain.settle(z, 25)) <= terrain.objective(z) * (1.0 + 1e-3)
 
 
+@pytest.mark.skipif(not kernels.COMPILED, reason="Newton steps take part in compiled searches only")
+@pytest.mark.parametrize("wide", [1.0, 50.0])
+def test_newton_steps_of_a_search_lead_near_a_minimum(wide):
+    """Also from zero and from far off, where no row is near a bend of the loss."""
+    X, y = noisy(m=9000, n=5, flipped=0.2)
+    terrain = BinaryTerrain(stated(wide * X, y, C=1.0))
+    assert terrain.by_newton
+    for z in (
+        np.zeros(6),
+        np.array([3.0, -2.0, 0.5, 1.0, 0.0, 0.3]) / wide,
+        np.full(6, 4.0 / wide),
+    ):
+        for stretch in (2.0, np.inf):
+            stage = terrain.final_stage(stretch)
+
+            def value(point, stage=stage):
+                q = 1.0 - y * (wide * X @ point[:-1] + point[-1])
+                return 0.5 * point[:-1] @ point[:-1] + stage.value_and_slope(q)[0].sum()
+
+            end = terrain.settle(z, 40, stretch=stretch)
+            assert value(end) <= value(z)
+            scaled = minimize(lambda p, value=value: value(p / wide), wide * end, method="BFGS")
+            assert value(end) <= 1.02 * scaled.fun
+
+
 @pytest.mark.parametrize(("close", "takes_part"), [(np.inf, True), (-0.5, False)])
 def test_what_is_far_behind_on_all_rows_is_left_out(monkeypatch, close, takes_part):
     X, y = noisy(m=900, flipped=0.3)

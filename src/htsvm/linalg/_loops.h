@@ -134,4 +134,23 @@ HTSVM_CLONES static void htsvm_dual(
     sums[6] = count;
 }
 
+/* The zone of each sample of a rounded loss: 1 where its kink is rounded, 2 between knee and cap, 0
+   elsewhere and without penalty. Counts those that differ from `old`, and those that are not 0. */
+HTSVM_CLONES static void htsvm_zones(
+    ptrdiff_t m, const double *q, const double *penalty, double knee, double cap, double width,
+    const unsigned char *old, unsigned char *zone, ptrdiff_t *counts)
+{
+    ptrdiff_t changed = 0, bent = 0;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        int round = (q[i] > -width) & (q[i] < width), falls = (q[i] > knee) & (q[i] < cap);
+        zone[i] = (unsigned char)((penalty[i] > 0.0) * (round | (falls << 1)));
+    }
+    for (ptrdiff_t i = 0; i < m; i++) {
+        changed += zone[i] != old[i];
+        bent += zone[i] != 0;
+    }
+    counts[0] = changed;
+    counts[1] = bent;
+}
+
 #endif

@@ -10,6 +10,8 @@ ctypedef fused index:
 
 cdef int _blocks(double work) noexcept nogil
 
+cdef int _dense_blocks(double work) noexcept nogil
+
 cdef void _csr_dot_block(const index* indptr, const index* indices, const real* data,
                          const signed char* y, const double* w, double b, double* out,
                          Py_ssize_t low, Py_ssize_t high) noexcept nogil
@@ -37,6 +39,8 @@ cdef class Rows:
     cdef bint sparse, single, wide
     cdef readonly Py_ssize_t m, n, stored
     cdef object keep
+
+    cdef int blocks(self) noexcept nogil
 
     cdef void dot(self, const signed char* y, const double* w, double b, double* out,
                   Py_ssize_t low, Py_ssize_t high) noexcept nogil

@@ -10,7 +10,7 @@ import numpy as np
 
 from cython.parallel cimport prange
 
-from htsvm.linalg._rows cimport _blocks
+from htsvm.linalg._rows cimport _dense_blocks
 
 cdef extern from "_loops.h" nogil:
     double htsvm_hybrid(Py_ssize_t m, const double* q, const double* penalty, double t, double knee,
@@ -58,7 +58,7 @@ def clip_step(const double[::1] q, const double[::1] alpha, const double[::1] c,
     Returns the numbers of interior and of non-zero entries.
     """
     cdef Py_ssize_t m = q.shape[0]
-    cdef int blocks = _blocks(4.0 * m), t
+    cdef int blocks = _dense_blocks(4.0 * m), t
     cdef double[:, ::1] counts = np.zeros((blocks, 8))
     if m == 0:
         return 0, 0
@@ -92,7 +92,7 @@ def line_terms(const double[::1] q, const double[::1] alpha, const double[::1] c
     sum of ``penalty * delta ** 2`` over the entries where `s` is strictly inside its bounds.
     """
     cdef Py_ssize_t m = q.shape[0]
-    cdef int blocks = _blocks(4.0 * m), k
+    cdef int blocks = _dense_blocks(4.0 * m), k
     cdef double[:, ::1] sums = np.zeros((blocks, 8))
     if m == 0:
         return 0.0, 0.0
@@ -118,7 +118,7 @@ cdef Py_ssize_t _relevant_block(const double* q, const double* alpha, const doub
 def relevant_rows(const double[::1] q, const double[::1] alpha, const double[::1] c, double reach):
     """Return the indices with ``c > 0`` and (``q > -reach`` or ``alpha > 0``)."""
     cdef Py_ssize_t m = q.shape[0]
-    cdef int blocks = _blocks(2.0 * m), k
+    cdef int blocks = _dense_blocks(2.0 * m), k
     cdef Py_ssize_t[::1] counts = np.zeros(blocks + 1, dtype=np.intp)
     if m == 0:
         return np.empty(0, dtype=np.intp)
@@ -169,7 +169,7 @@ cdef void _axpy_block(double* x, const double* d, double t, Py_ssize_t low,
 def add_scaled(double[::1] x, const double[::1] d, double t):
     """Add ``t * d`` to `x` in place."""
     cdef Py_ssize_t m = x.shape[0]
-    cdef int blocks = _blocks(2.0 * m), k
+    cdef int blocks = _dense_blocks(2.0 * m), k
     if m == 0:
         return
     for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
@@ -203,7 +203,7 @@ def natural_residual(const double[::1] q, const double[::1] alpha, const double[
     whose sum is the slack. Samples without penalty do not count.
     """
     cdef Py_ssize_t m = q.shape[0]
-    cdef int blocks = _blocks(4.0 * m), k
+    cdef int blocks = _dense_blocks(4.0 * m), k
     cdef double[:, ::1] sums = np.zeros((blocks, 8))
     if m == 0:
         return 0.0, 0.0, 0.0
@@ -234,7 +234,7 @@ def capped_slope(const double[::1] h, const double[::1] penalty, double top, dou
                  double fall, double[::1] out):
     """Set ``out = penalty * clip(start - fall * h, 0, top)``."""
     cdef Py_ssize_t m = h.shape[0]
-    cdef int blocks = _blocks(3.0 * m), k
+    cdef int blocks = _dense_blocks(3.0 * m), k
     if m == 0:
         return
     for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
@@ -249,7 +249,7 @@ def hybrid_totals(const double[::1] q, const double[::1] penalty, double knee, d
     The cap is finite. With the multiple one that is ``sum(penalty * loss(q))``.
     """
     cdef Py_ssize_t m = q.shape[0], count = multiples.shape[0], low, stop, high, j
-    cdef int blocks = _blocks(4.0 * m * count), k
+    cdef int blocks = _dense_blocks(4.0 * m * count), k
     cdef double[:, ::1] sums = np.zeros((blocks, count + 8))
     if m == 0:
         return np.zeros(count)
@@ -276,7 +276,7 @@ def dual_sums(const double[::1] q, const double[::1] psi, const double[::1] pena
     labels, of these times q, of the hinge losses at q, and how many are not -psi, and not zero.
     """
     cdef Py_ssize_t m = q.shape[0], low, high
-    cdef int blocks = _blocks(8.0 * m), k
+    cdef int blocks = _dense_blocks(8.0 * m), k
     cdef double[:, ::1] sums = np.zeros((blocks, 8))
     if m == 0:
         return np.zeros(7)
@@ -301,7 +301,7 @@ cdef void _side_totals_block(const signed char* y, const double* v, double* sums
 def side_totals(const signed char[::1] y, const double[::1] v):
     """Return the sums of v over the labels -1 and +1."""
     cdef Py_ssize_t m = v.shape[0]
-    cdef int blocks = _blocks(2.0 * m), k
+    cdef int blocks = _dense_blocks(2.0 * m), k
     cdef double[:, ::1] sums = np.zeros((blocks, 8))
     if m == 0:
         return np.zeros(2)
@@ -322,7 +322,7 @@ cdef void _square_size_block(const double* q, const double* penalty, double* sum
 def square_size(const double[::1] q, const double[::1] penalty):
     """Return ``sum(penalty * (1 + q ** 2))``."""
     cdef Py_ssize_t m = q.shape[0]
-    cdef int blocks = _blocks(3.0 * m), k
+    cdef int blocks = _dense_blocks(3.0 * m), k
     cdef double[:, ::1] sums = np.zeros((blocks, 8))
     if m == 0:
         return 0.0

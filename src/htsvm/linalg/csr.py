@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,6 +15,8 @@ from htsvm.linalg.operators import Operator, sum_of_squares
 
 # None where nothing was compiled.
 compiled = kernels.optional("linalg._rows")
+# Rows whose squares are formed at a time.
+SQUARED_ROWS = 1 << 15
 
 
 class CSROperator(Operator):
@@ -75,6 +78,34 @@ class CSROperator(Operator):
         out = np.empty(self.shape[1])
         total = kernels.active.csr_signed_tdot(X.indptr, X.indices, X.data, y, v, out)
         return out, total
+
+    def _squared(self) -> Iterator[tuple[slice, sp.csr_matrix]]:
+        """Yield the squares of all entries, some rows at a time, with their places."""
+        X, m = self.X, self.shape[0]
+        for low in range(0, m, SQUARED_ROWS):
+            rows = slice(low, min(low + SQUARED_ROWS, m))
+            first, last = X.indptr[rows.start], X.indptr[rows.stop]
+            parts = (
+                np.square(X.data[first:last], dtype=np.float64), X.indices[first:last],
+                X.indptr[rows.start : rows.stop + 1] - first,
+            )  # fmt: skip
+            yield rows, sp.csr_matrix(parts, shape=(rows.stop - rows.start, self.shape[1]))
+
+    def squared_pull(self, B: Array) -> Array:
+        """Return ``B.T @ X**2``: the diagonals of Gram matrices, weighted by the columns of B."""
+        self.count(B.shape[1])
+        out = np.zeros((B.shape[1], self.shape[1]))
+        for rows, part in self._squared():
+            out += (part.T @ B[rows]).T
+        return out
+
+    def row_squares(self) -> Array:
+        """Return the squared length of each row."""
+        self.count(1.0)
+        out, ones = np.empty(self.shape[0]), np.ones(self.shape[1])
+        for rows, part in self._squared():
+            out[rows] = part @ ones
+        return out
 
     def scores(self, W: Array, b: Array) -> Array:
         """Return ``X @ W.T + b``, of shape (n_samples, n_classes)."""

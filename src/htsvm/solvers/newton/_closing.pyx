@@ -7,7 +7,7 @@ import numpy as np
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, fabs
 
-from htsvm.linalg._rows cimport Rows, _blocks
+from htsvm.linalg._rows cimport Rows, _dense_blocks
 
 # Samples at a time: 16 KB of each vector, so that a few fit into the nearest cache.
 DEF CHUNK = 2048
@@ -86,7 +86,7 @@ def close_round(Rows rows, const signed char[::1] y, const double[::1] w, double
     sums at the old weights.
     """
     cdef Py_ssize_t m = q.shape[0]
-    cdef int blocks = _blocks((rows.stored if refresh else 0) + 8.0 * m), k
+    cdef int blocks = rows.blocks() if refresh else _dense_blocks(8.0 * m), k
     cdef Line first = _line(stage), second = _line(own)
     cdef double[:, ::1] sums = np.zeros((blocks, 8))
     if m == 0:

@@ -8,7 +8,7 @@ from scipy.linalg import cython_lapack
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.math cimport fabs, fmax, isfinite, sqrt
 
-from htsvm.linalg._rows cimport Rows, _blocks
+from htsvm.linalg._rows cimport Rows
 
 DEF MAX_THREADS = 64
 DEF SUMS = 8
@@ -48,7 +48,7 @@ cdef class System:
         self.gradient = np.empty(self.n + 1)
         self.own = np.empty(self.n)
         self.factor = np.empty((self.n + 1, self.n + 1))
-        self.blocks = _blocks(rows.stored + 8.0 * self.m)
+        self.blocks = rows.blocks()
         if self.blocks > MAX_THREADS:
             self.blocks = MAX_THREADS
         if self.blocks * (self.n + 1) > self.m:

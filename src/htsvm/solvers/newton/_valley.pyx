@@ -11,13 +11,16 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
 from libc.string cimport memset
 
-from htsvm.linalg._rows cimport Rows, _blocks
+from htsvm.linalg._rows cimport Rows, _dense_blocks
 from htsvm.solvers.newton._system cimport System
 
 cdef extern from "_loops.h" nogil:
     void htsvm_rounded(Py_ssize_t m, const double* q, const double* dq, double t,
                        const double* penalty, double* slopes, double* sums, double top,
                        double knee, double cap, double width)
+    void htsvm_zones(Py_ssize_t m, const double* q, const double* penalty, double knee, double cap,
+                     double width, const unsigned char* old, unsigned char* zone,
+                     Py_ssize_t* counts)
 
 # Samples at a time: 16 KB of each vector, so that a few fit into the nearest cache.
 DEF CHUNK = 2048
@@ -38,7 +41,8 @@ cdef enum:
 
 # Shares of the negative curvature that are tried until the Newton system is positive definite.
 cdef double[4] SHARES = [1.0, 0.75, 0.4, 0.0]
-# What a sample is in: none of these, where the kink is rounded, where the loss falls.
+# What a sample is in, as `htsvm_zones` says: none of these, where the kink is rounded, where the
+# slope of the loss falls.
 cdef enum:
     _STRAIGHT = 0
     _ROUND = 1
@@ -88,7 +92,7 @@ def survey(Rows rows, const signed char[::1] y, const double[::1] w, double b,
     Returns the total of the loss, that of the penalties beyond the cap, and the number of marks.
     """
     cdef Py_ssize_t m = q.shape[0]
-    cdef int blocks = _blocks(rows.stored + 8.0 * m), k
+    cdef int blocks = rows.blocks(), k
     cdef Shape form = _shape(shape, reach)
     cdef double[:, ::1] sums = np.zeros((blocks, 8)), scratch = np.empty((blocks, CHUNK))
     for k in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
@@ -101,7 +105,7 @@ def survey(Rows rows, const signed char[::1] y, const double[::1] w, double b,
 def slopes(const double[::1] q, const double[::1] penalty, tuple shape):
     """Return the slopes of a rounded loss times the penalties."""
     cdef Py_ssize_t m = q.shape[0], low, high
-    cdef int blocks = _blocks(8.0 * m), k
+    cdef int blocks = _dense_blocks(8.0 * m), k
     cdef Shape form = _shape(shape, 0.0)
     cdef double[:, ::1] sums = np.empty((blocks, 8))
     out = np.empty(m)
@@ -118,7 +122,7 @@ cdef class ValleySteps(System):
 
     cdef double[::1] q, dq, slopes
     cdef const double[::1] penalty
-    cdef unsigned char[::1] zone
+    cdef unsigned char[::1] zone, next_zone
     cdef double[:, ::1] rounded, falling
     cdef Shape shape
     cdef double loss, base, pace
@@ -130,6 +134,7 @@ cdef class ValleySteps(System):
         self.penalty, self.q = penalty, q
         self.slopes, self.dq = np.empty(self.m), np.empty(self.m)
         self.zone = np.zeros(self.m, dtype=np.uint8)
+        self.next_zone = np.empty(self.m, dtype=np.uint8)
         self.rounded = np.zeros((self.n + 1, self.n + 1))
         self.falling = np.zeros((self.n + 1, self.n + 1))
 
@@ -221,12 +226,12 @@ cdef class ValleySteps(System):
 
     cdef void _update_grams(self) noexcept nogil:
         """Correct the Gram matrices by the samples that changed their zone; or form them anew."""
-        cdef Py_ssize_t i, changed = 0, bent = 0, side = self.n + 1
+        cdef Py_ssize_t i, changed, bent, side = self.n + 1
         cdef unsigned char old, new
-        for i in range(self.m):
-            new = self._zone(i)
-            changed += new != self.zone[i]
-            bent += new != _STRAIGHT
+        cdef Py_ssize_t[2] counts
+        htsvm_zones(self.m, &self.q[0], &self.penalty[0], self.shape.knee, self.shape.cap,
+                    self.shape.width, &self.zone[0], &self.next_zone[0], counts)
+        changed, bent = counts[0], counts[1]
         self.interior = bent
         self.passes += <double>min(changed, bent) / self.m
         if changed > bent:
@@ -234,7 +239,7 @@ cdef class ValleySteps(System):
             memset(&self.falling[0, 0], 0, side * side * sizeof(double))
             memset(&self.zone[0], 0, self.m)
         for i in range(self.m):
-            old, new = self.zone[i], self._zone(i)
+            old, new = self.zone[i], self.next_zone[i]
             if old == new:
                 continue
             if old != _STRAIGHT:
@@ -244,15 +249,6 @@ cdef class ValleySteps(System):
                 self.rows.add_gram(i, self.penalty[i],
                                    &self.rounded[0, 0] if new == _ROUND else &self.falling[0, 0])
             self.zone[i] = new
-
-    cdef unsigned char _zone(self, Py_ssize_t i) noexcept nogil:
-        cdef double s = self.q[i]
-        if self.penalty[i] > 0.0:
-            if s > -self.shape.width and s < self.shape.width:
-                return _ROUND
-            if s > self.shape.knee and s < self.shape.cap:
-                return _FALLING
-        return _STRAIGHT
 
     cdef bint _newton_direction(self) noexcept nogil:
         """Set the direction, with as much of the negative curvature as the system bears."""

@@ -77,14 +77,20 @@ class Valley:
         What is minimised.
     reach : float
         How far rows may be from the bends of the loss and still be looked at.
+    stride : float
+        How far a run on such rows may go before all are looked at again, in units of `reach`.
     steps, rows : int
         Newton steps so far, and the rows of the last ones.
+    residual : float
+        The gradient residual where the last run of steps ended, on its rows.
     """
 
     problem: Problem
     reach: float = FIRST_REACH
+    stride: float = 1.0
     steps: int = 0
     rows: int = 0
+    residual: float = math.inf
 
     def lead(self, w: Array, b: float, losses: Iterable[Loss], tol: float) -> tuple[Array, float]:
         """Take a few steps from a point with each of some stretched losses."""
@@ -151,9 +157,10 @@ class Valley:
             steps, whole = self._steps(point, q, inside)
             status = steps.run(
                 shape, base=0.0 if whole else beyond, tol=tol, gain=gain,
-                reach=FAR if whole else self.reach, max_steps=left,
+                reach=FAR if whole else self.stride * self.reach, max_steps=left,
             )  # fmt: skip
             left -= steps.steps
+            self.residual = max(steps.stationarity, steps.balance)
             self.steps += steps.steps
             point, moved = (point[0], steps.b), steps.moved
             # The copy of these rows is given back before others are copied.

@@ -12,7 +12,7 @@ from cython.parallel cimport prange
 from libc.math cimport fabs, fmax
 from libc.string cimport memset
 
-from htsvm.linalg._rows cimport Rows, _blocks
+from htsvm.linalg._rows cimport Rows
 
 # The pairs that limited-memory BFGS keeps, the trials of a line search, and the two constants of the
 # Wolfe conditions in their usual values.
@@ -72,7 +72,7 @@ cdef class Smooth:
         self.grad_new, self.direction = np.empty(self.n + 1), np.empty(self.n + 1)
         self.rho, self.alpha = np.empty(MEMORY), np.empty(MEMORY)
         self.S, self.Y = np.empty((MEMORY, self.n + 1)), np.empty((MEMORY, self.n + 1))
-        self.blocks = _blocks(rows.stored + 8.0 * self.m)
+        self.blocks = rows.blocks()
         if self.blocks * (self.n + 1) > self.m:
             self.blocks = 1
         self.partial = np.empty((self.blocks, self.n + 8))

@@ -14,6 +14,7 @@ from htsvm.linalg.operators import dense, double
 from htsvm.linalg.positive import solve_positive
 from htsvm.losses import HybridTruncated, Ramp
 from htsvm.problems.binary import Problem
+from htsvm.solvers.newton import valley
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
 from htsvm.solvers.starts.terrain import MULTIPLES, ROUGH, Terrain, inverse
@@ -31,6 +32,12 @@ MOST_FEATURES, MOST_PER_ROW = 512, 40.0
 # From so many samples on, steps with the loss itself leave out those that are farther than `NEAR`
 # caps from its bends; so many steps at a time, unless more than this share is near.
 SHRUNK_FROM, NEAR, STEPS_NEAR, MOST_NEAR = 5000, 1.0, 12, 0.7
+# From so many samples on, with up to so many columns, these are Newton steps: each is worth so many
+# others, and runs go this far beyond the rows that they look at. On 142 fits to six such sets they
+# end 0.2 % lower in the mean (from 0.8 % above to 5 % below), in 0.9 of the time.
+NEWTON_FROM, NEWTON_COLUMNS, WORTH, STRIDE = 7500, 64, 2, 3.0
+# Where they leave a gradient residual above this, they have not come near a minimum.
+ASTRAY = 0.3
 
 
 class BinaryTerrain(Terrain):
@@ -47,6 +54,8 @@ class BinaryTerrain(Terrain):
             total = float(problem.penalty.sum())
             self.scale = inverse(np.append(problem.regularizer.diagonal() + squares, total))
         self.stage: Stage = Squares()
+        # The last point whose violations were asked for, and these: they are often asked for again.
+        self._seen: tuple[Array, Array] | None = None
         self._kernel = self._compiled(problem)
 
     def on(self, problem: Problem) -> BinaryTerrain | None:
@@ -134,9 +143,11 @@ class BinaryTerrain(Terrain):
         return z[:-1].copy(), float(z[-1])
 
     def violations(self, z: Array) -> Array:
-        """Return the violations at z."""
-        q: Array = self.problem.violations(np.ascontiguousarray(z[:-1]), float(z[-1]))
-        return q
+        """Return the violations at z, which are not to be changed."""
+        if self._seen is None or not np.array_equal(self._seen[0], z):
+            q = self.problem.violations(np.ascontiguousarray(z[:-1]), float(z[-1]))
+            self._seen = z.copy(), q
+        return self._seen[1]
 
     def multipliers(self, z: Array, stretch: float = 1.0) -> Array:
         """Return psi of the loss with a rounded kink, times what makes its pull most like Rw.
@@ -162,6 +173,8 @@ class BinaryTerrain(Terrain):
         if self._kernel is None or not _choose(self._kernel, stage):
             self.stage = stage
             return minimise(self, z, max_steps, tol)[0]
+        if isinstance(stage, Rounded) and self.by_newton:
+            return self._descend_by_newton(z, stage, max_steps, tol)
         if isinstance(stage, Rounded) and self.problem.n_samples >= SHRUNK_FROM:
             return self._descend_near(z, stage, max_steps, tol)
         end = np.array(z)
@@ -176,6 +189,31 @@ class BinaryTerrain(Terrain):
         steps: int = kernel.steps - before
         problem.operator.count(2.0 * (1 + steps))
         return steps
+
+    @property
+    def by_newton(self) -> bool:
+        """Whether steps with the loss itself are Newton's: many rows, and few columns."""
+        p = self.problem
+        few = p.n_features <= NEWTON_COLUMNS and p.n_samples >= NEWTON_FROM
+        return few and self._kernel is not None and valley.suits(p)
+
+    def _descend_by_newton(self, z: Array, stage: Rounded, max_steps: int, tol: float) -> Array:
+        """Go down with the loss itself by Newton steps, on the rows near its bends.
+
+        Where no row is near they know of no curvature: then other steps go on.
+        """
+        problem = self.problem
+        if self.penalty is not problem.penalty:
+            problem = replace(problem, penalty=self.penalty)
+        way = valley.Valley(problem, stride=STRIDE)
+        w, b = way.descend(
+            z[:-1], float(z[-1]), stage.loss, stage.width, tol=ROUGH, gain=tol,
+            max_steps=max(max_steps // WORTH, 2),
+        )  # fmt: skip
+        end = np.append(w, b)
+        if way.residual <= ASTRAY:
+            return end
+        return self._descend_near(end, stage, max_steps, tol)
 
     def _descend_near(self, z: Array, stage: Rounded, max_steps: int, tol: float) -> Array:
         """Go down with the loss itself on the rows near its bends, which are looked up again.

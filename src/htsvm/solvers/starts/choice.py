@@ -20,6 +20,7 @@ from htsvm.solvers.starts.descents import (
     Descend,
     best_point,
     descended,
+    given,
     named,
     never_up,
     refined,
@@ -217,12 +218,16 @@ def _by_search(problem: Problem, found: Search, descend: Descend) -> SolverResul
     most = (1.0 + CLOSE) * found.lowest
     reached = found.reached
     best = sorted(found.points, key=lambda name: (reached[name], name))[:JUDGED]
+    settled = whole and isinstance(terrain, BinaryTerrain) and terrain.by_newton
     tried = []
-    for name in best:
+    for name in best[:1] if settled else best:
         if found.reached[name] <= most:
             point = terrain.parts(found.points[name])
             before = found.reached[name] if whole else problem.objective_at(*point)
-            tried.append((name, *refined(problem, point, before)))
+            if settled:
+                tried.append((name, given(problem, point), before))
+            else:
+                tried.append((name, *refined(problem, point, before)))
     name, start, lowest = min(tried, key=lambda one: one[2])
     at_best = found.lowest
     convex = None if found.convex is None else terrain.parts(found.convex)

@@ -200,7 +200,13 @@ def refined(problem: Problem, point: tuple[Array, float], before: float) -> tupl
     reached = problem.objective_at(w, b)
     if not reached < before:
         (w, b), reached = point, before
-    return (w, b, way.multipliers(w, b, loss, width)), reached
+    return given(problem, (w, b)), reached
+
+
+def given(problem: Problem, point: tuple[Array, float]) -> Any:
+    """Return a start at a point, with the multipliers of the rounded loss."""
+    way, width = valley.Valley(problem), REFINED_WIDTH * problem.loss.cap
+    return (*point, way.multipliers(*point, problem.loss, width))
 
 
 def named(result: SolverResult, name: str, reached: dict[str, float]) -> SolverResult:
