@@ -32,6 +32,7 @@ MODULES = [
     "solvers.newton._valley",
     "solvers.newton._closing",
     "solvers.newton._sweeps",
+    "solvers.newton._pairs",
     "solvers.multiclass._block_sweeps",
     "solvers.starts._smooth",
 ]

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from htsvm import HTSVC, KernelHTSVC
 from htsvm.datasets import flip_labels
 from htsvm.losses import HybridTruncated
+from htsvm.solvers.newton import kernel_rounds
 from htsvm.svm import _kernel_space, _kernels, kernel
 from tests.oracles.convex import solve_hinge
 from tests.oracles.scip import solve_globally
@@ -337,17 +338,19 @@ def test_the_quick_start_is_for_noisy_labels_and_truncated_losses(monkeypatch, w
     found = []
     start = kernel.quick_start
 
-    def watched(problem, starts):
-        found.append(start(problem, starts))
+    def watched(problem):
+        found.append(start(problem))
         return found[-1]
 
     monkeypatch.setattr(kernel, "quick_start", watched)
     monkeypatch.setattr(_kernel_space, "FIRST_LANDMARKS", 40)
     X, y, _ = moons(300, wrong)
     model = KernelHTSVC(10.0, gamma=2.0, cap=cap).fit(X, y)
-    assert [one is not None for one in found] == [quick]
+    # A convex problem is solved from nothing by pairs of samples.
+    direct = np.isinf(cap) and kernel_rounds.compiled is not None
+    assert [one is not None for one in found] == ([] if direct else [quick])
     assert certified(model)
-    monkeypatch.setattr(kernel, "quick_start", lambda problem, starts: None)
+    monkeypatch.setattr(kernel, "quick_start", lambda problem: None)
     slow = KernelHTSVC(10.0, gamma=2.0, cap=cap).fit(X, y)
     assert model.objective_[0] <= 1.02 * slow.objective_[0]
 
@@ -365,3 +368,44 @@ def test_a_fit_on_landmarks_takes_little_beside_their_matrix():
         tracemalloc.stop()
     assert len(model.landmarks_) == 500
     assert peak <= 1.4 * X.shape[0] * 500 * 8
+
+
+# ------------------------------------------------------------------------------ pairs of samples
+
+
+@pytest.mark.skipif(kernel_rounds.compiled is None, reason="nothing was compiled")
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("cap", [1.0, np.inf])
+def test_pairs_end_where_newton_steps_do(monkeypatch, C, cap):
+    """From the same start; with weights, and with rows that the kernel cannot tell apart."""
+    X, y, _ = moons(200, wrong=0.1)
+    X = np.concatenate([X, X[:20]])
+    y = np.concatenate([y, y[:20]])
+    weight = np.random.default_rng(0).uniform(0.0, 2.0, size=220)
+    model = KernelHTSVC(C, gamma=3.0, cap=cap, tol=1e-6)
+    pairs = clone(model).fit(X, y, weight)
+    monkeypatch.setattr(kernel_rounds, "compiled", None)
+    steps = clone(model).fit(X, y, weight)
+    assert certified(pairs)
+    assert pairs.history_["sweeps"].sum() > 0
+    assert pairs.history_["newton_steps"].sum() == 0
+    assert steps.history_["newton_steps"].sum() > 0
+    if np.isinf(cap):
+        assert pairs.objective_[0] == pytest.approx(steps.objective_[0], rel=1e-5)
+        np.testing.assert_allclose(
+            pairs.decision_function(X), steps.decision_function(X), atol=1e-3
+        )
+    else:
+        assert pairs.objective_[0] <= 1.05 * steps.objective_[0]
+
+
+@pytest.mark.skipif(kernel_rounds.compiled is None, reason="nothing was compiled")
+def test_where_pairs_take_long_newton_steps_go_on(monkeypatch):
+    X, y, _ = moons(200)
+    best = KernelHTSVC(100.0, gamma=0.5, cap=np.inf).fit(X, y)
+    monkeypatch.setattr(kernel_rounds, "PAIRS_PER_ROW", 1)
+    monkeypatch.setattr(kernel_rounds, "FEWEST_PAIRS", 20)
+    model = KernelHTSVC(100.0, gamma=0.5, cap=np.inf).fit(X, y)
+    assert certified(model)
+    assert model.history_["newton_steps"].sum() > 0
+    assert model.objective_[0] == pytest.approx(best.objective_[0], rel=1e-3)

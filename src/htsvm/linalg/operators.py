@@ -193,7 +193,7 @@ class Operator(Extent):
         """
         n = self.shape[1]
         self.count(len(rows) / max(self.shape[0], 1))
-        size = max(256, 2_000_000 // max(n, 1))
+        size = max(256, 500_000 // max(n, 1))
         for low in range(0, len(rows), size):
             # All rows, in order: a slice spares the copy.
             some = slice(low, low + size) if len(rows) == self.shape[0] else rows[low : low + size]

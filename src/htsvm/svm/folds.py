@@ -123,6 +123,8 @@ class Fold:
         Which fold it is.
     scores : ndarray of shape (n_caps, n_Cs) or None
         The scores that were asked for.
+    support : ndarray of shape (n_caps, n_Cs) or None
+        The number of multipliers that are not zero.
     """
 
     test: Array
@@ -134,6 +136,7 @@ class Fold:
     passes: float
     number: int
     scores: Array | None = field(default=None)
+    support: Array | None = field(default=None)
 
     @classmethod
     def of(
@@ -152,6 +155,8 @@ class Fold:
              for row in fits]
         )  # fmt: skip
         seconds = np.sum([[[p.seconds for p in row] for row in rows] for rows in solved], axis=0)
+        support = [[sum(np.count_nonzero(r.multipliers) for r in cell) for cell in row]
+                   for row in fits]  # fmt: skip
         began = time.perf_counter()
         flat = coef.reshape(-1, coef.shape[-1])
         scores = np.asarray(safe_sparse_dot(X_test, flat.T, dense_output=True))
@@ -165,6 +170,7 @@ class Fold:
             score_seconds=(time.perf_counter() - began) / seconds.size,
             passes=sum(grid.passes for grid in grids) * len(train) / m,
             number=number,
+            support=np.array(support),
         )
 
     def score_by(self, scoring: Any, model: Any, X: Any, y: Array, params: dict[str, Any]) -> None:
@@ -213,6 +219,8 @@ class Held:
         Whether a score was asked for.
     middle : tuple of ndarray
         The means of the folds' coefficients and of their intercepts, for each point.
+    support : ndarray of shape (n_caps, n_Cs) or None
+        The mean number of multipliers that are not zero.
     """
 
     decisions: Array
@@ -224,6 +232,7 @@ class Held:
     score_seconds: Array
     asked: bool
     middle: tuple[Array, ...] = ()
+    support: Array | None = None
 
     @classmethod
     def of(cls, parts: Sequence[Fold], codes: Array, weights: Array | None) -> Held:
@@ -233,6 +242,7 @@ class Held:
         decisions = np.concatenate([part.decisions for part in parts], axis=2)
         fold = np.repeat(np.arange(len(parts)), [len(part.test) for part in parts])
         scores = [part.scores for part in parts if part.scores is not None]
+        support = [part.support for part in parts if part.support is not None]
         together = cls(
             decisions=decisions,
             codes=codes[rows],
@@ -246,6 +256,7 @@ class Held:
                 np.mean([part.coef for part in parts], axis=0),
                 np.mean([part.intercept for part in parts], axis=0),
             ),
+            support=np.mean(support, axis=0) if support else None,
         )
         return together if scores else replace(together, scores=together._accuracies())
 
@@ -258,6 +269,8 @@ class Held:
             decisions=np.concatenate([one.decisions for one in held]),
             scores=np.concatenate([one.scores for one in held], axis=1),
             fit_seconds=np.concatenate([one.fit_seconds for one in held], axis=1),
+            middle=(),
+            support=np.concatenate([one.support for one in held if one.support is not None]),
         )
 
     @property
@@ -274,7 +287,11 @@ class Held:
 
     def accuracy(self) -> Array:
         """Return the accuracy of each point, on the held-out samples of all folds together."""
-        return _mean(predicted(self.decisions) == self.codes, self.weights)
+        return self.share(predicted(self.decisions) == self.codes)
+
+    def share(self, values: Array) -> Array:
+        """Return the weighted means over the held-out samples, the last axis."""
+        return _mean(values, self.weights)
 
     @property
     def size(self) -> float:

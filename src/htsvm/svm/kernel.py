@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.linalg.kernel_functions import NAMES, kernel_function, resolved_gamma
 from htsvm.linalg.kernel_operator import KernelNorm
+from htsvm.linalg.kernels import COMPILED
 from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
@@ -85,14 +87,18 @@ class BaseKernelSVC(BaseLinearSVC):
         return [replace(problem, regularizer=KernelNorm(X)) for problem in problems]
 
     def _warm_starts(self, classes: Array, problems: Any) -> list[Any]:
-        """Return where problems of a kernel matrix begin: at a fit on a few landmarks."""
-        if self._space.landmarks is not None:
+        """Return where problems of a kernel matrix begin: at a fit on a few landmarks.
+
+        A convex problem needs no start where pairs of samples are quick (`kernel_rounds`).
+        """
+        convex = COMPILED and math.isinf(problems[0].loss.cap)
+        if self._space.landmarks is not None or convex:
             return [None] * len(problems)
         return [self._space.start(p, self._rough_start) for p in problems]
 
     def _rough_start(self, problem: Problem, starts: Any) -> Any:
         """Solve a problem on few landmarks roughly; return the solution as a start."""
-        found = None if starts == "auto" else quick_start(problem, starts)
+        found = None if starts == "auto" else quick_start(problem)
         if found is not None:
             return found
         solver: Any = self._solver()
@@ -191,7 +197,7 @@ class KernelHTSVC(BaseKernelSVC):
         None solves the problem of the whole kernel matrix. A number restricts w to combinations of
         this many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
         samples (1,500 for more than two classes in one problem) and as far as `memory_limit`
-        allows, else ``5 * sqrt(n_samples)`` landmarks, between 200 and 1,000.
+        allows, else ``4 * sqrt(n_samples)`` landmarks, between 250 and 1,000.
     landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
         How landmarks are chosen. A precomputed kernel has no rows to look at: there the choice is
         uniform.

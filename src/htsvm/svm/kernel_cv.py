@@ -24,6 +24,7 @@ from htsvm.svm.cv import HTSVCCV, check_caps
 from htsvm.svm.folds import Held, Routed
 from htsvm.svm.kernel import BaseKernelSVC
 from htsvm.svm.path import check_grid
+from htsvm.svm.sparse_choice import sparser
 
 # Where the default grid of C begins and ends, and the factors of the default gamma.
 SMALLEST_C, LARGEST_C = 2.0**-6, 2.0**8
@@ -36,6 +37,10 @@ WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
 @dataclass(eq=False, repr=False)
 class KernelHTSVCCV(BaseKernelSVC):
     """KernelHTSVC that chooses C, cap and gamma by cross-validation, by the rule of `HTSVCCV`.
+
+    Of two classes it then takes the point with the fewest support vectors among those that the
+    held-out samples hardly tell from the best: their accuracy is within two standard errors of the
+    difference, and their agreement is at most 0.05 lower.
 
     For each gamma the samples are put into coordinates once (landmarks; all of them for several
     classes and little data), and the grid of C and caps is solved on each fold as `HTSVCCV`
@@ -53,7 +58,7 @@ class KernelHTSVCCV(BaseKernelSVC):
         kernel without gamma has one value.
     {cv}
     scoring : str or callable, default=None
-        None is the rule of `HTSVCCV`; otherwise a score to maximise, as in scikit-learn.
+        None is the rule above; otherwise a score to maximise, as in scikit-learn.
     kernel : {"rbf", "poly", "sigmoid", "laplacian", "cosine", "linear", "precomputed"} or \
             callable, default="rbf"
         The kernel, as in `KernelHTSVC`.
@@ -216,7 +221,9 @@ class KernelHTSVCCV(BaseKernelSVC):
             choice = choosing.by_score(together, caps, Cs)
         else:
             more["agreement"] = choosing.agreements(together)
-            choice = choosing.by_agreement(together, more["agreement"], Cs)
+            choice = sparser(
+                together, more["agreement"], choosing.by_agreement(together, more["agreement"], Cs)
+            )
         self.cap_, self.C_ = float(caps[choice.place[0]]), float(Cs[choice.place[1]])
         self.gamma_ = float(self.gammas_[choice.place[0] // len(self.caps_)])
         self.n_splits_ = len(together.scores)

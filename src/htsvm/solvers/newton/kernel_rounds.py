@@ -31,6 +31,12 @@ from htsvm.solvers.newton.state import Clock, Iterate, RoundReport, violated
 # A round works on a copy of the relevant part of the kernel matrix where that part has at most
 # this share of its rows: the copy then takes at most a quarter of its memory.
 SUBSET_SHARE = 0.5
+# The loop over pairs of samples; None where nothing was compiled.
+compiled = kernels.optional("solvers.newton._pairs")
+# Pairs are left for Newton steps where a round has not ended after so many of them per sample.
+PAIRS_PER_ROW, FEWEST_PAIRS = 10, 5000
+# They end where what complementarity lacks is at most so many tolerances of the objective.
+SLACK = 3.0
 
 
 class KernelRounds:
@@ -40,6 +46,7 @@ class KernelRounds:
         self.problem, self.clock = problem, clock
         # Rows choose these rounds for such operators alone (`representers`).
         self.operator: KernelOperator = problem.operator  # type: ignore[assignment]
+        self.by_pairs = compiled is not None and problem.fit_intercept and problem.linear is None
 
     def run(
         self, it: Iterate, xi: float, *, tol: float, max_steps: int, reach: float
@@ -47,6 +54,12 @@ class KernelRounds:
         """Minimise the inner function approximately and take the multiplier step."""
         problem, y = self.problem, self.problem.y
         rows = kernels.active.relevant_rows(it.q, it.alpha, it.weights, reach)
+        if self.by_pairs:
+            report = self._pairs(it, rows, tol)
+            if report.finished:
+                return report
+            self.by_pairs = False
+            rows = kernels.active.relevant_rows(it.q, it.alpha, it.weights, reach)
         m = problem.n_samples
         held = np.flatnonzero(it.w)
         some = 0 < len(rows) <= SUBSET_SHARE * m and bool(np.isin(held, rows).all())
@@ -65,6 +78,40 @@ class KernelRounds:
         self._leave(it, rows, part, report)
         self.clock.passes += time.perf_counter() - began
         return report
+
+    def _pairs(self, it: Iterate, rows: Array, tol: float) -> RoundReport:
+        """Solve the weighted hinge problem of a round by pairs of samples, if that is quick."""
+        began = time.perf_counter()
+        y, c = self.problem.y[rows], it.weights[rows]
+        s = _balanced(np.minimum(it.alpha[rows], c), y)
+        m = len(it.alpha)
+        alpha, w = np.zeros(m), np.zeros(m)
+        w[rows] = y * s
+        F = y - self.operator.product(w)[rows]
+        most = max(PAIRS_PER_ROW * len(rows), FEWEST_PAIRS)
+        goal, steps, b = 10.0 * tol, 0, it.b
+        while True:
+            more, b = compiled.solve_pairs(self.operator.K, rows, y, c, s, F, b, goal, most - steps)
+            steps += more
+            q = y * (F - b)
+            hinge = float(np.maximum(q, 0.0) @ c)
+            slack, energy = hinge - float(q @ s), 0.5 * float((y * s) @ (y - F))
+            # Where margins are hard, small violations cost much: the slack counts, not they.
+            if slack <= SLACK * tol * (hinge + energy) or steps >= most or goal < 1e-3 * tol:
+                break
+            goal *= 0.1
+        self.operator.count(2.0 * steps * len(rows) / m**2)
+        alpha[rows] = s
+        w[rows] = y * s
+        it.w, it.b, it.alpha = w, b, alpha
+        self.problem.violations(w, b, out=it.q)
+        self.clock.passes += time.perf_counter() - began
+        return RoundReport(
+            sweeps=-(-steps // max(len(rows), 1)), stationarity=0.0,
+            balance=residuals.balance(float(w.sum()), float(s.sum())), finished=steps < most,
+            penalised=False, rows=len(rows), violated=violated(it.q[rows], c),
+            active=int(np.count_nonzero((s > 0.0) & (s < c))), support=int(np.count_nonzero(s)),
+        )  # fmt: skip
 
     def _leave(self, it: Iterate, rows: Array, part: Inner, report: RoundReport) -> None:
         """Write back; a finished round leaves w as the combination that its multipliers say."""
@@ -173,6 +220,17 @@ class Inner:
         self.values += step * moved
         kernels.active.add_scaled(self.q, delta, -step)
         return True
+
+
+def _balanced(s: Array, y: Array) -> Array:
+    """Return multipliers with the same sum in both classes, those of the larger sum shrunk."""
+    sums = float(s[y > 0].sum()), float(s[y < 0].sum())
+    least, most = min(sums), max(sums)
+    if least == most:
+        return s
+    larger = (y > 0) == (sums[0] > sums[1])
+    shrunk: Array = np.where(larger, s * (least / most), s)
+    return shrunk
 
 
 def _length(coefficients: Array, values: Array) -> float:

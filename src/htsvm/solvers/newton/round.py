@@ -17,6 +17,8 @@ from htsvm.solvers.newton.state import Clock, Iterate, RoundReport, Updates, vio
 
 # Work on a copy of the relevant rows only where it is at most this share of all of them.
 SUBSET_SHARE = 0.5
+# Of wide dense rows, which are coordinates of a kernel mostly, a copy is what takes memory.
+WIDE, WIDE_SHARE = 256, 0.2
 # Below this many samples copying is not worth the trouble.
 SUBSET_FROM = 1000
 
@@ -45,7 +47,8 @@ class Rounds:
         problem = self.problem
         rows = kernels.active.relevant_rows(it.q, it.alpha, it.weights, reach)
         m = problem.n_samples
-        if m < SUBSET_FROM or len(rows) > SUBSET_SHARE * m:
+        wide = problem.n_features >= WIDE and not problem.operator.sparse
+        if m < SUBSET_FROM or len(rows) > (WIDE_SHARE if wide else SUBSET_SHARE) * m:
             inner = self._on_all_rows(it)
             report = inner.minimise(xi, tol, max_steps)
             it.alpha = inner.s

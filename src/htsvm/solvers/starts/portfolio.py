@@ -13,7 +13,7 @@ from htsvm.solvers.descent import CAP_FACTORS
 from htsvm.solvers.starts import directions, lines, one_column
 from htsvm.solvers.starts.binary_terrain import LITTLE_DATA
 from htsvm.solvers.starts.searching import FAR_BEHIND, Search, SearchStart
-from htsvm.solvers.starts.terrain import ROUGH, Terrain
+from htsvm.solvers.starts.terrain import FINE, ROUGH, Terrain
 
 # Steps of a search: on a smooth stand-in for the loss, and on the loss itself at the end.
 STEPS, LAST_STEPS = 15, 25
@@ -50,18 +50,23 @@ class Convex(SearchStart):
     ----------
     caps : tuple of float
         The stretched caps, in caps.
-    steps : int
-        Steps with each of them.
+    steps, first_steps, last_steps : int
+        Steps with each of them, to the convex solution, and with the loss itself.
+    tol : float
+        How exactly the first and the last are minimised.
     """
 
     caps: tuple[float, ...] = CAP_FACTORS
     steps: int = STRETCHED_STEPS
+    first_steps: int = CONVEX_STEPS
+    last_steps: int = LAST_STEPS
+    tol: float = FINE
     name = "convex"
 
     def run(self, search: Search) -> None:
         """Minimise the convex problem; stop there if no sample feels the truncation."""
         terrain = search.terrain
-        z = terrain.convex(CONVEX_STEPS)
+        z = terrain.convex(self.first_steps, self.tol)
         search.convex = z
         bend = terrain.loss.curved_interval[0]
         good = terrain.objective(z) <= self.good_enough(terrain.problem)
@@ -73,7 +78,7 @@ class Convex(SearchStart):
         for factor in self.caps:
             if factor * bend < largest:
                 z = terrain.settle(z, self.steps, stretch=factor, tol=ROUGH)
-        search.add(self.name, terrain.settle(z, LAST_STEPS))
+        search.add(self.name, terrain.settle(z, self.last_steps, tol=self.tol))
 
     @staticmethod
     def good_enough(problem: Any) -> float:
@@ -292,6 +297,8 @@ ON_MANY_ROWS: tuple[SearchStart, ...] = (
     Annealed("balanced", SHORT_LADDER, balanced=True, like="annealed"),
     Pushed(SAMPLE_PUSH_WORK),
 )
+# A rough point from which a few exact rounds go on.
+QUICK = Convex(FEWER_CAPS, first_steps=20, last_steps=6, tol=ROUGH)
 # For several classes these find what all of them would.
 SEVERAL_CLASSES: tuple[SearchStart, ...] = (ALL[0], ALL[2], ALL[4])
 

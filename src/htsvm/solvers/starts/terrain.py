@@ -86,10 +86,10 @@ class Terrain(ABC):
         finally:
             self.weigh(None)
 
-    def convex(self, max_steps: int) -> Array:
+    def convex(self, max_steps: int, tol: float = FINE) -> Array:
         """Return the solution without truncation, on a sample first where there is one."""
-        z = self.zero() if self.wide is self else self.wide.convex(max_steps)
-        return self.settle(z, max_steps, stretch=math.inf)
+        z = self.zero() if self.wide is self else self.wide.convex(max_steps, tol)
+        return self.settle(z, max_steps, stretch=math.inf, tol=tol)
 
     def exact_least_squares(self) -> Array | None:
         """Return the best of some least squares fits by singular values, on little data; else None.
