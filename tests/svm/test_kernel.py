@@ -287,6 +287,10 @@ def test_bad_callables_and_parameters():
         KernelHTSVC(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X, y)
     with pytest.raises(ValueError, match=r"shape \(60, 60\).*got shape \(2, 2\)"):
         KernelHTSVC(kernel=lambda A, B: np.eye(2)).fit(X, y)
+    with pytest.raises(ValueError, match=r"not symmetric.* differ by "):
+        KernelHTSVC(kernel=lambda A, B: 1e3 * A @ A.T + A[:, :1] if len(A) == len(B) else 0).fit(
+            X, y
+        )
     with pytest.raises(ValueError, match="'gamma' parameter"):
         KernelHTSVC(gamma=0.0).fit(X, y)
     with pytest.raises(ValueError, match="n_landmarks=61 is more than the 60 samples"):

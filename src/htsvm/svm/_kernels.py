@@ -61,12 +61,23 @@ def check_precomputed(K: Array) -> None:
 
 
 def check_positive(K: Array, kernel: Any) -> None:
-    """Complain of negative eigenvalues of (a part of) a kernel matrix, where they are possible."""
+    """Complain of negative eigenvalues of (a part of) a kernel matrix, where they are possible.
+
+    A callable may be anything: there the part has to be symmetric as well.
+    """
     if isinstance(kernel, str) and kernel in POSITIVE:
         return
     side = min(len(K), CHECKED_SIDE)
     some = np.linspace(0, len(K) - 1, side).astype(np.intp)
-    values = linalg.eigvalsh(K[np.ix_(some, some)], check_finite=False)
+    part_of_it = K[np.ix_(some, some)]
+    apart = float(np.abs(part_of_it - part_of_it.T).max(initial=0.0))
+    if callable(kernel) and apart > np.sqrt(ROUNDING) * float(np.abs(part_of_it).max()):
+        raise ValueError(
+            f"kernel={kernel!r} is not symmetric: k(a, b) and k(b, a) of two training samples "
+            f"differ by {apart:.3g}. Return the inner products of the rows of the first argument "
+            "with those of the second."
+        )
+    values = linalg.eigvalsh(part_of_it, check_finite=False)
     if values[0] < -np.sqrt(ROUNDING) * max(float(values[-1]), 0.0) or values[-1] < 0.0:
         part = "" if side == len(K) else f" of {side} of its rows and columns"
         raise ValueError(
