@@ -91,11 +91,12 @@ class KernelSpace:
         if len(found.rows) < len(some):
             starts = "auto"
         some = some[found.rows]
-        coordinates = found.coordinates(np.take(operator.K, some, axis=1))
         # A rough start needs no more digits.
         kind = np.float64 if starts == "auto" else np.float32
+        coordinates = found.coordinates(np.take(operator.K, some, axis=1))
+        coordinates = np.ascontiguousarray(coordinates, dtype=kind)
         rough = Problem(
-            as_operator(np.ascontiguousarray(coordinates, dtype=kind)),
+            as_operator(coordinates),
             problem.y, problem.penalty, problem.loss,
             Quadratic(None, len(some)), problem.C, problem.fit_intercept,
         )  # fmt: skip
