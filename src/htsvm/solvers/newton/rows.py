@@ -80,10 +80,15 @@ class LocalRows:
 
     def guess_multipliers(self, share: float) -> None:
         """Set the multipliers from q alone: a ramp as wide as the given share of all samples."""
+        some = self.it.q[:: max(len(self.it.q) // QUANTILE_ROWS, 1)]
+        self.guess_ramp(ramp_width(some, share))
+
+    def guess_ramp(self, width: float) -> None:
+        """Let the multipliers rise as q goes from -width to width, as far as they explain w."""
         it, problem = self.it, self.problem
-        some = it.q[:: max(len(it.q) // QUANTILE_ROWS, 1)]
-        set_ramp(it.q, it.alpha, problem, ramp_width(some, share))
-        it.alpha *= problem.share_explained(it.w, it.alpha)
+        set_ramp(it.q, it.alpha, problem, width)
+        if problem.linear is None:
+            it.alpha *= problem.share_explained(it.w, it.alpha)
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows, in this process."""

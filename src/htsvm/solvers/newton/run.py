@@ -112,14 +112,15 @@ class Run(Descent):
         sampled = self._start_from_sample()
         if math.isinf(self.problem.loss.cap):
             return self._last_stage()
-        if sampled == 0:
+        if not sampled:
             if not self._convex_stage():
                 return False
             self.convex_objective = self.rows.objective()
         if sampled and valley.suits(self.problem):
-            self._lead_by_valley(CAP_FACTORS[sampled:])
+            self._lead_by_valley(CAP_FACTORS[SAMPLED_CAPS:])
             return self._last_stage() and self._back_to_best()
-        return self._truncate(CAP_FACTORS[sampled:]) and self._back_to_best()
+        factors = CAP_FACTORS[SAMPLED_CAPS:] if sampled else CAP_FACTORS
+        return self._truncate(factors) and self._back_to_best()
 
     def _truncate(self, factors: tuple[float, ...]) -> bool:
         """Go to the loss itself, by way of the loss stretched by `factors`."""
@@ -146,33 +147,31 @@ class Run(Descent):
 
     # ------------------------------------------------------------------------------- starts
 
-    def _start_from_sample(self) -> int:
-        """Start on a sample of the rows, where there are many; return the cap steps it took."""
+    def _start_from_sample(self) -> bool:
+        """Start on a sample of the rows, where there are many; return whether there are."""
         problem = self.problem
         m, n = problem.operator.shape
         share = min(SAMPLE_SHARE * m, MOST_SAMPLE_ROWS)
         size = int(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n, share))
         if size > LARGEST_SAMPLE * m or problem.operator.stored < SAMPLE_FROM:
-            return 0
+            return False
         rows = np.sort(self.rng.integers(m, size=size))
         part = self.rows.take(rows)
         if np.all(part.y == part.y[0]):
-            return 0
+            return False
         part = replace(part, penalty=part.penalty * (m / size), C=part.C * (m / size))
-        run = Run(part, replace(self.options, callback=None), self.rng)
+        run = type(self)(part, replace(self.options, callback=None), self.rng)
         run.solve_convex()
-        caps = 0
         if not math.isinf(problem.loss.cap):
             self.rows.move(run.rows.w, run.rows.b)
             self.convex_objective = self.rows.objective()
             self.best = (self.convex_objective, run.rows.w.copy(), run.rows.b)
-            caps = SAMPLED_CAPS
-            run._lead(CAP_FACTORS[:caps])
+            run._lead(CAP_FACTORS[:SAMPLED_CAPS])
         self.rows.move(run.rows.w, run.rows.b)
         self.xi = run.xi
         self.rows.guess_multipliers(max(run.last.active / size, 2.0 * n / m))
         self.reach = math.inf
-        return caps
+        return True
 
     def solve_convex(self) -> None:
         """Solve only the convex start, roughly."""
@@ -183,7 +182,7 @@ class Run(Descent):
         """Start from the convex solution of a problem with exponential random weights."""
         varied = self.rows.with_random_penalties()
         options = replace(self.options, callback=None)
-        Run(varied.problem, options, self.rng, varied).solve_convex()
+        type(self)(varied.problem, options, self.rng, varied).solve_convex()
         self.rows.adopt(varied)
 
     # ------------------------------------------------------------------------------- stages

@@ -12,6 +12,7 @@ from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.api import Solver
 from htsvm.solvers.history import Callback
 from htsvm.solvers.multiclass.solver import MulticlassNewton
+from htsvm.solvers.newton import convex
 from htsvm.solvers.newton.run import Run
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
@@ -81,14 +82,15 @@ class Newton(Solver):
         self.check_loss(problem.loss)
         problem = problem.tilted()
         rng = np.random.default_rng(self.random_state)
+        kind = convex.ConvexRun if convex.suits(problem) else Run
         with single_threaded_blas(problem.operator):
             best = lowest(
                 first_descent(
-                    problem, self, start, lambda s, **how: Run(problem, self, rng, **how).run(s)
+                    problem, self, start, lambda s, **how: kind(problem, self, rng, **how).run(s)
                 ),
-                lambda: Run(problem, self, rng).run(None, restart=True),
+                lambda: kind(problem, self, rng).run(None, restart=True),
                 self.n_restarts,
             )
             return never_worse_than_constant(
-                problem, best, lambda w, b: Run(problem, self, rng).run((w, b, None))
+                problem, best, lambda w, b: kind(problem, self, rng).run((w, b, None))
             )

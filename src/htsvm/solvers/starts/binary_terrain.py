@@ -11,10 +11,10 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.linalg.operators import dense, double
-from htsvm.linalg.positive import solve_positive
 from htsvm.losses import HybridTruncated, Ramp
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton import valley
+from htsvm.solvers.newton.ridge import is_cheap, ridge_point
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
 from htsvm.solvers.starts.terrain import MULTIPLES, ROUGH, Terrain, inverse
@@ -26,9 +26,6 @@ compiled = kernels.optional("solvers.starts._smooth")
 LITTLE_DATA, WIDE_WORK = 3000, 5_000_000
 # With these ridges, in units of the largest singular value squared.
 RIDGES = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-2, 1.0])
-# On many rows least squares is solved at once, with up to so many columns, and where rows are
-# sparse with up to so many stored values in each.
-MOST_FEATURES, MOST_PER_ROW = 512, 40.0
 # From so many samples on, steps with the loss itself leave out those that are farther than `NEAR`
 # caps from its bends; so many steps at a time, unless more than this share is near.
 SHRUNK_FROM, NEAR, STEPS_NEAR, MOST_NEAR = 5000, 1.0, 12, 0.7
@@ -80,19 +77,9 @@ class BinaryTerrain(Terrain):
 
         On many rows it is solved at once: by steps their sums take longer than those of a matrix.
         """
-        p = self.problem
-        per_row = p.operator.stored / max(p.n_samples, 1)
-        steps = self.wide is self or p.n_features > MOST_FEATURES
-        if steps or balanced or (p.operator.sparse and per_row > MOST_PER_ROW):
+        if self.wide is self or balanced or not is_cheap(self.problem):
             return super().least_squares(max_steps, balanced)
-        side = p.n_features + 1
-        gram = np.zeros((side, side))
-        p.operator.add_gram(np.arange(p.n_samples), 1.0, gram, self.penalty)
-        p.regularizer.add_to(gram)
-        pull, total = p.operator.signed_tdot(p.y, self.penalty)
-        if not p.fit_intercept:
-            return np.append(solve_positive(gram[:-1, :-1], pull), 0.0)
-        return solve_positive(gram, np.append(pull, total))
+        return ridge_point(self.problem, self.penalty)
 
     def exact_least_squares(self) -> Array | None:
         """Return the best of some least squares fits by singular values, on little data; else None.
