@@ -151,6 +151,29 @@ def dense(m: int, n: int, m_test: int = 20_000) -> tuple[Any, np.ndarray, Any, n
     return X, flip(y, LABEL_NOISE, rng), X_test, y_test
 
 
+def uneven(m: int, m_test: int = 20_000) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    """Return eight dense columns in the manner of cod-rna: classes of one third and two thirds.
+
+    Columns are correlated and of different size, the smaller class has two parts, and the plane
+    between the classes is not through their middle; 5 % of the training labels are wrong.
+    """
+    rng = np.random.default_rng(3)
+    n = 8
+    mix = rng.normal(size=(n, n)) / np.sqrt(n) + np.eye(n)
+    size = 2.0 ** rng.uniform(-2.0, 2.0, size=n)
+    first, second = rng.normal(size=(2, n))
+
+    def sample(rows: int) -> tuple[np.ndarray, np.ndarray]:
+        y = signs(rng.random(rows) < 1.0 / 3.0)
+        middle = np.where(rng.random(rows)[:, None] < 0.7, first, 0.3 * first + second)
+        X = rng.normal(size=(rows, n)) @ mix + (y > 0)[:, None] * middle
+        return X * size, y
+
+    X, y = sample(m)
+    X_test, y_test = sample(m_test)
+    return X, flip(y, LABEL_NOISE, rng), X_test, y_test
+
+
 def text(
     m: int, n: int, m_test: int = 10_000, mean_length: float = 80.0
 ) -> tuple[Any, np.ndarray, Any, np.ndarray]:
@@ -191,6 +214,7 @@ SOURCES = (
     Source("gaussians-1e6", partial(gaussians, 10**6)),
     Source("dense-small", partial(dense, 5_000, 20, 5_000), full=False, quick=True),
     Source("dense", partial(dense, 200_000, 100)),
+    Source("uneven", partial(uneven, 60_000)),
     Source("text-small", partial(text, 3_000, 5_000, 2_000), full=False),
     Source("text", partial(text, 50_000, 50_000)),
 )

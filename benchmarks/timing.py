@@ -13,7 +13,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 # Fits slower than this many seconds get so many repeats only.
-FEWER_REPEATS = ((60.0, 1), (10.0, 2))
+FEWER_REPEATS = ((20.0, 1), (5.0, 2))
 
 
 @dataclass

@@ -109,15 +109,18 @@ def test_write_leaves_no_temporary_file(tmp_path):
 def test_pages_of_the_other_parts():
     memory_rows = [
         {"kind": kind, "set": name, "m": m, "n": 2, "estimator": "HTSVC", "C": 1.0,
-         "data_bytes": 16 * m, "extra_bytes": 80 * m, "times_data": 5.0, "bytes_per_sample": 80.0,
+         "data_bytes": 16 * m, "extra_bytes": 80 * m, "times_data": times, "bytes_per_sample": 80.0,
          "traced_bytes": 70 * m}
-        for kind, name, m in (
-            ("set", "toy", 10), ("growth", "gaussians, n = 2", 10**4),
-            ("growth", "gaussians, n = 2", 10**6),
+        for kind, name, m, times in (
+            ("set", "large", 10**6, 1.2), ("set", "small", 10, 9.0),
+            ("growth", "gaussians, n = 2", 10**4, 5.0), ("growth", "gaussians, n = 2", 10**6, 5.0),
         )
     ]  # fmt: skip
+    # Small data does not count, large data does.
+    assert [bar.met for bar in memory.bars(memory_rows)] == [True, True]
+    memory_rows[0]["times_data"] = 1.4
     assert [bar.met for bar in memory.bars(memory_rows)] == [False, True]
-    assert memory.slope(memory_rows[1:]) == pytest.approx(1.0)
+    assert memory.slope(memory_rows[2:]) == pytest.approx(1.0)
     assert "gaussians" in memory.tables(memory_rows)
 
     startup_rows = [

@@ -14,6 +14,7 @@ from benchmarks.sets import (
     published,
     select,
     text,
+    uneven,
 )
 
 
@@ -22,9 +23,10 @@ from benchmarks.sets import (
     [
         (gaussians(200, 50), (200, 2), 50),
         (dense(300, 7, 40), (300, 7), 40),
+        (uneven(3000, 40), (3000, 8), 40),
         (text(120, 400, 30, 20.0), (120, 400), 30),
     ],
-    ids=["gaussians", "dense", "text"],
+    ids=["gaussians", "dense", "uneven", "text"],
 )
 def test_generated_shapes_and_labels(made, shape, test_rows):
     X, y, X_test, y_test = made
