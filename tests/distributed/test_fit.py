@@ -13,11 +13,16 @@ from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, MultiViewHTSVC, ht_path
 from htsvm.baselines import HingeSVC, RampSVC
 from htsvm.losses import Pinball, Ramp
 from htsvm.solvers import ADMM
+from htsvm.solvers.newton import valley
+from htsvm.solvers.starts import choice
 from tests.distributed.data import as_dask, assert_same_fit, noisy, thinned
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 from htsvm.distributed.inputs import open_dataset  # noqa: E402
+
+# What it is outside of these tests.
+SUITS = valley.suits
 
 
 def fit_both(X, y, sizes=(170, 40, 333), weight=None, **options):
@@ -65,6 +70,29 @@ def test_starts_found_on_a_sample_lead_as_low():
     assert blocks.objective_[0] <= 1.001 * local.objective_[0]
     # All points of the search are judged at once, and a late round is one round trip.
     assert blocks.history_["network_passes"][-1] <= 30
+
+
+def test_many_rows_are_searched_on_samples(monkeypatch):
+    """The blocks are asked for two samples, for a start, two or three rounds and a certificate."""
+    X, y = noisy(24_000, 9, seed=2)
+    monkeypatch.setattr(valley, "suits", SUITS)
+    local = HTSVC().fit(X, y)
+    monkeypatch.setattr(choice, "MOST_WORK", 150_000)
+    blocks = HTSVC().fit(*as_dask(X, y, (5_000, 1_111)))
+    assert blocks.certificate_[0].certified
+    assert set(blocks.starts_[0]) >= {"convex", "annealed"}
+    assert blocks.objective_[0] <= 1.002 * local.objective_[0]
+    assert blocks.history_["network_passes"][-1] <= 12
+
+
+def test_many_rows_of_one_class_in_the_sample(monkeypatch):
+    X, y = noisy(24_000, 9, seed=2)
+    weight = np.where(y == y[0], 1.0, 0.0)
+    weight[np.flatnonzero(y != y[0])[:3]] = 1.0
+    monkeypatch.setattr(valley, "suits", SUITS)
+    monkeypatch.setattr(choice, "MOST_WORK", 100_000)
+    blocks, _ = fit_both(X, y, (5_000, 1_111), weight=weight)
+    assert blocks.certificate_[0].certified
 
 
 def test_sparse_blocks_and_sample_weight():

@@ -18,6 +18,7 @@ from htsvm.optimality.point import Point
 from htsvm.optimality.second_order import CriticalSamples
 from htsvm.optimality.summary import Summary, summarise
 from htsvm.solvers import Problem
+from htsvm.solvers.newton.rounded import shape_of, value_and_slope
 from htsvm.solvers.newton.rows import LocalRows, set_ramp
 from htsvm.solvers.newton.state import close_round, violated
 
@@ -108,9 +109,15 @@ class BinaryBlock(Block, LocalRows):
     # ----------------------------------------------------------------------------- starts
 
     @question(Reads.DATA, changes=True)
-    def start_at_point(self, w: Array, b: float, psi: tuple[Array, Array] | None) -> None:
-        """Start from a point; `psi` holds rows of the block and their multipliers."""
-        self.start_at(w, b, None if psi is None else self._dense(psi))
+    def start_at_point(self, w: Array, b: float, psi: tuple[Array, Array] | float | None) -> None:
+        """Start from a point; `psi` holds rows of the block and their multipliers.
+
+        Or it is a width: the multipliers are the slopes of the loss with its kink rounded over it.
+        """
+        self.start_at(w, b, self._dense(psi) if isinstance(psi, tuple) else None)
+        if isinstance(psi, float):
+            slopes = value_and_slope(shape_of(self.problem.loss, psi), self.it.q)[1]
+            self.it.alpha = self.problem.penalty * slopes
 
     @question(Reads.DATA, changes=True)
     def move(self, w: Array, b: float) -> None:

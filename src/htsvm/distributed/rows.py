@@ -71,9 +71,9 @@ class BlockRows:
         return Multipliers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _by_block(self, multipliers: Any) -> list[Any]:
-        """Return multipliers by block; None for each where there are none."""
-        if multipliers is None:
-            return [None] * len(self.blocks.source.data)
+        """Return multipliers by block; what is not by row is the same for each."""
+        if multipliers is None or isinstance(multipliers, float):
+            return [multipliers] * len(self.blocks.source.data)
         by_block: list[Any] = multipliers.by_block(self.blocks)
         return by_block
 
@@ -153,11 +153,11 @@ class BinaryRows(BlockRows):
         self._move_to(np.zeros(self.problem.n_features), 0.0)
         self._start_blocks()
 
-    def start_at(self, w: Array, b: float, psi: Multipliers | None) -> None:
-        """Start from a point, with its multipliers if there are any."""
+    def start_at(self, w: Array, b: float, psi: Multipliers | float | None) -> None:
+        """Start from a point, with multipliers or the width of a rounded kink that gives them."""
         self._move_to(np.array(w, dtype=np.float64), float(b))
         # A round looks at these rows at least: a first guess of how many it will be.
-        self._relevant = math.inf if psi is None else len(psi.rows)
+        self._relevant = len(psi.rows) if isinstance(psi, Multipliers) else psi or math.inf
         self.blocks.start(BinaryBlock.start_at_point, self.w, self.b, each=self._by_block(psi))
         self.problem.operator.count(1.0)
 
