@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from htsvm import HTSVC, KernelHTSVC
 from htsvm.baselines import HingeSVC, RampSVC, ZeroOneSVC
 from tests.fuzz.cases import Case, draw
-from tests.fuzz.oracles import fit, judge
+from tests.fuzz.oracles import SLOW, fit, judge
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::htsvm.exceptions.IgnoredClassWarning"
@@ -297,3 +297,16 @@ def test_a_gap_of_zero_needs_no_balanced_multipliers():
     assert outcome.verdict == "certified"
     assert not outcome.complaints
     assert outcome.model.certificate_[0].duality_gap < 1e-9 * outcome.model.objective_[0]
+
+
+@pytest.mark.parametrize("cap", [1.0, np.inf])
+def test_a_date_among_the_columns_of_several_classes(cap):
+    """Seconds since 1970 on 500 rows: ties between classes by the thousand, 30 s and a constant."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    X[:, 2] = 1.7e9 + 1e6 * X[:, 2]
+    outcome = fit(Case(X, y, None, "HTSVC", {"cap": cap}))
+    assert not outcome.complaints
+    assert outcome.seconds < SLOW
+    assert outcome.model.score(X, y) > 0.95

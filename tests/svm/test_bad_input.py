@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from htsvm import HTSVC, IgnoredClassWarning
+from htsvm import HTSVC, IgnoredClassWarning, KernelHTSVC
 
 SOLVERS = ["newton", "admm"]
 
@@ -331,6 +331,29 @@ def test_bad_parameters(name, value):
         clf.fit(X, y)
     assert repr(value) in str(error.value)
     assert not hasattr(clf, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("params", "weight", "match"),
+    [
+        ({"C": 1e-320}, None, "C=1e-320 is too small"),
+        ({"cap": 1e-310}, None, "cap=1e-310 is too small"),
+        ({"C": 1e200}, 1e200, r"C=1e\+200 times the largest weight, 1e\+200, overflows"),
+    ],
+)
+@pytest.mark.parametrize("kind", [HTSVC, KernelHTSVC])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_what_floating_point_cannot_hold_is_named(kind, params, weight, match, classes):
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % classes
+    weights = None if weight is None else np.full(30, weight)
+    with pytest.raises(ValueError, match=match):
+        kind(**params).fit(X, y, sample_weight=weights)
+
+
+def test_labels_of_two_types():
+    X = np.arange(4.0)[:, None]
+    with pytest.raises(ValueError, match=r"y has words and other values .* 'a' and 1; make them"):
+        HTSVC().fit(X, np.array([1, "a", 1, "a"], dtype=object))
 
 
 def test_infinite_C():

@@ -15,6 +15,9 @@ from htsvm.losses import Loss
 from htsvm.problems.binary import Problem
 from htsvm.problems.multiclass import MulticlassProblem
 
+# Below these, penalties and the slopes of a loss leave the range of floating point.
+SMALLEST_C, SMALLEST_CAP = 1e-300, 1e-150
+
 
 def encode_labels(y: Array) -> tuple[Array, Array]:
     """Return the sorted classes and the position of each label among them.
@@ -106,6 +109,11 @@ def tasks_of(
     `factors` of the classes are applied. `mass` holds the sum of the sample weights
     of each class.
     """
+    for name, value, least in (("C", C, SMALLEST_C), ("cap", loss.cap, SMALLEST_CAP)):
+        if 0.0 < value < least:
+            raise ValueError(
+                f"{name}={value!r} is too small to compute with; give {least:g} or more."
+            )
     if multiclass:
         return [MulticlassTask(factors, C, loss, fit_intercept)]
     tasks: list[Task] = []
@@ -143,6 +151,12 @@ class Task(ABC):
 
     def _stated(self, operator: Operator, weights: Array | None, count: int) -> dict[str, Any]:
         """Return what problems of two and of several classes have in common."""
+        most = np.finfo(float).max / max(self.C, 1.0)
+        if weights is not None and weights.max(initial=0.0) > most:
+            raise ValueError(
+                f"C={self.C:g} times the largest weight, {weights.max():g}, overflows; lower C, or "
+                "divide sample_weight and class_weight by a number."
+            )
         return {
             "operator": operator, "C": self.C, "loss": self.loss,
             "penalty": np.full(count, self.C) if weights is None else self.C * weights,

@@ -40,7 +40,7 @@ def plain(label: Any) -> Any:
 
 
 def check_no_none(y: Any) -> None:
-    """Raise ValueError for None among the labels, which cannot be sorted."""
+    """Raise ValueError for labels that cannot be sorted: None, or words among numbers."""
     if y is None:
         return
     labels = np.asarray(y) if not hasattr(y, "dtype") or y.dtype == object else None
@@ -51,6 +51,13 @@ def check_no_none(y: Any) -> None:
         raise ValueError(
             f"y has None among its labels, in {len(missing)} of {labels.size} samples (the first "
             f"in row {missing[0]}); leave these samples out, or give them a label."
+        )
+    words = np.array([isinstance(label, str) for label in labels.ravel()], dtype=bool)
+    if np.any(words) and not np.all(words):
+        texts, others = (labels.ravel()[where][0] for where in (words, ~words))
+        raise ValueError(
+            f"y has words and other values among its labels, as {texts!r} and {plain(others)!r}; "
+            "make them one type, for example with y.astype(str)."
         )
 
 

@@ -22,8 +22,9 @@ MOST_STEPS = 60
 MOST_DIRECT = 400
 # This many rows per feature go into it; more would not make it better.
 ROWS_PER_FEATURE, LEAST_ROWS = 6, 10_000
-# Up to this many ties between classes the system is solved in their space.
-MOST_TIES = 1500
+# Up to this many ties between classes the system is solved in their space; where H would be small,
+# up to so many per unknown.
+MOST_TIES, TIES_PER_UNKNOWN = 1500, 8
 # The curvature in b, as a share of what it would be if every sample were undecided.
 RIDGE = 1e-5
 
@@ -174,7 +175,9 @@ class MulticlassSystem:
             return False
         used = rows.counts[rows.sigma > 0.0]
         count = int(used.sum()) - len(used)
-        return 0 < count <= MOST_TIES
+        unknowns = self.problem.n_classes * (self.problem.n_features + 1)
+        most = TIES_PER_UNKNOWN * unknowns if self.direct else MOST_TIES
+        return 0 < count <= min(most, MOST_TIES)
 
     def _rough_will_do(self, rows: Any) -> bool:
         """Return whether a direction may be found in single precision."""
