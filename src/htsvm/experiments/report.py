@@ -167,7 +167,10 @@ def gaps(sections: list[Section]) -> list[Block]:
         # Experiments share cells.
         count = len({task for section in sections for task in section.missing})
         every = count + len({cell.task for section in sections for cell in section.cells})
-        title = f"{count:,} of {every:,} cells of this profile were never run, by name"
+        title = (
+            f"{count:,} of {every:,} cells of this profile were never run, by name: the time at "
+            "hand ended before their turn"
+        )
         blocks.append(Words(tuple(absent), title))
     if lines:
         blocks += [
