@@ -42,7 +42,7 @@ class HTSVCCV(BaseLinearSVC):
     """HTSVC that chooses C and the cap by cross-validation, by a rule made for noisy labels.
 
     Every fold is fitted for the whole grid, each point from its neighbours, so that a grid of 36
-    points and 5 folds costs some 25 to 50 fits, not 180. The chosen point is then solved on all the
+    points and 5 folds costs 30 to 65 fits, not 180. The chosen point is then solved on all the
     data, from the mean of the folds' solutions, so that what is delivered is what was scored.
 
     Where labels are wrong, so are the labels of the held-out samples, and the count of mistakes
