@@ -474,3 +474,41 @@ def test_rough_rows_multiply_like_the_rows_themselves():
     exact = rows.product(V)
     rows.go_rough()
     np.testing.assert_allclose(rows.product(V), exact, rtol=0.0, atol=1e-5 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_sweeps_over_a_few_classes_that_are_all_of_them_are_the_same(
+    sweeps, monkeypatch, fit_intercept
+):
+    X, labels = data(6, m=90, n=5, k=6)
+    problem = stated(X + 3.0, labels, fit_intercept=fit_intercept)
+    found = []
+    for many in (100, 2):
+        monkeypatch.setattr(multiclass_sweeps, "MANY_CLASSES", many)
+        monkeypatch.setattr(multiclass_sweeps, "RIVALS", np.inf)
+        found.append(MulticlassNewton(starts=("convex",)).solve(problem))
+    np.testing.assert_allclose(found[1].coef, found[0].coef, atol=1e-8)
+    np.testing.assert_allclose(found[1].multipliers, found[0].multipliers, atol=1e-8)
+
+
+def test_sweeps_leave_out_classes_far_below_the_highest_level(sweeps, monkeypatch):
+    X, labels = data(7, m=90, n=5, k=6)
+    problem = stated(X + 3.0, labels)
+    rounds = multiclass_sweeps.MulticlassSweeps(problem, np.random.default_rng(0))
+    monkeypatch.setattr(multiclass_sweeps, "MANY_CLASSES", 2)
+    result = MulticlassNewton().solve(problem)
+    assert solve_certified(problem, MulticlassNewton())[1].certified
+    U = problem.levels(result.coef, result.intercept)
+    it = MulticlassIterate(
+        result.coef, result.intercept + result.coef @ rounds.mean, U, problem.violations(U),
+        np.maximum(-result.multipliers, 0.0), problem.penalty,
+    )  # fmt: skip
+    it.alpha[np.arange(90), labels] = 0.0
+    rounds._refresh(it)
+    few = rounds._few_classes(it)
+    expected = (U.max(axis=1)[:, None] - multiclass_sweeps.RIVALS < U) | (it.alpha > 0.0)
+    expected[np.arange(90), labels] = True
+    assert not expected.all()
+    chosen = np.zeros_like(expected)
+    chosen[np.repeat(np.arange(90), np.diff(few.first)), few.classes] = True
+    assert np.mean(chosen == expected) > 0.99

@@ -149,8 +149,10 @@ class Operator(Extent):
         self.count(len(W))
         out = np.empty((self.shape[0], len(W)))
         for rows, part in self._blocks():
-            # BLAS is quicker with few rows on the left than with few columns on the right.
-            out[rows] = part @ W.T if sp.issparse(part) else (W @ part.T).T
+            if sp.issparse(part):
+                out[rows] = part @ W.T
+            else:
+                np.matmul(part, W.T, out=out[rows])
         out += b
         return out
 

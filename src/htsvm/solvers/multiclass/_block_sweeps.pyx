@@ -152,3 +152,48 @@ def csr_block_sweep(const index[::1] indptr, const index[::1] indices, const rea
                     for j in range(k):
                         row[j] -= v[j] * x
     return slack
+
+
+def dense_few_sweep(const real[:, ::1] X, const Py_ssize_t[::1] labels, const double[::1] c,
+                    const double[::1] squares, const double[::1] projections,
+                    const Py_ssize_t[::1] order, double scale, double stiffness, double square,
+                    double[:, ::1] alpha, double[:, ::1] W, const double[::1] b,
+                    double[::1] balance, double[::1] offset, double[::1] near,
+                    const Py_ssize_t[::1] first, const Py_ssize_t[::1] few):
+    """Do what `dense_block_sweep` does, for a few classes of each sample: all others stay.
+
+    The classes of sample i are ``few[first[i]:first[i + 1]]``, its own among them; the multipliers
+    of all others are zero. W is the transpose of WT, without columns of zeros.
+    """
+    cdef Py_ssize_t n = X.shape[1], k = alpha.shape[1], i, j, s, f, at, own, number, low
+    cdef double[:, ::1] scratch = np.zeros((5, k + 8))
+    cdef double* v = &scratch[0, 0]
+    cdef double* fresh = &scratch[1, 0]
+    cdef double* held = &scratch[2, 0]
+    cdef double* sums = &scratch[3, 0]
+    cdef double* shifts = &scratch[4, 0]
+    cdef double slack = 0.0, tie, total
+    with nogil:
+        for s in range(order.shape[0]):
+            i = order[s]
+            low, number, own = first[i], first[i + 1] - first[i], 0
+            tie = stiffness + scale * (square - projections[i])
+            for j in range(number):
+                f = few[low + j]
+                total = 0.0
+                for at in range(n):
+                    total += X[i, at] * W[f, at]
+                held[j], sums[j], shifts[j] = alpha[i, f], balance[f], offset[f]
+                v[j] = total + 1.0 + b[f] + tie * balance[f] - offset[f]
+                if f == labels[i]:
+                    v[j] -= 1.0
+                    own = j
+            if _settle(held, v, fresh, own, number, c[i], max(squares[i] + stiffness, 1e-12), scale,
+                       projections[i], sums, shifts, &near[i], &slack):
+                for j in range(number):
+                    if v[j] != 0.0:
+                        f = few[low + j]
+                        alpha[i, f], balance[f], offset[f] = held[j], sums[j], shifts[j]
+                        for at in range(n):
+                            W[f, at] -= v[j] * X[i, at]
+    return slack

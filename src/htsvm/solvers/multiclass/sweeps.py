@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,9 @@ MOST_SWEEPS, LESS = 20, 0.1
 # How hard imbalance is punished, in units of a typical squared row: hard enough to move the
 # intercepts, soft enough not to tie them to the samples visited last.
 STIFFNESS = 0.05
+# From so many classes on, sweeps after the first look at those alone whose level is within this of
+# the highest, or that have multipliers.
+MANY_CLASSES, RIVALS = 20, 0.5
 # How close to a change of its multipliers a sample may move.
 NEAR = 0.1
 # The largest C times a squared row, over R, for which sweeps need few passes. Beyond, multipliers
@@ -105,6 +109,14 @@ def _mean(problem: MulticlassProblem) -> Array:
     return mean
 
 
+class _Few(NamedTuple):
+    """A few classes of each sample: ``classes[first[i]:first[i + 1]]``; and W while they move."""
+
+    W: Array
+    first: Array
+    classes: Array
+
+
 class MulticlassSweeps:
     """Rounds of block coordinate descent, a few sweeps each."""
 
@@ -144,11 +156,14 @@ class MulticlassSweeps:
         first = self._sweep(it, self.rng.permutation(rows))
         sweeps, visits = 1, len(rows)
         rows = rows[self.near[rows] < NEAR]
+        few = self._few_classes(it) if len(rows) else None
         while sweeps <= MOST_SWEEPS and len(rows):
-            slack = self._sweep(it, self.rng.permutation(rows))
+            slack = self._sweep(it, self.rng.permutation(rows), few)
             sweeps, visits = sweeps + 1, visits + len(rows)
             if slack <= max(LESS * first, enough):
                 break
+        if few is not None:
+            self.WT[:, : problem.n_classes] = few.W.T
         it.b -= it.b.mean()
         k = problem.n_classes
         it.W = self.WT[:, :k].T - self.scale * np.outer(self.balance, self.mean)
@@ -166,18 +181,37 @@ class MulticlassSweeps:
         self.balance = B.sum(axis=0)
         self.offset = self.mean @ self.WT
 
-    def _sweep(self, it: MulticlassIterate, order: Array) -> float:
+    def _few_classes(self, it: MulticlassIterate) -> _Few | None:
+        """Return the classes of each sample that may have multipliers soon; None: all of them."""
+        k = self.problem.n_classes
+        if k < MANY_CLASSES or self.problem.operator.sparse:
+            return None
+        W = np.ascontiguousarray(self.WT[:, :k].T)
+        # The levels of centred rows, whose weights lack the part of the mean.
+        shift = it.b - self.offset[:k] + self.scale * self.square * self.balance
+        U = self.problem.levels(W, shift)
+        U -= self.scale * np.outer(self.projections, self.balance)
+        counted = (U.max(axis=1)[:, None] - RIVALS < U) | (it.alpha > 0.0)
+        counted[np.arange(len(U)), self.problem.labels] = True
+        first = np.append(0, np.cumsum(np.count_nonzero(counted, axis=1)))
+        return _Few(W, first, np.ascontiguousarray(np.nonzero(counted)[1]))
+
+    def _sweep(self, it: MulticlassIterate, order: Array, few: _Few | None = None) -> float:
         problem, X = self.problem, self.problem.operator.block(slice(None))
         shared = (
             problem.labels, it.weights, self.squares, self.projections, order, self.scale,
-            self.stiffness, self.square, it.alpha, self.WT, it.b, self.balance, self.offset,
-            self.near,
+            self.stiffness, self.square, it.alpha, self.WT if few is None else few.W, it.b,
+            self.balance, self.offset, self.near,
         )  # fmt: skip
-        if problem.operator.sparse:
+        classes = float(problem.n_classes)
+        if few is not None:
+            slack = compiled.dense_few_sweep(X, *shared, few.first, few.classes)
+            classes = len(few.classes) / problem.n_samples
+        elif problem.operator.sparse:
             slack = compiled.csr_block_sweep(X.indptr, X.indices, X.data, *shared)
         else:
             slack = compiled.dense_block_sweep(X, *shared)
-        problem.operator.count(2.0 * problem.n_classes * len(order) / problem.n_samples)
+        problem.operator.count(2.0 * classes * len(order) / problem.n_samples)
         if problem.fit_intercept:
             it.b += self.stiffness * self.balance
         return float(slack)
