@@ -39,6 +39,9 @@ STRONGEST, GROWTH = 40.0, 4.0
 # The penalty that goes with the multipliers at the end of a search, and how many times as large as
 # the first without them it may be.
 WARM_PENALTY, WARM_TIMES = 8.0, 3.0
+# Where the first is below this, C times a squared row is beyond 1000, and rounds with so soft a
+# penalty may go round in circles (CIFAR-10N with C = 10): then it is this many times as large.
+SOFTEST, STIFF_TIMES = 0.04, 25.0
 # The first penalty for a hard margin, in units of the C at which that is found.
 HARD_PENALTY = 1.5
 # The budget of a descent: passes over the data, and Newton steps, the number of which on little
@@ -159,7 +162,8 @@ class MulticlassRun(Descent):
                 and self._with_sweeps(lambda: self._truncate(gently=True))
             )
         if reference > 0.0:
-            self.xi = max(self.xi, min(WARM_PENALTY, self.first_xi * WARM_TIMES))
+            times = WARM_TIMES if self.first_xi >= SOFTEST else STIFF_TIMES
+            self.xi = max(self.xi, min(WARM_PENALTY, self.first_xi * times))
         self.rows.weigh(self.problem.loss)
         self.rows.set_multipliers(B)
         return self._result(self._with_sweeps(self._careful_stage if careful else self._last_stage))

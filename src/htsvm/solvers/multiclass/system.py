@@ -262,7 +262,8 @@ class _Spectrum:
         cov = np.tril(moments[:n, :n] / total)
         cov += np.tril(cov, -1).T
         cov -= np.outer(self.mean, self.mean)
-        self.rough = single.pays(problem.operator, problem.n_classes, moments)
+        here = problem.rows is None
+        self.rough = here and single.pays(problem.operator, problem.n_classes, moments)
         R = np.zeros((n, n))
         problem.regularizer.add_to(R)
         # A regulariser that is only semidefinite would have no such decomposition.
