@@ -18,7 +18,7 @@ from htsvm.solvers.newton.state import Clock, Iterate, RoundReport, Updates, vio
 # Work on a copy of the relevant rows only where it is at most this share of all of them.
 SUBSET_SHARE = 0.5
 # Of wide dense rows, which are coordinates of a kernel mostly, a copy is what takes memory.
-WIDE, WIDE_SHARE = 256, 0.15
+WIDE, WIDE_SHARE = 256, 0.1
 # Below this many samples copying is not worth the trouble.
 SUBSET_FROM = 1000
 
