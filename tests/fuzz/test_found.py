@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from htsvm import HTSVC, KernelHTSVC
 from htsvm.baselines import HingeSVC, RampSVC, ZeroOneSVC
 from tests.fuzz.cases import Case, draw
-from tests.fuzz.oracles import SLOW, fit, judge
+from tests.fuzz.oracles import fit, judge
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::htsvm.exceptions.IgnoredClassWarning"
@@ -308,5 +308,4 @@ def test_a_date_among_the_columns_of_several_classes(cap):
     X[:, 2] = 1.7e9 + 1e6 * X[:, 2]
     outcome = fit(Case(X, y, None, "HTSVC", {"cap": cap}))
     assert not outcome.complaints
-    assert outcome.seconds < SLOW
     assert outcome.model.score(X, y) > 0.95
