@@ -206,6 +206,15 @@ def test_an_interrupted_fit_leaves_nothing_running(client, data):
     assert (held, busy) == ([], [])
 
 
+@pytest.fixture
+def _interrupts():
+    """Interrupt as at a terminal: a run in the background ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interrupts")
 def test_interrupted_while_waiting(client, data):
     X, y = data
     slow = lazy(X, y)[0].map_blocks(_slowly, dtype=float)
