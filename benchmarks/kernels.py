@@ -49,7 +49,7 @@ from benchmarks.stored import ROOT
 from htsvm import KernelHTSVC, KernelHTSVCCV
 
 CAPS = (np.inf, 2.0, 1.0)
-DRAWS = 2
+DRAWS = 1
 # Rows of the timings (SVC takes minutes to predict with the last) and of the prediction; rows and
 # landmarks of the measurements of memory.
 SIZES, PREDICTED = (1000, 2000, 5000, 20_000, 49_990), 100_000
