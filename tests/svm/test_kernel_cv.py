@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from htsvm import KernelHTSVC, KernelHTSVCCV
 from htsvm.svm.choosing import Choice, agreements
 from htsvm.svm.folds import Held
-from htsvm.svm.sparse_choice import AGREEMENT, sparser
+from htsvm.svm.sparse_choice import MOST_LOWER, slack, sparser
 
 GRID = {"Cs": [1.0, 10.0], "cv": 3, "random_state": 0}
 
@@ -58,7 +58,7 @@ def test_of_points_that_are_hard_to_tell_apart_the_sparsest_is_taken():
     constant = np.ones(400)
     found = held([best, like, worse, constant], codes, [300, 50, 10, 0])
     values = agreements(found)[:, 0]
-    assert values[1] > values[0] - AGREEMENT > values[2]
+    assert values[1] > values[0] - slack(values[0]) > values[2]
     assert chosen(found) == (1, 0)
     # What is sparse already stays, and so does what nobody else comes near.
     assert chosen(replace(found, support=found.support[::-1])) == (0, 0)
@@ -69,15 +69,31 @@ def test_of_points_that_are_hard_to_tell_apart_the_sparsest_is_taken():
 
 def test_a_point_of_as_high_agreement_but_clearly_more_mistakes_is_left():
     codes = np.arange(400) % 2
-    best = np.where(codes == 1, 1.0, -1.0)
+    rng = np.random.default_rng(0)
+    best = np.where(codes == 1, 1.0, -1.0) * (0.01 + rng.exponential(size=400))
     # As sure as the best, but every twentieth sample is a little on the wrong side.
     other = np.where(np.arange(400) % 20 == 0, -0.001 * best, best)
     found = held([best, other], codes, [300, 10])
     values = agreements(found)[:, 0]
-    assert values[0] - AGREEMENT < values[1] < values[0]
+    assert values[0] - slack(values[0]) < values[1] < values[0]
     assert chosen(found) == (0, 0)
     few = held([best[:60], other[:60]], codes[:60], [300, 10])
     assert chosen(few) == (1, 0)
+
+
+def test_the_more_the_best_agrees_the_less_may_others_agree_less():
+    values = [slack(a) for a in (0.0, 0.5, 0.8, 0.95, 1.0)]
+    assert values[0] == values[1] == MOST_LOWER
+    assert np.all(np.diff(values) <= 0.0)
+    assert values[-1] == 0.0
+    # Decisions with few mistakes: what others lose by a twentieth of it is not chance.
+    codes = np.arange(400) % 2
+    best = np.where(codes == 1, 1.0, -1.0) + 0.1 * np.random.default_rng(0).normal(size=400)
+    weaker = best + 0.45 * np.random.default_rng(1).normal(size=400)
+    found = held([best, weaker], codes, [300, 10])
+    agreed, less = agreements(found)[:, 0]
+    assert agreed - MOST_LOWER < less < agreed - slack(agreed)
+    assert chosen(found) == (0, 0)
 
 
 def test_wrong_labels_do_not_become_support_vectors():

@@ -40,7 +40,7 @@ class KernelHTSVCCV(BaseKernelSVC):
 
     Of two classes it then takes the point with the fewest support vectors among those that the
     held-out samples hardly tell from the best: their accuracy is within two standard errors of the
-    difference, and their agreement is at most 0.05 lower.
+    difference, and their agreement a is at most 0.05 and 0.08 (1 - a^2) lower.
 
     For each gamma the samples are put into coordinates once (landmarks; all of them for several
     classes and little data), and the grid of C and caps is solved on each fold as `HTSVCCV`

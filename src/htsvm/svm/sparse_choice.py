@@ -14,9 +14,16 @@ from htsvm._typing import Array
 from htsvm.svm.choosing import Choice
 from htsvm.svm.folds import Held, predicted
 
-# By how many standard errors of the difference in accuracy, and by how much agreement, a point may
-# be worse than the best.
-ERRORS, AGREEMENT = 2.0, 0.05
+# By how many standard errors of the difference in accuracy a point may be worse than the best.
+ERRORS = 2.0
+# By how much its agreement may be lower, and in units of 1 - agreement^2, as errors of correlations
+# are: where the best is nearly certain a little less is much.
+MOST_LOWER, SHARE_LOWER = 0.05, 0.08
+
+
+def slack(agreement: float) -> float:
+    """Return by how much the agreement may be lower than that of the best point."""
+    return min(MOST_LOWER, SHARE_LOWER * (1.0 - agreement**2))
 
 
 def sparser(held: Held, agreement: Array, choice: Choice) -> Choice:
@@ -38,7 +45,8 @@ def sparser(held: Held, agreement: Array, choice: Choice) -> Choice:
     changed = held.share(named != named[choice.place])
     error = np.sqrt(changed / held.size)
     able = accuracy >= accuracy[choice.place] - ERRORS * error - 1e-12
-    able &= (agreement >= agreement[choice.place] - AGREEMENT) & ~constant
+    best = float(agreement[choice.place])
+    able &= (agreement >= best - slack(best)) & ~constant
     # Of as many support vectors, the higher agreement; agreements differ by at most two.
     cost = np.where(able, held.support - 0.1 * agreement, np.inf)
     i, j = np.unravel_index(int(cost.argmin()), cost.shape)
