@@ -344,7 +344,10 @@ def units(case: Case, rng: np.random.Generator) -> Case | None:
     """Return the case with X in other units and C to match."""
     if "C" not in case.params or not case.linear or case.estimator == "ZeroOneSVC":
         return None
-    a = float(rng.choice([0.25, 4.0, 0.1, 10.0]))
+    # In single precision tenths of numbers are other numbers: columns that nearly cancel are then
+    # another problem.
+    factors = [0.25, 4.0] if case.form == "float32" else [0.25, 4.0, 0.1, 10.0]
+    a = float(rng.choice(factors))
     return case.changed(X=case.X * a, params={"C": case.params["C"] / a**2})
 
 
