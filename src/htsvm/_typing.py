@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy.typing as npt
 from sklearn.base import _fit_context
+
+# Releases of scikit-learn that have callbacks load them in the first fit of any estimator, which
+# would take several times as long as the next one.
+with contextlib.suppress(ImportError):
+    importlib.import_module("sklearn.callback")
 
 Array: TypeAlias = npt.NDArray[Any]
 Method = TypeVar("Method", bound=Callable[..., Any])
