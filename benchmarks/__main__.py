@@ -35,6 +35,7 @@ from benchmarks import (  # noqa: E402
     path,
     quality,
     report,
+    resume,
     speed,
     stale,
     startup,
@@ -149,7 +150,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for name in parts_of(options):
             try:
-                run_part(name, plan, folder)
+                with resume.kept_until_written():
+                    run_part(name, plan, folder)
                 done.append(name)
             except Exception:
                 traceback.print_exc()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.bars import Row
 from benchmarks.stored import ROOT
 
 FOLDER = ROOT / "benchmarks" / "results" / "partial"
+
+_complete: list[Kept] = []
 
 
 class Kept:
@@ -49,8 +52,17 @@ class Kept:
         return self.rows[name]
 
     def done(self) -> None:
-        """Forget the rows: the run is complete."""
-        self.path.unlink(missing_ok=True)
+        """Say that the run is complete: its rows are kept until all is written."""
+        _complete.append(self)
+
+
+@contextmanager
+def kept_until_written() -> Iterator[None]:
+    """Forget the rows of the runs that are completed within, but only if nothing fails there."""
+    _complete.clear()
+    yield
+    while _complete:
+        _complete.pop().path.unlink(missing_ok=True)
 
 
 def _fingerprint() -> str:

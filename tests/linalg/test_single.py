@@ -22,6 +22,18 @@ def test_a_product_is_right_to_single_precision_at_any_scale(scale):
     np.testing.assert_allclose(found, A @ B, rtol=0.0, atol=1e-5 * scale)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_products_with_rows_are_right_to_single_precision(monkeypatch, scale):
+    rng = np.random.default_rng(0)
+    X, W, S = rng.normal(size=(50, 7)), rng.normal(size=(3, 7)), rng.normal(size=(50, 3))
+    b, rough = scale * rng.normal(size=3), X.astype(np.float32)
+    # Eight blocks, the last of them smaller.
+    monkeypatch.setattr("htsvm.linalg.threads.BLOCK_ENTRIES", 49)
+    scores, pull = single.scores(rough, scale * W, b), single.pull(rough, scale * S)
+    np.testing.assert_allclose(scores, scale * X @ W.T + b, rtol=0.0, atol=1e-5 * scale)
+    np.testing.assert_allclose(pull, scale * S.T @ X, rtol=0.0, atol=1e-4 * scale)
+
+
 def test_a_product_with_zero_is_zero():
     assert not single.product(np.zeros((2, 3)), np.ones((3, 4), dtype=np.float32)).any()
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from htsvm import HTSVC, HTSVCCV
 from htsvm.baselines import RampSVC
+from htsvm.linalg.threads import BLOCK_ENTRIES, in_blocks, single_threaded_blas
 
 
 def data(seed=0, m=400, n=12, classes=2):
@@ -52,6 +53,37 @@ def test_openmp_threads(threads):
     assert several.certificate_[0].certified
     np.testing.assert_allclose(several.objective_, one.objective_, rtol=1e-3)
     assert np.mean(several.predict(X) == one.predict(X)) > 0.995
+
+
+@pytest.mark.parametrize(("m", "n", "classes"), [(9_000, 120, 6), (6_000, 10, 3)])
+def test_several_classes_do_not_depend_on_threads(m, n, classes):
+    """Not even in the last digit, with products in single precision or without."""
+    X, y = data(7, m=m, n=n, classes=classes)
+    y[::4] = np.random.default_rng(0).integers(0, classes, size=len(y[::4]))
+    fits = []
+    for number in (1, 2, 3):
+        with threadpool_limits(number):
+            fits.append(HTSVC(C=0.1).fit(X, y))
+    for model in fits[1:]:
+        np.testing.assert_array_equal(model.coef_, fits[0].coef_)
+        assert model.objective_ == fits[0].objective_
+
+
+def test_blocks_are_shared_out_in_order():
+    with threadpool_limits(3), single_threaded_blas():
+        found = in_blocks(lambda rows: rows, 10, BLOCK_ENTRIES // 3)
+        numbers = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+    assert set(numbers) == {1}
+    assert found == [slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 10)]
+    assert in_blocks(lambda rows: rows, 0, 5) == []
+
+
+def test_a_fault_in_a_block_is_raised():
+    def fails(rows):
+        raise ZeroDivisionError
+
+    with threadpool_limits(2), single_threaded_blas(), pytest.raises(ZeroDivisionError):
+        in_blocks(fails, 10, BLOCK_ENTRIES)
 
 
 def test_openmp_threads_of_a_fresh_process():

@@ -2,8 +2,8 @@
 # cython: initializedcheck=False, nonecheck=False
 """Compiled kernels for scores of several classes; each has a twin in `_numpy_multiclass.py`.
 
-Work is split into one contiguous block of rows per thread, and partial sums are added in the
-order of the blocks, so a result depends on the number of threads but never on their timing.
+Work is split into blocks of rows, and partial sums are added in their order. How many there are
+depends on the amount of work alone: results do not depend on the number of threads.
 """
 
 import numpy as np
@@ -12,6 +12,9 @@ from cython.parallel cimport prange
 from libc.math cimport sqrt
 
 from htsvm.linalg._rows cimport _blocks
+
+# The blocks of rows that threads share out among them, where several are worth it.
+DEF PARTS = 32
 
 
 cdef int _project(const double* v, double* out, Py_ssize_t k, double c) noexcept nogil:
@@ -77,15 +80,15 @@ def simplex_step(const double[:, ::1] alpha, const double[:, ::1] U, const doubl
                  int[::1] counts):
     """Project ``alpha_i + sigma_i (u_i + t d_i)`` onto the simplex of size ``c_i``, row by row."""
     cdef Py_ssize_t m = U.shape[0], k = U.shape[1]
-    cdef int blocks = _blocks(8.0 * m * k), s
+    cdef int parts = PARTS if m >= PARTS else 1, threads = _blocks(8.0 * m * k), s
     if m == 0:
         return 0.0
-    cdef double[:, ::1] scratch = np.empty((blocks, k + 8))
-    cdef double[::1] partial = np.zeros(blocks)
-    for s in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
+    cdef double[:, ::1] scratch = np.empty((parts, k + 8))
+    cdef double[::1] partial = np.zeros(parts)
+    for s in prange(parts, nogil=True, num_threads=threads, schedule="static"):
         partial[s] = _step_block(&alpha[0, 0], &U[0, 0], &D[0, 0], t, &sigma[0], &c[0],
                                  &out[0, 0], &counts[0], &scratch[s, 0], k,
-                                 m * s // blocks, m * (s + 1) // blocks)
+                                 m * s // parts, m * (s + 1) // parts)
     return float(np.sum(partial))
 
 
@@ -191,13 +194,13 @@ def smooth_losses(const double[:, ::1] F, const Py_ssize_t[::1] labels, const do
     centre and width; 0 for a loss with a rounded kink, `shape` its slope, knee, cap and width.
     """
     cdef Py_ssize_t m = F.shape[0], k = F.shape[1]
-    cdef int blocks = _blocks(8.0 * m * k), s
+    cdef int parts = PARTS if m >= PARTS else 1, threads = _blocks(8.0 * m * k), s
     if m == 0:
         return 0.0
-    cdef double[:, ::1] scratch = np.empty((blocks, 2 * k + 8))
-    cdef double[::1] partial = np.zeros(blocks)
-    for s in prange(blocks, nogil=True, num_threads=blocks, schedule="static", chunksize=1):
+    cdef double[:, ::1] scratch = np.empty((parts, 2 * k + 8))
+    cdef double[::1] partial = np.zeros(parts)
+    for s in prange(parts, nogil=True, num_threads=threads, schedule="static"):
         partial[s] = _smooth_block(&F[0, 0], &labels[0], &penalty[0], spread, kind, &shape[0],
-                                   &out[0, 0], &scratch[s, 0], k, m * s // blocks,
-                                   m * (s + 1) // blocks)
+                                   &out[0, 0], &scratch[s, 0], k, m * s // parts,
+                                   m * (s + 1) // parts)
     return float(np.sum(partial))

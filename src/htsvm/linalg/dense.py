@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.linalg.csr import CSROperator
-from htsvm.linalg.operators import BLOCK, Operator, sum_of_squares
+from htsvm.linalg.operators import BLOCK, Operator, double, sum_of_squares
+from htsvm.linalg.threads import in_blocks
 
 # None where nothing was compiled.
 compiled = kernels.optional("linalg._rows")
@@ -96,6 +97,24 @@ class DenseOperator(Operator):
         out = np.empty(self.shape[1])
         total = kernels.active.dense_signed_tdot(self.X, y, v, out)
         return out, total
+
+    def scores(self, W: Array, b: Array) -> Array:
+        """Return ``X @ W.T + b``, of shape (n_samples, n_classes)."""
+        self.count(len(W))
+        out = np.empty((self.shape[0], len(W)))
+
+        def some(rows: slice) -> None:
+            np.matmul(double(self.X[rows]), W.T, out=out[rows])
+            out[rows] += b
+
+        in_blocks(some, *self.shape)
+        return out
+
+    def pull(self, B: Array) -> Array:
+        """Return ``B.T @ X``, of shape (n_classes, n_features)."""
+        self.count(B.shape[1])
+        parts = in_blocks(lambda rows: B[rows].T @ double(self.X[rows]), *self.shape)
+        return np.add.reduce(parts, axis=0) if parts else np.zeros((B.shape[1], self.shape[1]))
 
 
 def as_operator(X: Any) -> Operator:

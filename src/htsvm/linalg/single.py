@@ -6,6 +6,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.operators import Operator
+from htsvm.linalg.threads import in_blocks
 
 # From this many values times columns of the other factor on it pays, unless the mean of a column is
 # so many standard deviations: then rounding would hide what the column tells.
@@ -33,8 +34,40 @@ def pays(operator: Operator, columns: int, moments: Array) -> bool:
 
 
 def product(A: Array, B: Array) -> Array:
-    """Return A times B, B in single precision; A is scaled so that it can be rounded to that."""
-    scale = float(np.abs(A).max(initial=0.0)) or 1.0
-    rough: Array = ((A / scale).astype(np.float32) @ B).astype(np.float64)
+    """Return A times a small B in single precision."""
+    small, scale = _rounded(A)
+    rough: Array = (small @ B).astype(np.float64)
     rough *= scale
     return rough
+
+
+def scores(rows: Array, W: Array, b: Array) -> Array:
+    """Return ``rows @ W.T + b``, the rows in single precision."""
+    small, scale = _rounded(W)
+    out = np.empty((len(rows), len(W)))
+
+    def some(block: slice) -> None:
+        part = out[block]
+        np.multiply((small @ rows[block].T).T, scale, out=part, dtype=np.float64)
+        np.add(part, b, out=part)
+
+    in_blocks(some, *rows.shape)
+    return out
+
+
+def pull(rows: Array, S: Array) -> Array:
+    """Return ``S.T @ rows``, the rows in single precision."""
+
+    def some(block: slice) -> Array:
+        small, scale = _rounded(S[block].T)
+        part: Array = np.multiply(small @ rows[block], scale, dtype=np.float64)
+        return part
+
+    total: Array = np.sum(in_blocks(some, *rows.shape), axis=0)
+    return total
+
+
+def _rounded(A: Array) -> tuple[Array, float]:
+    """Return A in single precision, scaled so that it fits in there, and the scale."""
+    scale = float(np.abs(A).max(initial=0.0)) or 1.0
+    return (A / scale).astype(np.float32), scale

@@ -11,6 +11,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic, as_operator
+from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss, require
 from htsvm.optimality import residuals
 from htsvm.optimality.certificate import PointCertificate
@@ -103,13 +104,14 @@ def certify_multiclass(
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}.")
     weight = np.ones(m) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     R = regularizer if isinstance(regularizer, Quadratic) else Quadratic(regularizer, n)
-    point = MulticlassPoint(operator, y, W, b, B, C * weight, C, loss)
-    summary, status = point.summarise()
-    certificate = conclude_multiclass(
-        W, summary, point.dual_sums,
-        loss=loss, regularizer=R, fit_intercept=fit_intercept, tol=tol,
-        row_length=operator.row_length,
-    )  # fmt: skip
+    with single_threaded_blas():
+        point = MulticlassPoint(operator, y, W, b, B, C * weight, C, loss)
+        summary, status = point.summarise()
+        certificate = conclude_multiclass(
+            W, summary, point.dual_sums,
+            loss=loss, regularizer=R, fit_intercept=fit_intercept, tol=tol,
+            row_length=operator.row_length,
+        )  # fmt: skip
     return replace(certificate, sample_status=status)
 
 

@@ -77,7 +77,7 @@ class MulticlassNewton(Solver):
         """
         self.check_loss(problem.loss)
         rng = np.random.default_rng(self.random_state)
-        with single_threaded_blas(problem.operator):
+        with single_threaded_blas():
             best = lowest(
                 first_descent(
                     problem,

@@ -87,10 +87,9 @@ class UndecidedRows:
             S = self.rows.scores(np.ascontiguousarray(V[:, :-1]), V[:, -1])
         else:
             self._operator.count(2.0 * len(V) * len(self.rough) / self._operator.shape[0])
-            S = np.ascontiguousarray(single.product(V[:, :-1], self.rough.T).T)
-            S += V[:, -1]
+            S = single.scores(self.rough, V[:, :-1], V[:, -1])
         multiclass_kernels.active.spread_products(S, self.mask, self.counts, self.sigma)
-        pulled = self.rows.pull(S) if self.rough is None else single.product(S.T, self.rough)
+        pulled = self.rows.pull(S) if self.rough is None else single.pull(self.rough, S)
         return np.column_stack([pulled, S.sum(axis=0)])
 
     def strength(self) -> Array:

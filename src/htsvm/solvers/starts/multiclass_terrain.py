@@ -342,9 +342,7 @@ class MulticlassTerrain(Terrain):
             scored: Array = operator.scores(W, b)
             return scored
         operator.count(k)
-        scored = np.ascontiguousarray(single.product(W, self._rough.T).T)
-        scored += b
-        return scored
+        return single.scores(self._rough, W, b)
 
     def value_and_slopes(self, image: Array) -> tuple[float, Array]:
         """Return the total of the smooth loss, and its derivatives."""
@@ -369,7 +367,7 @@ class MulticlassTerrain(Terrain):
         if self._rough is None:
             return self._flat(operator.pull(slopes), totals)
         operator.count(slopes.shape[1])
-        return self._flat(single.product(slopes.T, self._rough), totals)
+        return self._flat(single.pull(self._rough, slopes), totals)
 
     def smooth(self, z: Array) -> Array:
         """Return the gradient of the regulariser."""
