@@ -309,3 +309,33 @@ def test_a_date_among_the_columns_of_several_classes(cap):
     outcome = fit(Case(X, y, None, "HTSVC", {"cap": cap}))
     assert not outcome.complaints
     assert outcome.model.score(X, y) > 0.95
+
+
+def test_line_searches_on_blocks_ask_few_questions(monkeypatch):
+    """Weights from 1e-15 to 1e15: 64,000 questions of searches that never found the scale."""
+    pytest.importorskip("dask.array")
+    from htsvm.distributed.blocks import Blocks
+
+    asked, ask = [], Blocks.ask
+    monkeypatch.setattr(Blocks, "ask", lambda *a, **k: asked.append(1) or ask(*a, **k))
+    outcome = fit(draw(1300, 1850).changed(form="dask"))
+    assert outcome.verdict == "certified"
+    assert 0 < len(asked) < 4000
+
+
+def test_all_descents_to_the_zero_one_loss_share_a_budget(monkeypatch):
+    """Some hundred descents with a budget each, on 53 rows with weights from 1e-15 to 1e15."""
+    from htsvm.solvers.newton.solver import Newton
+
+    steps, solve = [], Newton.solve
+
+    def counted(self, problem, *, start=None):
+        result = solve(self, problem, start=start)
+        steps.append(sum(result.history["newton_steps"]))
+        return result
+
+    monkeypatch.setattr(Newton, "solve", counted)
+    case = draw(1300, 2741)
+    with pytest.warns(ConvergenceWarning, match="budget of 6000 Newton steps was spent"):
+        case.model().fit(case.data(), case.labels(), sample_weight=case.weights)
+    assert 0 < sum(steps) < 3 * 20_000

@@ -42,6 +42,21 @@ def test_it_gives_up_at_a_step_that_still_falls():
     assert 0.0 < t <= 0.31
 
 
+@pytest.mark.parametrize("kink", [1e-7, 1e-6, 2e-4, 0.3, 0.8])
+@pytest.mark.parametrize("steeper", [1e10, 1e15])
+def test_a_slope_that_is_far_steeper_beyond_a_kink(kink, steeper):
+    """Secants crept up on the low side of the kink: forty trials for steps of 1e-9 of the best."""
+    seen = []
+
+    def slopes(t):
+        seen.append(t)
+        return t - 1.0 + steeper * max(t - kink, 0.0), 1.0 + steeper * (t > kink)
+
+    t = slope_root(lambda t: (slopes(t)[0], 1.0), -1.0, reduction=0.1, most_trials=40, dear=True)
+    assert 0.95 * kink <= t <= 1.1 * kink
+    assert len(seen) <= 25
+
+
 def test_backtracking_finds_a_lower_point_of_a_curved_valley():
     def value_and_gradient(z):
         return float(np.sum(1.0 - np.exp(-(z**2)))), 2.0 * z * np.exp(-(z**2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -81,14 +81,14 @@ class BlockRows:
 class RemoteSteps:
     """The steps of a round, taken here with sums from the blocks.
 
-    A step that is tried brings the sums where it leads. Directions and steps that are taken travel
-    with the next question.
+    A trial brings the sums where it leads; directions and steps travel with the next question.
     """
 
     problem: Any
     entry: Entry
     # Whether the blocks add the matrix of the Hessian to their sums.
     with_matrix: bool
+    dear_trials: ClassVar[bool] = True
 
     @property
     def blocks(self) -> Blocks:

@@ -42,6 +42,12 @@ NEAREST, NEAREST_PER_FEATURE = 500, 5
 MOST_CORRECTIONS = 20
 # This many of the points on the way are worked out to the end.
 FINALISTS = 2
+# The budget of all descents together, in Newton steps: ordinary fits take a thousand at most.
+MOST_STEPS = 6_000
+SPENT = (
+    f"the budget of {MOST_STEPS} Newton steps was spent: scale the features, bring the weights "
+    "closer to each other, or lower C"
+)
 # A hard margin may end above the point that it came from by this share.
 SLIPPED = 1e-3
 
@@ -138,6 +144,7 @@ class _Run:
             starts=("convex",),
         )  # fmt: skip
         self.convex_objective = math.nan
+        self.steps = 0
         self.began = time.perf_counter()
         self.passes_before = problem.operator.passes
 
@@ -157,6 +164,8 @@ class _Run:
             # Rounding has kept the exact margin out of reach: better what led to it.
             finals.append(self._multiple(candidates[0]))
         best = min(finals, key=lambda final: final.objective)
+        if self._spent:
+            best = replace(best, advice=[SPENT])
         return replace(
             best,
             convex_objective=self.convex_objective,
@@ -172,7 +181,8 @@ class _Run:
         """Yield the points that are compared."""
         if self.options.admm is None or restart:
             yield from self._ramps(start, restart)
-            if start is None and not restart and chosen(self.options.starts) != (Convex(),):
+            searches = start is None and chosen(self.options.starts) != (Convex(),)
+            if searches and not restart and not self._spent:
                 yield from self._from_search()
             return
         result = self.options.admm.solve(self.problem, start=start)
@@ -187,26 +197,39 @@ class _Run:
             if math.isinf(ceiling) and restart:
                 noise = self.rng.exponential(size=problem.n_samples)
                 problem = replace(problem, penalty=problem.penalty * noise)
-            result = replace(self.newton, max_iter=left).solve(problem, start=start)
+            result = self._descended(replace(self.newton, max_iter=left), problem, start)
             result.start = "convex" if cold else result.start
             if math.isinf(ceiling):
                 q = self.problem.violations(result.coef, result.intercept)
                 self.convex_objective = self.problem.objective(result.coef, q)
             yield result
             left -= result.n_iter
-            if left <= 0:
+            if left <= 0 or self._spent:
                 return
             start = (result.coef, result.intercept, result.multipliers)
 
     def _from_search(self) -> Iterator[SolverResult]:
         """Yield the points of a descent from the best of all starts for the ramp of height one."""
-        result = replace(self.newton, starts=self.options.starts).solve(self._ramp(1.0))
+        searching = replace(self.newton, starts=self.options.starts)
+        result = self._descended(searching, self._ramp(1.0), None)
         name = result.start
         yield result
         for ceiling in (c for c in CEILINGS if c < 1.0):
+            if self._spent:
+                return
             start = (result.coef, result.intercept, result.multipliers)
-            result = replace(self.newton.solve(self._ramp(ceiling), start=start), start=name)
-            yield result
+            result = self._descended(self.newton, self._ramp(ceiling), start)
+            yield replace(result, start=name)
+
+    def _descended(self, newton: Newton, problem: Problem, start: Start | None) -> SolverResult:
+        """Return what a start leads to, and count the steps."""
+        result = newton.solve(problem, start=start)
+        self.steps += sum(result.history["newton_steps"])
+        return result
+
+    @property
+    def _spent(self) -> bool:
+        return self.steps > MOST_STEPS
 
     def _ramp(self, ceiling: float) -> Problem:
         """Return the problem with a ramp: of slope one, or if it is short of height one."""
@@ -262,14 +285,14 @@ class _Run:
         newton = replace(self.newton, tol=FINER * self.options.tol, callback=None)
         for _ in range(MOST_CORRECTIONS):
             start = (result.coef, result.intercept, full[rows])
-            result = newton.solve(self._hinge(rows, penalty, weight), start=start)
+            result = self._descended(newton, self._hinge(rows, penalty, weight), start)
             full = np.zeros(problem.n_samples)
             full[rows] = result.multipliers
             q = problem.violations(result.coef, result.intercept)
             missing = satisfied & (q > max(float(q[rows].max()), 0.0))
             missing[rows] = False
             hard = bool(np.all(np.abs(result.multipliers) < 0.9 * penalty * weight[rows]))
-            if hard and not missing.any():
+            if (hard and not missing.any()) or self._spent:
                 break
             rows = np.union1d(rows, np.flatnonzero(missing))
             penalty *= 1.0 if hard else HARDER

@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,6 +52,9 @@ class Steps(ABC):
     w: Array
     b: float
     clock: Clock
+
+    # Whether a trial of a line search costs a message to all rows.
+    dear_trials: ClassVar[bool] = False
 
     @abstractmethod
     def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
@@ -128,7 +132,13 @@ class Steps(ABC):
             first, second = self._line_terms(xi, t)
             return linear + t * square - first, square + xi * second
 
-        return slope_root(slopes, slope, reduction=SLOPE_REDUCTION, most_trials=MOST_TRIALS)
+        return slope_root(
+            slopes,
+            slope,
+            reduction=SLOPE_REDUCTION,
+            most_trials=MOST_TRIALS,
+            dear=self.dear_trials,
+        )
 
 
 @dataclass
