@@ -115,3 +115,13 @@ def test_the_dual_form_may_use_inner_products_that_are_kept(count, monkeypatch):
     # A few rows of many are no reason to form the products of all of them.
     monkeypatch.setattr(dense_module, "MOST_KEPT", 39)
     assert as_operator(X).kept_kernel(np.ones(100)) is None
+
+
+def test_inner_products_may_be_kept_though_they_are_as_large_as_the_rows():
+    rng = np.random.default_rng(0)
+    X, scale = rng.normal(size=(12, 9)), rng.uniform(1.0, 2.0, size=9)
+    operator = as_operator(X)
+    operator.keeps_kernel = True
+    for one in (np.ones(9), scale):
+        np.testing.assert_allclose(operator.kept_kernel(one), (X * one) @ X.T, atol=1e-12)
+        assert operator.kept_kernel(one.copy()) is operator.kept_kernel(one)

@@ -71,3 +71,49 @@ def test_a_view_loses_its_weight_only_where_the_best_weights_say_so() -> None:
     np.testing.assert_allclose(second, [0.975, 0.025])
     lost = np.array([1.0, 0.0])
     np.testing.assert_array_equal(way.beyond(second, lost), lost)
+
+
+def test_a_long_step_that_leads_up_is_taken_back(monkeypatch) -> None:
+    asked = []
+
+    class Counted(Ridges):
+        def solve(self, weights, before, gain):
+            asked.append(weights)
+            return super().solve(weights, before, gain)
+
+    def too_far(way, weights, wanted):
+        way.step, way.start, way.last = 4.0, weights, 0.3 * (wanted - weights)
+        return weights + way.step * 3.0 * way.last
+
+    c = [0.3, 0.5]
+    names, tol = [0, 1], 1e-6
+    monkeypatch.setattr(alternation._Way, "beyond", too_far)
+    ended = Alternation(Counted(np.array(c)), SMOOTHNESS, None, names, tol, 200).run()
+    rounds = ended.history["objective"]
+    assert np.all(np.diff(rounds) <= 1e-14)
+    # Each round but the first was solved twice.
+    assert len(asked) == 2 * len(rounds) - 1
+    np.testing.assert_allclose(ended.weights, alternated(c).weights, atol=1e-5)
+
+
+def test_an_alpha_to_which_a_view_loses_its_weight_is_given_up_at_once() -> None:
+    asked = []
+
+    class Losing(Ridges):
+        """The more weight the first view has, the cheaper it is, unless alpha is large."""
+
+        def solve(self, weights, before, gain):
+            asked.append(weights)
+            return weights
+
+        def costs(self, point):
+            return np.array([1.0, 1.01]) if point[0] <= 0.5 else np.array([0.0, 5.0])
+
+        def objective(self, point, weights):
+            return 0.0
+
+    names = [0, 1]
+    ended = Alternation(Losing(np.ones(2)), "auto", None, names, 1e-6, 50, begin_again=True).run()
+    assert ended.smoothness > 2.01
+    assert ended.weights.min() > 0.0
+    assert not any(np.any(weights == 0.0) for weights in asked)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from htsvm.multiview import MultiViewHTSVC, MultiViewHTSVCCV, stack_views
+from htsvm.multiview.view_classifiers import ViewClassifiers
 from tests.multiview.data import noisy_classes, two_views
 
 
@@ -131,3 +133,28 @@ def test_a_view_that_lost_its_weight_at_one_point_gets_another_chance_at_the_nex
     assert cold[4.0].view_weights_.min() == 0.0, "the first point of the grid is to lose a view"
     assert cold[1.0].view_weights_.min() > 0.1
     np.testing.assert_allclose(found[1.0], cold[1.0].view_weights_, atol=0.02)
+
+
+def test_points_that_differ_in_smoothness_alone_share_their_classifiers(monkeypatch):
+    """Where one view gets the whole weight whatever alpha is, all but the first cost nothing."""
+    solved, solve = [], ViewClassifiers._solve_view
+
+    def counted(self, v, weights, before, slack):
+        solved.append(tuple(weights))
+        return solve(self, v, weights, before, slack)
+
+    monkeypatch.setattr(ViewClassifiers, "_solve_view", counted)
+    X, y = make_classification(120, 8, shuffle=False, random_state=0)
+    fold = [next(StratifiedKFold(3).split(X, y))]
+
+    def searched(smoothnesses):
+        solved.clear()
+        model = MultiViewHTSVCCV(Cs=[0.1, 1.0], smoothnesses=smoothnesses, views=[4, 4], cv=fold)
+        return model.fit(X, y), len(solved)
+
+    one, calls = searched([1e-3])
+    three, more = searched([1e-3, 1e-4, 1e-5])
+    assert np.isclose(one.view_weights_.max(), 1.0)
+    assert more == calls
+    for scores in np.moveaxis(three.scores_, 3, 0):
+        np.testing.assert_array_equal(scores[:, :, :, None], one.scores_)

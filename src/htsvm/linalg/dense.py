@@ -40,6 +40,8 @@ class DenseOperator(Operator):
         # Nothing has to be converted: all rows at once.
         self.block_rows = max(self.shape[0], 1) if exact else BLOCK
         self._kept: tuple[Array, Array] | None = None
+        # Whether inner products are kept even where they are as large as the rows.
+        self.keeps_kernel = False
 
     @property
     def stored(self) -> int:
@@ -66,10 +68,10 @@ class DenseOperator(Operator):
     def kept_kernel(self, scale: Array) -> Array | None:
         """Return `kernel`, formed once, where it is at most half as large as the rows; else None.
 
-        The last `scale` is the one that it is kept for.
+        The last `scale` is the one that it is kept for. `keeps_kernel` asks for it in any case.
         """
         m, n = self.shape
-        if 2 * m > n or m > MOST_KEPT:
+        if (2 * m > n and not self.keeps_kernel) or m > MOST_KEPT:
             return None
         # Fits in other threads may share the rows: what is looked at is not looked up again.
         kept = self._kept

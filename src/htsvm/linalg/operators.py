@@ -210,6 +210,8 @@ class Operator(Extent):
     def kernel(self, scale: Array) -> Array:
         """Return the dense matrix ``X @ diag(scale) @ X.T``; for few rows only."""
         X = double(self.block(slice(None)))
+        if np.all(scale == 1.0):
+            return dense(X @ X.T)
         scaled = X.multiply(scale).tocsr() if sp.issparse(X) else X * scale
         return dense(scaled @ X.T)
 

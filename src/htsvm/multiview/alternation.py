@@ -19,8 +19,9 @@ LEAST_WEIGHT = 1e-6
 # How often an alpha that is chosen here is doubled where a view loses its weight.
 MOST_DOUBLINGS = 4
 # How far weights may go beyond the best ones for the present classifiers, as a multiple of the way
-# there. Below 2 the objective falls in any case, for it is a parabola along this way.
-LONGEST_STEP = 1.9
+# there. Below 2 the objective falls in any case, for it is a parabola along this way; after longer
+# steps it is looked at.
+SURE_STEP, LONGEST_STEP = 1.9, 4.0
 
 Point = TypeVar("Point")
 
@@ -151,16 +152,22 @@ class Alternation(Generic[Point]):
         outcome = self._alternate(self._first_weights())
         while self.begin_again and self.fixed is None:
             constant = self.active & self.classifiers.constant(outcome.point)
-            lost = np.any(outcome.weights[self.active] == 0.0)
             if constant.any() and not np.array_equal(constant, self.active):
                 self.active &= ~constant
                 self.classifiers.leave_out(outcome.point, ~self.active)
-            elif lost and self.smoothness == "auto" and self.doublings < MOST_DOUBLINGS:
+            elif self._too_small(outcome.weights):
                 self.doublings += 1
             else:
                 break
             outcome = self._alternate(self.active / self.active.sum())
         return outcome
+
+    def _too_small(self, weights: Array) -> bool:
+        """Return whether a view has lost its weight to an alpha that may still be doubled."""
+        ours = self.begin_again and self.fixed is None and self.smoothness == "auto"
+        return bool(
+            ours and self.doublings < MOST_DOUBLINGS and np.any(weights[self.active] == 0.0)
+        )
 
     def _first_weights(self) -> Array:
         if self.fixed is not None:
@@ -178,7 +185,15 @@ class Alternation(Generic[Point]):
         point: Point | None = None
         needed, gain, way = None, 0.0, _Way()
         for number in range(1, self.max_rounds + 1):
-            point = self.classifiers.solve(weights, point, gain)
+            found = self.classifiers.solve(weights, point, gain)
+            if (
+                point is not None
+                and way.step > SURE_STEP
+                and self._rose(way, point, found, weights)
+            ):
+                weights = way.sure()
+                found = self.classifiers.solve(weights, point, gain)
+            point = found
             wanted, change = self._wanted(weights, point)
             last = change <= self.tol or number == self.max_rounds
             if last:
@@ -191,8 +206,11 @@ class Alternation(Generic[Point]):
             if needed is None and np.any((wanted == 0.0) & (weights > 0.0)):
                 needed = balanced_smoothness(self.classifiers.costs(point)[self.active])
             there = way.beyond(weights, wanted)
-            gain = self._objective(weights, point) - self._objective(there, point)
+            gain = self._objective(weights, point) - self._objective(way.sure(), point)
             weights = there
+            if self._too_small(weights):
+                # What is lost does not come back: nobody looks at this alpha any longer.
+                break
         assert point is not None
         return Outcome(
             point, weights, self._alpha(point), self._objective(weights, point), change, needed,
@@ -215,6 +233,10 @@ class Alternation(Generic[Point]):
             costs = self.classifiers.costs(point)[self.active]
             self.alpha = 2.0**self.doublings * balanced_smoothness(costs)
         return self.alpha
+
+    def _rose(self, way: _Way, before: Point, after: Point, weights: Array) -> bool:
+        """Return whether the objective is higher than before the last step."""
+        return self._objective(weights, after) > self._objective(way.start, before)
 
     def _objective(self, weights: Array, point: Point) -> float:
         """Return the objective; the term of a single view's weight, a constant, is left out."""
@@ -256,7 +278,7 @@ class _Way:
     """
 
     def __init__(self) -> None:
-        self.step, self.last = 1.0, np.zeros(0)
+        self.step, self.last, self.start = 1.0, np.zeros(0), np.zeros(0)
 
     def beyond(self, weights: Array, wanted: Array) -> Array:
         """Return the next weights, all of them positive where the wanted ones are."""
@@ -273,9 +295,14 @@ class _Way:
         if self.step > 1.0 and shrinking.any():
             room = 0.5 * wanted[shrinking] / -way[shrinking]
             self.step = min(self.step, 1.0 + float(room.min()))
-        self.last = way
+        self.start, self.last = weights, way
         there: Array = weights + self.step * way
         return there if self.step > 1.0 else wanted
+
+    def sure(self) -> Array:
+        """Return the weights, or those after a shorter step, for which the objective does fall."""
+        there: Array = self.start + min(self.step, SURE_STEP) * self.last
+        return there
 
 
 def print_round(name: str, row: dict[str, Any]) -> None:

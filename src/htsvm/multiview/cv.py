@@ -22,7 +22,7 @@ from htsvm.exceptions import warn_user
 from htsvm.multiview.alternation import Outcome
 from htsvm.multiview.htsvc import MultiViewHTSVC, TruncatedMultiViewSVC
 from htsvm.multiview.preparation import Prepared
-from htsvm.multiview.view_classifiers import ViewPoints
+from htsvm.multiview.view_classifiers import ViewPoint, ViewPoints
 from htsvm.problems import AnyProblem
 from htsvm.svm import choosing, folds
 from htsvm.svm.folds import Fold, Held
@@ -33,6 +33,8 @@ LOST = 1e-3
 
 # The place of a point in the grid: structure, cap, smoothness, C.
 Place = tuple[int, int, int, int]
+# Classifiers by problem, structure, cap and C, then by view and view weights.
+Known = dict[tuple[int, int, int, int], dict[tuple[int, bytes], ViewPoint]]
 
 
 @documented
@@ -262,11 +264,12 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         decisions = np.empty((*shape, len(test), n_scores), dtype=np.float32)
         scores, seconds = np.empty(shape), np.empty(shape)
         found: dict[Place, list[Outcome[ViewPoints]]] = {}
+        known: Known = {}
         before: Place | None = None
         for number_of, place in enumerate(self._places()):
             began = time.perf_counter()
             start = None if before is None else found[_neighbour(place, before)]
-            found[place] = model._solve_point(place, problems, prepared, start)
+            found[place] = model._solve_point(place, problems, prepared, start, known)
             model._store_fit(found[place], prepared.spaces)
             cell = (number_of // len(self.Cs_), place[3])
             seconds[cell] = time.perf_counter() - began
@@ -284,8 +287,13 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         problems: list[list[AnyProblem]],
         prepared: Prepared,
         starts: list[Outcome[ViewPoints]] | None,
+        known: Known,
     ) -> list[Outcome[ViewPoints]]:
-        """Solve all problems of one point, stated for C = 1, from the solutions for another."""
+        """Solve all problems of one point, stated for C = 1, from the solutions for another.
+
+        Points that differ in smoothness alone share what they find for the same view weights: often
+        all of them begin with even weights, and end with the whole weight on one view.
+        """
         self.structure_, self.cap_, self.smoothness_, self.C_ = self._at(place)
         outcomes = []
         for k, of_views in enumerate(problems):
@@ -293,6 +301,7 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
             stated = [replace(one.scaled(self.C_), loss=loss) for one, loss in losses]
             classifiers = self._classifiers(stated, self._strength(), prepared.covariances, None)
             classifiers.certify = False
+            classifiers.known = known.setdefault((k, place[0], place[1], place[3]), {})
             if starts is not None:
                 classifiers.start = starts[k].point
             first = None if starts is None else _even_or(starts[k].weights)

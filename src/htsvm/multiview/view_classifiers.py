@@ -102,6 +102,9 @@ class ViewClassifiers(Classifiers[ViewPoints]):
         The solution of a similar problem, where the first round begins.
     certify : bool
         Whether to certify the last classifiers, and to leave those that are no minimisers.
+    known : dict, optional
+        Classifiers of these problems by view and view weights, looked up and added to: alpha may
+        differ between runs that share it. By default there are none at first.
     """
 
     problems: Sequence[ViewProblem]
@@ -112,9 +115,12 @@ class ViewClassifiers(Classifiers[ViewPoints]):
     n_jobs: int | None = None
     start: ViewPoints | None = None
     certify: bool = True
+    known: dict[tuple[int, bytes], ViewPoint] | None = None
 
     def __post_init__(self) -> None:
         self.left_out: dict[int, ViewPoint] = {}
+        if self.known is None and all(problem.rows is None for problem in self.problems):
+            self.known = {}
 
     # ------------------------------------------------------------------------- the alternation
 
@@ -134,7 +140,7 @@ class ViewClassifiers(Classifiers[ViewPoints]):
             and (before is None or not self._same_problem(v, weights, before.weights))
         ]
         solved: list[ViewPoint] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._solve_view)(v, weights, known.get(v), slack) for v in todo
+            delayed(self._view)(v, weights, known.get(v), slack) for v in todo
         )
         known |= self.left_out | dict(zip(todo, solved, strict=True))
         return ViewPoints([known[v] for v in range(len(self.problems))], weights)
@@ -215,6 +221,16 @@ class ViewClassifiers(Classifiers[ViewPoints]):
         matrix = self.structure[v] * matrix
         matrix[np.diag_indices(n)] += weight
         return replace(self.problems[v], regularizer=Quadratic(matrix, n))
+
+    def _view(self, v: int, weights: Array, before: ViewPoint | None, slack: float) -> ViewPoint:
+        """Return the classifier of a view, perhaps a known one that is no higher than before."""
+        if self.known is None:
+            return self._solve_view(v, weights, before, slack)
+        key = (v, weights.tobytes())
+        found = self.known.get(key)
+        if found is None or (before and not self._is_lower(v, weights, found, before)):
+            found = self.known[key] = self._solve_view(v, weights, before, slack)
+        return found
 
     def _solve_view(
         self, v: int, weights: Array, before: ViewPoint | None, slack: float

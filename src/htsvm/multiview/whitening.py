@@ -14,7 +14,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from htsvm._typing import Array
-from htsvm.linalg import Quadratic, as_operator
+from htsvm.linalg import Quadratic
+from htsvm.linalg.dense import DenseOperator
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Problem, SolverResult
 from htsvm.solvers.multiclass.sweeps import LARGE
@@ -87,5 +88,7 @@ def whitened(problem: Problem | MulticlassProblem) -> Whitened | None:
     rows = problem.operator.block(slice(None)).astype(np.float64, copy=False)
     inner = solve_triangular(root, rows.T, lower=True, check_finite=False)
     plain = Quadratic(None, problem.n_features)
-    operator = as_operator(np.ascontiguousarray(inner.T))
+    operator = DenseOperator(np.ascontiguousarray(inner.T))
+    # Many Newton systems of some rows each.
+    operator.keeps_kernel = problem.n_scores == 1
     return Whitened(replace(problem, operator=operator, regularizer=plain), root)
