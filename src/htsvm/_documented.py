@@ -53,7 +53,8 @@ multi_class : {"auto", "joint", "crammer_singer", "ovr"}
     "crammer_singer"), or each class against the rest with balanced weights ("ovr"). "auto" is
     "joint".
 warm_start : bool
-    Whether to start from the last solution.
+    Whether to start from the last solution too. Where the loss is truncated that is one more
+    start: the result is no higher than without it, but there is nothing saved.
 starts : "auto" or list of str
     Where the "newton" solver starts, where the loss is truncated and there is no warm start:
     "convex" (the solution without truncation), "least_squares", "annealed", "ladder", "balanced"

@@ -52,7 +52,7 @@ def solve_certified(
     for share in FINER:
         if certificate.certified or not (result.converged and solver.refines):
             break
-        finer = replace(solver, tol=share * solver.tol)
+        finer = solver.with_options(tol=share * solver.tol, compare_warm=False)
         point = (result.coef, result.intercept, result.multipliers)
         again = continued(result, finer.solve(problem, start=point))
         if again.objective > (1.0 + solver.tol) * result.objective:
@@ -66,7 +66,7 @@ def solve_certified(
         lower = _lower_point(problem, result, certificate.escape_direction)
         if lower is None:
             break
-        finer = replace(solver, tol=0.1 * solver.tol)
+        finer = solver.with_options(tol=0.1 * solver.tol, compare_warm=False)
         better = continued(result, finer.solve(problem, start=lower))
         if not better.objective < result.objective:
             break

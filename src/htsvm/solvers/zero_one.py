@@ -24,6 +24,7 @@ from htsvm.solvers.newton.solver import Newton
 from htsvm.solvers.restarts import constant, lowest
 from htsvm.solvers.result import SolverResult, continued
 from htsvm.solvers.starts import Convex, chosen
+from htsvm.solvers.starts.descents import lower_of
 
 # The ramps that lead from the hinge loss (no ceiling) to the 0/1 loss.
 CEILINGS = (math.inf, 2.0, 1.0, 0.3, 0.1, 0.03, 0.01)
@@ -73,6 +74,8 @@ class ZeroOneSolver(Solver):
     starts : "auto" or tuple of str, default="auto"
         The starts that are compared for the ramp of height one; a second descent begins at what
         they lead to. There is none with ``("convex",)`` or a warm start.
+    compare_warm : bool, default=False
+        Whether a warm start is compared with what a cold one leads to.
 
     Notes
     -----
@@ -91,6 +94,7 @@ class ZeroOneSolver(Solver):
     admm: Solver | None = None
     callback: Callable[[dict[str, Any]], None] | None = None
     starts: str | tuple[str, ...] = "auto"
+    compare_warm: bool | str = False
 
     def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
         """Return a stationary point of `problem`, whose loss must be `ZeroOne`.
@@ -100,8 +104,11 @@ class ZeroOneSolver(Solver):
         if not isinstance(problem.loss, ZeroOne):
             raise TypeError(f"ZeroOneSolver solves problems with ZeroOne, not {problem.loss!r}.")
         rng = np.random.default_rng(self.random_state)
+        first = _Run(self, problem, rng).run(None if self.compare_warm else start)
+        if self.compare_warm and start is not None:
+            first = lower_of(first, _Run(self, problem, rng).run(start), self.tol)
         best = lowest(
-            _Run(self, problem, rng).run(start),
+            first,
             lambda: _Run(self, problem, rng).run(None, restart=True),
             self.n_restarts,
         )

@@ -126,7 +126,7 @@ def ht_path(
         "C": 1.0, "loss": HybridTruncated(knee=knee, cap=cap), "fit_intercept": fit_intercept
     }  # fmt: skip
     solver = Newton(
-        tol=tol, max_iter=max_iter, random_state=seed_of(random_state), compare_warm=True
+        tol=tol, max_iter=max_iter, random_state=seed_of(random_state), compare_warm="search"
     )
     with _problems(X, y, sample_weight, class_weight, multi_class, options) as (classes, problems):
         columns = [solve_path(problem, grid, solver) for problem in problems]

@@ -126,4 +126,5 @@ class ZeroOneSVC(BaseLinearSVC):
             random_state=seed_of(self.random_state),
             admm=admm,
             callback=self._progress(),
+            compare_warm=self.warm_start,
         )

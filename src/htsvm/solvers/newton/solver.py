@@ -48,8 +48,9 @@ class Newton(Solver):
     starts : "auto" or tuple of str, default="auto"
         The names of the starts that are compared where the loss is truncated and there is no warm
         start; see `htsvm.solvers.starts`. ``("convex",)`` takes the solver's own way alone.
-    compare_warm : bool, default=False
+    compare_warm : bool or "search", default=False
         Whether a warm start is compared with these starts too: it may lead into a poor minimum.
+        With "search" only where a quick search says that they lead lower.
     """
 
     requires: ClassVar[tuple[str, ...]] = ("profile",)
@@ -62,7 +63,7 @@ class Newton(Solver):
     random_state: int | np.random.Generator = 0
     callback: Callback | None = None
     starts: str | tuple[str, ...] = "auto"
-    compare_warm: bool = False
+    compare_warm: bool | str = False
 
     def for_several_classes(self) -> MulticlassNewton:
         """Return the solver of the multi-class problem with the same options."""

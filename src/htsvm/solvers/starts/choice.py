@@ -21,6 +21,7 @@ from htsvm.solvers.starts.descents import (
     best_point,
     descended,
     given,
+    lower_of,
     named,
     never_up,
     refined,
@@ -111,16 +112,18 @@ def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> So
         `Descend`.
     """
     compared = searches(problem, solver.starts)
-    if start is None:
-        if compared:
-            best = best_start(problem, compared, solver.random_state, descend)
-        else:
-            best = replace(descend(None), start="convex")
-        return _no_higher_than_convex(problem, solver, best, descend)
-    warm = replace(descend(start), start="warm")
-    if not (solver.compare_warm and compared):
-        return warm
-    return no_worse_than_cold(problem, warm, compared, solver.random_state, descend)
+    convex = math.isinf(problem.loss.cap)
+    if start is not None and (convex or solver.compare_warm is not True):
+        warm = replace(descend(start), start="warm")
+        if convex or not (solver.compare_warm and compared):
+            return warm
+        return no_worse_than_cold(problem, warm, compared, solver.random_state, descend)
+    if compared:
+        cold = best_start(problem, compared, solver.random_state, descend)
+    else:
+        cold = replace(descend(None), start="convex")
+    cold = _no_higher_than_convex(problem, solver, cold, descend)
+    return cold if start is None else lower_of(cold, descend(start), solver.tol)
 
 
 def _no_higher_than_convex(
@@ -343,10 +346,7 @@ def no_worse_than_cold(
     seed: Any,
     descend: Descend,
 ) -> SolverResult:
-    """Return what a warm start led to, or what a cold one leads to if that is lower.
-
-    The search for starts decides whether it is worth going down from one.
-    """
+    """Return what a warm start led to, or a cold one if a search says that it may be lower."""
     rng = own_generator(seed)
     before = problem.operator.passes
     terrain, share = _terrain(problem, rng)
@@ -355,7 +355,7 @@ def no_worse_than_cold(
         starts = ON_WIDE_ROWS
     found = None if terrain is None else search(terrain, starts, rng)
     result = warm
-    if found is not None and found.point is not None and found.truncated:
+    if found is not None and found.point is not None:
         reached = found.lowest
         if share < 1.0:
             reached = problem.objective_at(*found.terrain.parts(found.point))

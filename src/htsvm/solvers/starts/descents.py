@@ -212,3 +212,16 @@ def given(problem: Problem, point: tuple[Array, float]) -> Any:
 def named(result: SolverResult, name: str, reached: dict[str, float]) -> SolverResult:
     """Return a result with the start that led to it, and what each start reached."""
     return replace(result, start=name, starts=dict(reached))
+
+
+def lower_of(cold: SolverResult, warm: SolverResult, tol: float) -> SolverResult:
+    """Return the lower of two ends; a warm one that is not finished must be so by more than `tol`.
+
+    Data may have changed since the warm start was found, and then its valley is one of many. Ends
+    that differ by a tenth of `tol` are alike.
+    """
+    share = 1.0 + 0.1 * tol if warm.converged or not cold.converged else 1.0 - tol
+    passes = cold.passes + warm.passes
+    if warm.objective <= share * cold.objective:
+        return replace(warm, start="warm", starts=cold.starts, passes=passes)
+    return replace(cold, passes=passes)
