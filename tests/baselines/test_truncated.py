@@ -241,3 +241,20 @@ def test_zero_one_solver_refuses_other_losses():
     X, y = noisy()
     with pytest.raises(TypeError, match=r"ZeroOne.*Hinge"):
         ZeroOneSolver().solve(make_problem(X, y, Hinge()))
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0])
+@pytest.mark.parametrize("method", [RampSVC, ZeroOneSVC])
+def test_many_rows_are_searched_by_way_of_a_loss_that_bends(method, C):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 6))
+    y = np.where(X @ rng.normal(size=6) + 0.3 * rng.normal(size=9000) > 0.2, 1, -1)
+    y[(X[:, 0] > 0.5) & (rng.random(9000) < 0.4)] *= -1
+    found = method(C=C).fit(X, y)
+    plain = method(C=C, starts=["convex"]).fit(X, y)
+    assert found.certificate_[0].certified
+    assert found.objective_[0] <= 1.002 * plain.objective_[0]
+    # Both know the same convex solution.
+    assert found.certificate_[0].convex_objective == pytest.approx(
+        plain.certificate_[0].convex_objective, rel=0.02
+    )

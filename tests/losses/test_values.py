@@ -303,3 +303,16 @@ def test_a_missing_ability_says_so(method):
         Bare().profile_slope(1.0)
     with pytest.raises(NotImplementedError, match=r"Bare.*'conjugate'"):
         Bare().conjugate(1.0)
+
+
+@pytest.mark.parametrize("ceiling", [0.01, 1.0, 2.0, 30.0])
+def test_near_a_ramp_is_a_loss_that_bends(ceiling):
+    ramp = Ramp(ceiling)
+    near, factor = ramp.bent()
+    s = ceiling * np.linspace(-1.0, 3.0, 4001)
+    difference = np.abs(factor * near.value(s) - ramp.value(s))
+    assert difference.max() == pytest.approx(0.025 * ceiling)
+    assert np.all(difference[np.abs(s / ceiling - 1.0) >= 0.1] <= 1e-12 * ceiling)
+    assert near.weak_convexity < np.inf
+    assert Ramp(np.inf).bent() is None
+    assert HybridTruncated().bent() is None

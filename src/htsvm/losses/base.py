@@ -200,6 +200,13 @@ class Loss(AnyLoss, ABC):
         """
         return None
 
+    def bent(self) -> tuple[Loss, float] | None:
+        """Return a loss near this one that bends where it has a concave kink, and a factor for it.
+
+        None where there is no kink, or nothing near it.
+        """
+        return None
+
     def _lacks(self, ability: str) -> NotImplementedError:
         return NotImplementedError(f"{type(self).__name__} has no {ability!r}")
 

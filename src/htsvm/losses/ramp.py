@@ -10,6 +10,10 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses.base import Loss, as_floats, register
+from htsvm.losses.hybrid_truncated import HybridTruncated
+
+# A loss near a ramp bends from so much before its kink to as much behind it, as a share.
+BEND = 0.1
 
 
 @register
@@ -67,6 +71,13 @@ class Ramp(Loss):
     def stretched(self, factor: float) -> Ramp:
         """Return the ramp with its ceiling multiplied by `factor`."""
         return Ramp(self.ceiling * factor)
+
+    def bent(self) -> tuple[Loss, float] | None:
+        """Return a hybrid truncated loss of the same height, and the factor that makes it so."""
+        if math.isinf(self.ceiling):
+            return None
+        near = HybridTruncated((1.0 - BEND) / (1.0 + BEND), (1.0 + BEND) * self.ceiling)
+        return near, 1.0 / near.slope
 
     def value(self, s: Any) -> Array:
         """Return the loss at `s`."""

@@ -31,6 +31,9 @@ CEILINGS = (math.inf, 2.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 # Smaller steps lead to better points more often; on few samples they cost little.
 FEW_SAMPLES = 2000
 FINE_CEILINGS = (math.inf, 8.0, 4.0, 2.8, 2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.2, 0.1, 0.03, 0.01)
+# From so many samples on, and up to so many columns, only the search leads to ramps: on 42 fits to
+# seven sets that takes 0.57 of the time, and ends 0.03 % higher in the mean (1 % at most).
+MANY_SAMPLES, FEW_COLUMNS = 7500, 512
 # How well a ramp is solved; the margin at the end is solved better.
 ROUGH = 1e-3
 # The margin is solved this much finer than the tolerance, so that scaling it costs nothing.
@@ -84,7 +87,8 @@ class ZeroOneSolver(Solver):
     solution before. All these points are compared by their 0/1 objective at the best multiple of
     (w, b), and the best of them made hard-margin classifiers of the samples they satisfy. The
     samples that hold the margin are then on it to rounding: (w, b) is scaled so that none of them
-    is violated. So the objective is never above that of the hinge solution.
+    is violated. So the objective is never above that of the hinge solution. On many samples the
+    ramps are left out that lead from the hinge solution to the height one: a search does that.
     """
 
     tol: float = 1e-3
@@ -187,19 +191,26 @@ class _Run:
     def _points(self, start: Start | None, restart: bool) -> Iterator[SolverResult]:
         """Yield the points that are compared."""
         if self.options.admm is None or restart:
-            yield from self._ramps(start, restart)
             searches = start is None and chosen(self.options.starts) != (Convex(),)
-            if searches and not restart and not self._spent:
+            searches = searches and not restart
+            yield from self._ramps(start, restart, searches and self._is_long)
+            if searches and not self._spent:
                 yield from self._from_search()
             return
         result = self.options.admm.solve(self.problem, start=start)
         self.convex_objective = result.convex_objective
         yield result
 
-    def _ramps(self, start: Start | None, restart: bool) -> Iterator[SolverResult]:
+    @property
+    def _is_long(self) -> bool:
+        p = self.problem
+        return p.n_samples >= MANY_SAMPLES and p.n_features <= FEW_COLUMNS
+
+    def _ramps(self, start: Start | None, restart: bool, hinge: bool) -> Iterator[SolverResult]:
+        """Yield the solutions for one ramp after the other, or that for the hinge loss alone."""
         left, cold = self.options.max_iter, start is None
         few = self.problem.n_samples < FEW_SAMPLES
-        for ceiling in FINE_CEILINGS if few else CEILINGS:
+        for ceiling in (math.inf,) if hinge else FINE_CEILINGS if few else CEILINGS:
             problem = self._ramp(ceiling)
             if math.isinf(ceiling) and restart:
                 noise = self.rng.exponential(size=problem.n_samples)

@@ -25,6 +25,7 @@ from htsvm.solvers.starts.descents import (
     named,
     never_up,
     refined,
+    with_bends,
 )
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
@@ -170,12 +171,10 @@ def best_start(
     """
     rng = own_generator(seed)
     before = problem.operator.passes
-    if _has_many_rows(problem):
-        result = _by_search(
-            problem,
-            search(_many_rows(problem, rng), _on_many_rows(starts), rng, until_met=True),
-            descend,
-        )
+    bent = with_bends(problem)
+    if _has_many_rows(bent):
+        found = search(_many_rows(bent, rng), _on_many_rows(starts), rng, until_met=True)
+        result = _by_search(problem, bent, found, descend)
         return replace(result, passes=problem.operator.passes - before)
     sample = _large_sample(problem, rng)
     if sample is not None:
@@ -219,10 +218,10 @@ def _on_many_rows(starts: tuple[SearchStart, ...]) -> tuple[SearchStart, ...]:
     return tuple(start for start in ON_MANY_ROWS if start.name in names)
 
 
-def _by_search(problem: Problem, found: Search, descend: Descend) -> SolverResult:
-    """Go down from the best of the points found on many rows."""
+def _by_search(problem: Problem, bent: Problem, found: Search, descend: Descend) -> SolverResult:
+    """Go down from the best of the points found on many rows, for a loss that bends."""
     terrain = found.terrain
-    whole = terrain.problem is problem
+    whole = terrain.problem is bent
     if found.point is None or not found.truncated:
         return named(descend(None), "convex", found.reached)
     most = (1.0 + CLOSE) * found.lowest
@@ -233,12 +232,14 @@ def _by_search(problem: Problem, found: Search, descend: Descend) -> SolverResul
     for name in best[:1] if settled else best:
         if found.reached[name] <= most:
             point = terrain.parts(found.points[name])
-            before = found.reached[name] if whole else problem.objective_at(*point)
+            before = found.reached[name] if whole else bent.objective_at(*point)
             if settled:
-                tried.append((name, given(problem, point), before))
+                tried.append((name, given(bent, point), before))
             else:
-                tried.append((name, *refined(problem, point, before)))
+                tried.append((name, *refined(bent, point, before)))
     name, start, lowest = min(tried, key=lambda one: one[2])
+    if bent is not problem:
+        lowest = problem.objective_at(*start[:2])
     at_best = found.lowest
     convex = None if found.convex is None else terrain.parts(found.convex)
     # The rows that were searched are not needed any more.

@@ -203,6 +203,15 @@ def refined(problem: Problem, point: tuple[Array, float], before: float) -> tupl
     return given(problem, (w, b)), reached
 
 
+def with_bends(problem: Any) -> Any:
+    """Return a problem whose loss bends where that of the given one has a kink."""
+    near = problem.loss.bent() if isinstance(problem, Problem) else None
+    if near is None:
+        return problem
+    loss, factor = near
+    return replace(problem, loss=loss, penalty=factor * problem.penalty, C=factor * problem.C)
+
+
 def given(problem: Problem, point: tuple[Array, float]) -> Any:
     """Return a start at a point, with the multipliers of the rounded loss."""
     way, width = valley.Valley(problem), REFINED_WIDTH * problem.loss.cap
