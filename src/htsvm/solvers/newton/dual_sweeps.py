@@ -18,6 +18,7 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem
+from htsvm.solvers.newton.momentum import Momentum
 from htsvm.solvers.newton.state import Clock, Iterate, RoundReport
 
 # The loop over samples; None where nothing was compiled.
@@ -31,7 +32,7 @@ SWEEPS = 4
 # this would hardly move, so the typical row is the median: a mean is that of the longest.
 STIFFNESS = 0.1
 # Sweeps crawl where the slack has not halved within this many rounds.
-PATIENCE = 15
+PATIENCE = 25
 
 
 def prefers_sweeps(problem: Problem) -> bool:
@@ -57,10 +58,12 @@ class DualSweeps:
         typical = float(np.median(used)) if len(used) else 1.0
         self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
         self.lags: list[float] = []
+        self.momentum = Momentum(problem)
 
     def run(self, it: Iterate, reach: float) -> RoundReport:
         """Sweep over the rows within `reach` and update the multipliers."""
         problem = self.problem
+        self.momentum.go_ahead(it)
         rows = kernels.active.relevant_rows(it.q, it.alpha, it.weights, reach)
         np.minimum(it.alpha, it.weights, out=it.alpha)
         report = RoundReport(sweeps=SWEEPS, finished=True, penalised=False, rows=len(rows))

@@ -26,14 +26,15 @@ QUANTILE_ROWS = 10_000
 class LocalRows:
     """The rows of a problem in this process, with their violations, multipliers and weights."""
 
+    # Instead of rounds, for as long as they do not crawl.
+    sweeps: DualSweeps | None = None
+
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem = problem
         self.rng = rng
         self.clock = Clock()
         kind = KernelRounds if problem.operator.representers else Rounds
         self.rounds = kind(problem, self.clock)
-        # Instead of rounds, for as long as they do not crawl.
-        self.sweeps: DualSweeps | None = None
         if not problem.operator.representers and prefers_sweeps(problem):
             self.sweeps = DualSweeps(problem, rng, self.clock)
 
@@ -133,6 +134,8 @@ class LocalRows:
     def weigh(self, loss: Loss | None) -> None:
         """Set the weights of the hinge majoriser of `loss`; None stands for its convex start."""
         problem = self.problem
+        if self.sweeps is not None:
+            self.sweeps.momentum.weigh(loss)
         if loss is None:
             top = float(problem.loss.profile_slope(0.0))
             np.multiply(problem.penalty, top, out=self.it.weights)

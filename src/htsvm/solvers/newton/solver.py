@@ -12,7 +12,7 @@ from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.api import Solver
 from htsvm.solvers.history import Callback
 from htsvm.solvers.multiclass.solver import MulticlassNewton
-from htsvm.solvers.newton import convex
+from htsvm.solvers.newton import convex, wide
 from htsvm.solvers.newton.run import Run
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
@@ -83,7 +83,7 @@ class Newton(Solver):
         self.check_loss(problem.loss)
         problem = problem.tilted()
         rng = np.random.default_rng(self.random_state)
-        kind = convex.ConvexRun if convex.suits(problem) else Run
+        kind = _kind_of_run(problem)
         with single_threaded_blas(problem.operator):
             best = lowest(
                 first_descent(
@@ -95,3 +95,10 @@ class Newton(Solver):
             return never_worse_than_constant(
                 problem, best, lambda w, b: kind(problem, self, rng).run((w, b, None))
             )
+
+
+def _kind_of_run(problem: Problem) -> type[Run]:
+    """Return how to go down."""
+    if convex.suits(problem):
+        return convex.ConvexRun
+    return wide.WideRun if wide.suits(problem) else Run

@@ -1,0 +1,118 @@
+"""Descents on sparse rows of very many columns, and the momentum between their rounds."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from htsvm import HTSVC
+from htsvm.linalg import kernels
+from htsvm.linalg.csr import CSROperator
+from htsvm.linalg.quadratic import Quadratic
+from htsvm.losses import HybridTruncated
+from htsvm.problems.binary import Problem
+from htsvm.solvers import Newton
+from htsvm.solvers.newton import wide
+from htsvm.solvers.newton.momentum import DELAY, Momentum
+from htsvm.solvers.newton.run import Run
+from htsvm.solvers.newton.state import Iterate
+
+needs_compiled = pytest.mark.skipif(not kernels.COMPILED, reason="sweeps need the compiled kernels")
+
+
+def documents(noise, m=4000, n=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sp.random(m, n, 0.005, format="csr", random_state=seed)
+    X = sp.csr_matrix(X.multiply(1.0 / np.sqrt(X.multiply(X).sum(axis=1))))
+    score = X @ rng.normal(size=n)
+    y = np.where(score > np.median(score), 1, -1)
+    return X, np.where(rng.random(m) < noise, -y, y)
+
+
+def problem(X, y, C):
+    penalty = np.full(len(y), C)
+    signs = y.astype(np.int8)
+    R = Quadratic(None, X.shape[1])
+    return Problem(CSROperator(X), signs, penalty, HybridTruncated(), R, C, True)
+
+
+@needs_compiled
+@pytest.mark.parametrize("C", [4.0, 16.0])
+def test_it_ends_no_higher_than_rounds_from_the_convex_solution(C):
+    p = problem(*documents(0.1), C)
+    assert wide.suits(p)
+    options = Newton(starts=("convex",))
+    way = wide.WideRun(p, options, np.random.default_rng(0)).run(None)
+    other = Run(p, options, np.random.default_rng(0)).run(None)
+    assert way.converged
+    assert way.objective <= 1.003 * other.objective
+
+
+@needs_compiled
+def test_what_falls_behind_the_constant_ends_there():
+    X, y = documents(0.4)
+    model = HTSVC(C=1.0).fit(X, y)
+    certificate = model.certificate_[0]
+    assert model.start_ == ["constant"]
+    assert model.objective_[0] == pytest.approx(certificate.trivial_objective, rel=1e-12)
+    assert certificate.certified
+    assert not np.any(model.coef_)
+
+
+@needs_compiled
+def test_a_margin_that_separates_is_found():
+    rng = np.random.default_rng(3)
+    X = sp.random(
+        3500, 8000, 0.01, format="csr", random_state=3, data_rvs=lambda k: rng.lognormal(0, 2.5, k)
+    )
+    y = X @ rng.normal(size=8000) > 0.0
+    model = HTSVC().fit(X, y)
+    assert model.certificate_[0].certified
+    assert len(model.ignored_) == 0
+    assert model.score(X, y) == 1.0
+
+
+def iterate(rng, p, loss):
+    m = p.n_samples
+    q = rng.normal(size=m)
+    it = Iterate(rng.normal(size=p.n_features), 0.0, q, rng.uniform(size=m), np.empty(m))
+    loss.slopes(q, p.penalty, it.weights)
+    return it
+
+
+def test_momentum_goes_on_as_the_round_before():
+    X, y = documents(0.1, m=50, n=20)
+    p, loss, rng = problem(X, y, 2.0), HybridTruncated(), np.random.default_rng(1)
+    first, second = iterate(rng, p, loss), iterate(rng, p, loss)
+    # The second point is the lower one, whatever its violations.
+    second.w = np.zeros_like(second.w)
+    second.q = first.q - np.abs(first.q - second.q)
+    momentum = Momentum(p)
+    momentum.weigh(loss)
+    momentum.go_ahead(first)
+    alpha, before = first.alpha.copy(), second.alpha
+    momentum.go_ahead(second)
+    share = 1.0 / (1.0 + DELAY)
+    ahead = second.q + share * (second.q - first.q)
+    weights = 2.0 * np.clip(3.6 * (1.0 - ahead), 0.0, 1.2)
+    np.testing.assert_allclose(second.weights, weights)
+    np.testing.assert_allclose(
+        second.alpha, np.clip(before + share * (before - alpha), 0.0, weights)
+    )
+    # Who kept the multipliers of the round before still has them.
+    assert second.alpha is not before
+
+
+def test_momentum_is_lost_when_a_round_leads_up_and_with_another_loss():
+    X, y = documents(0.1, m=50, n=20)
+    p, loss, rng = problem(X, y, 2.0), HybridTruncated(), np.random.default_rng(1)
+    low, high = iterate(rng, p, loss), iterate(rng, p, loss)
+    high.w = 10.0 * high.w
+    momentum = Momentum(p)
+    momentum.weigh(loss)
+    for it in (low, high):
+        alpha, weights = it.alpha.copy(), it.weights.copy()
+        momentum.go_ahead(it)
+        np.testing.assert_array_equal(it.alpha, alpha)
+        np.testing.assert_array_equal(it.weights, weights)
+    momentum.weigh(HybridTruncated(cap=2.0))
+    assert momentum.before is None
