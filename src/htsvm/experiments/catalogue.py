@@ -15,6 +15,7 @@ from htsvm.experiments import (
     label_noise,
     losses,
     losses_between,
+    nearest,
     rates,
     retests,
     sensitivity,
@@ -31,8 +32,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
         losses, data_tables, single_view, as_printed, synthetic, convergence, rates, label_noise,
-        two_view, retests, two_view_rbf, as_printed_views, stl10, sensitivity, ablation, cifar10n,
-        losses_between, demo,
+        two_view, retests, two_view_rbf, as_printed_views, stl10, nearest, sensitivity, ablation,
+        cifar10n, losses_between, demo,
     )
 }  # fmt: skip
 
