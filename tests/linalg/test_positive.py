@@ -125,3 +125,12 @@ def test_inner_products_may_be_kept_though_they_are_as_large_as_the_rows():
     for one in (np.ones(9), scale):
         np.testing.assert_allclose(operator.kept_kernel(one), (X * one) @ X.T, atol=1e-12)
         assert operator.kept_kernel(one.copy()) is operator.kept_kernel(one)
+
+
+def test_conjugate_gradients_on_numbers_whose_squares_vanish():
+    A, rhs = 1e30 * spd(6), 1e-158 * np.random.default_rng(5).normal(size=6)
+    x, _ = conjugate_gradients(
+        lambda v: A @ v, rhs, lambda v: 1e-10 * v, tolerance=1e-8, most_steps=50
+    )
+    # A direction of descent, which is all that such numbers allow.
+    assert (x * 1e158) @ (rhs * 1e158) > 0.0

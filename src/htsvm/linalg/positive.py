@@ -206,7 +206,8 @@ def conjugate_gradients(
     for steps in range(1, most_steps + 1):
         image = apply(p)
         curvature = float(np.vdot(p, image))
-        if not curvature > FLAT * expected:
+        # Squares of numbers below 1e-162 are zero: no length can be told from them.
+        if not curvature > FLAT * expected or product == 0.0:
             return (x if np.any(x) else p), steps
         length = product / curvature
         x += length * p
