@@ -274,6 +274,7 @@ def dual_sums(const double[::1] q, const double[::1] psi, const double[::1] pena
     These have slopes between -tilt * penalty and weights - tilt * penalty; where `bent`, the weight
     is what makes -psi a slope, up to top * penalty. Returns seven sums: of the multipliers of both
     labels, of these times q, of the hinge losses at q, and how many are not -psi, and not zero.
+    `down` and `weights` may be the same array.
     """
     cdef Py_ssize_t m = q.shape[0], low, high
     cdef int blocks = _dense_blocks(8.0 * m), k

@@ -68,10 +68,11 @@ def sum_dual(point: Point, q: Array, bent: Array) -> DualSums | None:
 def _sum_profile(point: Point, q: Array, bent: Array) -> DualSums:
     """Return the sums for a loss that hinge losses touch from above."""
     loss = point.loss
-    weights, down, up = (np.empty(len(q)) for _ in range(3))
-    loss.slopes(q, point.penalty, weights)
+    down, up = np.empty(len(q)), np.empty(len(q))
+    # The weights are replaced by multipliers one by one, which saves an array.
+    loss.slopes(q, point.penalty, down)
     sums = kernels.active.dual_sums(
-        q, point.psi, point.penalty, weights, bent.view(np.uint8), point.y,
+        q, point.psi, point.penalty, down, bent.view(np.uint8), point.y,
         float(loss.profile_slope(0.0)), float(loss.tilt), down, up,
     )  # fmt: skip
     return DualSums(

@@ -30,9 +30,8 @@ def encode_labels(y: Array) -> tuple[Array, Array]:
         rest = y[differs]
         if len(rest) and np.all(rest == rest[0]):
             classes = np.sort(np.array([first, rest[0]]))
-            return classes, differs.astype(np.intp) if classes[0] == first else (~differs).astype(
-                np.intp
-            )
+            # One byte per sample, not eight.
+            return classes, (differs if classes[0] == first else ~differs).view(np.int8)
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.reshape(-1)
 

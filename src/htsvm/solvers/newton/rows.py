@@ -63,7 +63,8 @@ class LocalRows:
         """Start from a point, with its multipliers if there are any."""
         m = self.problem.n_samples
         w = np.array(w, dtype=np.float64)
-        alpha = np.zeros(m) if psi is None else np.maximum(self._tilt() - psi, 0.0)
+        alpha = np.zeros(m) if psi is None else self._tilted(psi)
+        np.maximum(alpha, 0.0, out=alpha)
         self.it = Iterate(w, float(b), self.problem.violations(w, b), alpha, np.empty(m))
 
     def state(self) -> tuple[Array, float, Array]:
@@ -121,13 +122,18 @@ class LocalRows:
 
     def multipliers(self) -> Array:
         """Return psi."""
-        psi: Array = self._tilt() - self.it.alpha
-        return psi
+        return self._tilted(self.it.alpha)
 
-    def _tilt(self) -> Array:
-        """Return what the linear part of the loss adds to psi."""
-        tilt: Array = self.problem.loss.tilt * self.problem.penalty
-        return tilt
+    def final_objective(self) -> float:
+        """Return the objective from violations that are computed anew, in the place of the old."""
+        it = self.it
+        return self.problem.objective(it.w, self.problem.violations(it.w, it.b, out=it.q))
+
+    def _tilted(self, alpha: Array) -> Array:
+        """Return psi for alpha, or alpha for psi: the linear part of the loss less the other."""
+        tilt = self.problem.loss.tilt
+        psi: Array = np.subtract(tilt * self.problem.penalty if tilt else 0.0, alpha)
+        return psi
 
     # -------------------------------------------------------------------------- what to do
 

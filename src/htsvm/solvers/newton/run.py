@@ -296,6 +296,11 @@ class Run(Descent):
             return True
         return settled
 
+    def _final_objective(self, coef: Array, intercept: Any) -> float:
+        if self.problem.rows is not None:
+            return super()._final_objective(coef, intercept)
+        return self.rows.final_objective()
+
     def _out_of_rounds(self) -> bool:
         return super()._out_of_rounds() or self.idle_rounds > MOST_IDLE_ROUNDS
 

@@ -174,8 +174,12 @@ def best_start(
     before = problem.operator.passes
     bent = with_bends(problem)
     if _has_many_rows(bent):
-        found = search(_many_rows(bent, rng), _on_many_rows(starts), rng, until_met=True)
-        result = _by_search(problem, bent, found, descend)
+        result = _by_search(
+            problem,
+            bent,
+            search(_many_rows(bent, rng), _on_many_rows(starts), rng, until_met=True),
+            descend,
+        )
         return replace(result, passes=problem.operator.passes - before)
     sample = _large_sample(problem, rng)
     if sample is not None:
@@ -246,8 +250,8 @@ def _by_search(problem: Problem, bent: Problem, found: Search, descend: Descend)
         lowest = problem.objective_at(*start[:2])
     at_best = found.lowest
     convex = None if found.convex is None else terrain.parts(found.convex)
-    # The rows that were searched are not needed any more.
-    del found, terrain
+    # The rows that were searched are not needed any more, nor what was not chosen.
+    del found, terrain, tried
     result = named(never_up(problem, start, lowest, descend), name, reached)
     if result.objective < (1.0 - FAR_OFF) * at_best and "convex" in reached:
         # Columns of very different size: searches got nowhere near, Newton's method may.
