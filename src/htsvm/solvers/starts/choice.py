@@ -22,6 +22,7 @@ from htsvm.solvers.starts.descents import (
     best_point,
     descended,
     given,
+    is_not_truncated,
     lower_of,
     named,
     never_up,
@@ -31,7 +32,6 @@ from htsvm.solvers.starts.descents import (
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
     ALL,
-    GOOD_FIT,
     ON_A_SAMPLE,
     ON_MANY_ROWS,
     ON_WIDE_ROWS,
@@ -330,7 +330,7 @@ def _own_way_first(
     if any(isinstance(start, Convex) for start in starts):
         own = descend(None)
         reached["convex"] = own.objective
-        if _is_not_truncated(problem, own):
+        if is_not_truncated(problem, own):
             return named(own, "convex", reached)
     if starts == ALL:
         starts = ON_WIDE_ROWS if problem.n_features > valley.MOST_FEATURES else ON_A_SAMPLE
@@ -346,15 +346,6 @@ def _own_way_first(
                 return replace(result, convex_objective=convex)
     assert own is not None
     return named(own, "convex", reached)
-
-
-def _is_not_truncated(problem: Problem, result: SolverResult) -> bool:
-    """Return whether a result is a good fit with no sample where the loss bends."""
-    if result.objective > GOOD_FIT * problem.trivial_objective or problem.rows is not None:
-        return False
-    q = problem.violations(result.coef, result.intercept)
-    largest = float(q.max(initial=0.0, where=problem.penalty > 0.0))
-    return largest <= problem.loss.curved_interval[0]
 
 
 def no_worse_than_cold(

@@ -16,7 +16,7 @@ from htsvm.solvers.multiclass.sweeps import prefers_sweeps
 from htsvm.solvers.newton import valley
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
-from htsvm.solvers.starts.portfolio import chosen
+from htsvm.solvers.starts.portfolio import GOOD_FIT, chosen
 from htsvm.solvers.starts.searching import Search, search
 from htsvm.solvers.starts.terrain import REFINING_STEPS, ROUGH
 
@@ -234,3 +234,12 @@ def lower_of(cold: SolverResult, warm: SolverResult, tol: float) -> SolverResult
     if warm.objective <= share * cold.objective:
         return replace(warm, start="warm", starts=cold.starts, passes=passes)
     return replace(cold, passes=passes)
+
+
+def is_not_truncated(problem: Problem, result: SolverResult) -> bool:
+    """Return whether a result is a good fit with no sample where the loss bends."""
+    if result.objective > GOOD_FIT * problem.trivial_objective or problem.rows is not None:
+        return False
+    q = problem.violations(result.coef, result.intercept)
+    largest = float(q.max(initial=0.0, where=problem.penalty > 0.0))
+    return largest <= problem.loss.curved_interval[0]
