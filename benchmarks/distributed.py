@@ -21,6 +21,7 @@ from benchmarks.bars import Bar, Row, at_most
 from benchmarks.memory import slope
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, number
+from benchmarks.resume import Kept
 from benchmarks.stale import sources_of
 from benchmarks.stored import fresh_python
 from htsvm import HTSVC
@@ -76,27 +77,17 @@ def run(plan: Plan) -> list[Row]:
 
     What an interrupted run with the same sources has measured is not measured again.
     """
-    notes, rows = _notes(), []
-    known = [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
-    done = {found["job"]: found["rows"] for found in known}
+    sources = hashlib.sha256(json.dumps(sources_of("distributed")).encode()).hexdigest()[:12]
+    kept, rows = Kept(f"distributed{'-quick' * plan.quick}", sources=sources), []
     for name, job in _jobs(plan):
-        if name not in done:
-            done[name] = job()
-            with notes.open("a") as file:
-                file.write(json.dumps({"job": name, "rows": done[name]}) + "\n")
-        rows += done[name]
-        for row in done[name]:
+        found = kept.get(name, job)
+        rows += found
+        for row in found:
             plan.say(_progress(row))
     if dask_ml() is None:
         plan.say("dask-ml is not there (pip install dask-ml): its estimators are left out")
-    notes.unlink(missing_ok=True)
+    kept.done()
     return rows
-
-
-def _notes() -> Path:
-    """Return the file of what was measured so far with these sources."""
-    digest = hashlib.sha256(json.dumps(sources_of("distributed")).encode()).hexdigest()[:12]
-    return Path(tempfile.gettempdir()) / f"htsvm-distributed-{digest}.jsonl"
 
 
 def _jobs(plan: Plan) -> Iterator[tuple[str, Callable[[], list[Row]]]]:

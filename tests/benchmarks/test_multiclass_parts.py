@@ -54,14 +54,14 @@ def test_wrong_labels_from_scores_to_tables_and_curves(some_digits, tmp_path):
     assert (tmp_path / "curves.png").stat().st_size > 10_000
 
 
-def test_wrong_labels_without_cleanlab_are_not_compared(some_digits, monkeypatch):
-    def missing(data):
-        raise ImportError
-
-    monkeypatch.setattr(label_issues, "_cleanlab", missing)
+def test_without_cleanlab_its_probabilities_are_compared(some_digits, monkeypatch):
+    monkeypatch.setattr(label_issues, "find_spec", lambda name: None)
     rows = label_issues.run(Plan([], quick=True))
-    assert len(rows) == 3
-    assert [bar.met for bar in label_issues.bars(rows)] == [None] * 4
+    assert [row["method"] for row in rows][-1] == label_issues.CONFIDENCE
+    assert len(rows) == 4
+    bars = label_issues.bars(rows)
+    assert all(bar.met is not None for bar in bars)
+    assert not any("cleanlab" in bar.promise for bar in bars)
 
 
 def test_a_lost_comparison_is_lost():

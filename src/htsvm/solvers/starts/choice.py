@@ -405,7 +405,7 @@ def _sample_size(problem: Any) -> int:
 def _scaled_sample(problem: Any, size: int, rng: np.random.Generator) -> Any:
     """Return a random sample of the rows, scaled up to stand for all of them."""
     m = problem.n_samples
-    rows = np.sort(rng.choice(m, size=min(size, m), replace=False))
+    rows = np.sort(rng.choice(m, size=min(size, m), replace=False, shuffle=False))
     return _scaled_up(problem.take(rows), m / len(rows))
 
 
