@@ -29,6 +29,7 @@ from htsvm.multiview.views import (
     split_views,
 )
 from htsvm.svm.base import BaseSVC
+from htsvm.svm.validation import canonical, check_scale
 
 FLOATS = [np.float64, np.float32]
 KERNEL_RULES: dict[str, list[Any]] = {
@@ -72,6 +73,8 @@ class BaseMultiViewSVC(BaseSVC):
             return self._validated_parts(X, y)
         given = X
         X, y = super()._validated_data(X, y)
+        X = canonical(X)
+        check_scale(X)
         resolved = resolve_views(self.views, given if hasattr(given, "columns") else X)
         self.view_names_ = [view.name for view in resolved]
         self.view_columns_ = [view.columns for view in resolved]
@@ -105,10 +108,12 @@ class BaseMultiViewSVC(BaseSVC):
         return views, y
 
     def _checked_part(self, name: Hashable, part: Any) -> Any:
-        return check_array(
+        part = check_array(
             part, accept_sparse="csr", dtype=FLOATS, order="C", estimator=self,
             input_name=f"view {name!r}",
         )  # fmt: skip
+        check_scale(part)
+        return canonical(part)
 
     def _store_decision(
         self, spaces: list[Space], coefs: list[Array], intercepts: Array, weights: Array
@@ -238,7 +243,7 @@ class BaseMultiViewSVC(BaseSVC):
         """Return the views of samples to be predicted; None for those that are not there."""
         if not is_view_collection(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-            return split_views(X, self.view_columns_)
+            return split_views(canonical(X), self.view_columns_)
         parts = named_parts(X)
         _complain_of_dask(parts.values())
         check_same_index(parts)

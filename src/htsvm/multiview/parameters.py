@@ -26,10 +26,11 @@ def per_view(
     zero, infinite : bool
         Whether zero and infinity are allowed; negative numbers and NaN never are.
     """
-    values = np.asarray(
-        _by_name(name, value, view_names) if isinstance(value, Mapping) else value,
-        dtype=np.float64,
-    )
+    given = _by_name(name, value, view_names) if isinstance(value, Mapping) else value
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} is too large to compute with; give 1e300 or less.") from None
     if values.ndim == 0:
         values = np.full(len(view_names), float(values))
     if values.shape != (len(view_names),):

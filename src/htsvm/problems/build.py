@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,10 @@ from htsvm.problems.multiclass import MulticlassProblem
 
 # Below these, penalties and the slopes of a loss leave the range of floating point.
 SMALLEST_C, SMALLEST_CAP = 1e-300, 1e-150
+# From here on the slope of a loss that bends is flat to the last digit, up to any violation.
+LARGEST_CAP = 1e12
+# The largest weight must be in between.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-250, 1e250
 
 
 def encode_labels(y: Array) -> tuple[Array, Array]:
@@ -48,6 +53,13 @@ def check_weights(sample_weight: Any, X: Any) -> Array | None:
             "sample_weight is zero for every sample; give at least one sample of each class a "
             "positive weight."
         )
+    largest = float(weights.max())
+    if not SMALLEST_WEIGHT <= largest <= LARGEST_WEIGHT:
+        size = "large" if largest > 1.0 else "small"
+        raise ValueError(
+            f"sample_weight is too {size} to compute with: the largest is {largest:.3g}. Divide "
+            "all weights by it, and multiply C by it."
+        )
     return weights
 
 
@@ -78,6 +90,11 @@ def class_factors(class_weight: Any, classes: Array, mass: Array) -> Array:
                 f"class_weight[{label!r}] must be finite and not negative, got {factor!r}."
             )
         factors[known[label]] = factor
+    if np.sum((factors > 0.0) & (mass > 0.0)) < 2:
+        raise ValueError(
+            "class_weight is zero for all but one of the classes with weight: "
+            f"{class_weight!r}; nothing is left to tell apart."
+        )
     return factors
 
 
@@ -113,6 +130,10 @@ def tasks_of(
             raise ValueError(
                 f"{name}={value!r} is too small to compute with; give {least:g} or more."
             )
+    if LARGEST_CAP < loss.cap < math.inf and loss.weak_convexity > 0.0:
+        raise ValueError(
+            f"cap={loss.cap!r} is too large to compute with; give {LARGEST_CAP:g} or less, or inf."
+        )
     if multiclass:
         return [MulticlassTask(factors, C, loss, fit_intercept)]
     tasks: list[Task] = []

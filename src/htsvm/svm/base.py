@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,7 +26,14 @@ from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm.doc_links import DocLinks
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
 from htsvm.svm.memory import check_memory
-from htsvm.svm.validation import CONSTRAINTS, check_no_none, checked_labels, is_multiclass
+from htsvm.svm.validation import (
+    CONSTRAINTS,
+    as_number,
+    check_no_none,
+    checked_labels,
+    is_huge,
+    is_multiclass,
+)
 from htsvm.svm.warn import warn_ignored, warn_slow, warn_unconverged, warn_unrecognised
 
 
@@ -68,7 +76,10 @@ class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[mi
             self._fitter_on(backend)(self, X, y, sample_weight)
             return self
         X, _, classes, codes, weights = self._validated(X, y, sample_weight)
-        self._fit_checked(X, classes, codes, weights)
+        # What overflows is said by the certificate of the fit, and its warning.
+        told = np.errstate(over="ignore", invalid="ignore")
+        with told if is_huge(getattr(self, "C", 1.0)) else nullcontext():
+            self._fit_checked(X, classes, codes, weights)
         return self
 
     def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
@@ -149,7 +160,7 @@ class BaseLinearSVC(BaseSVC):
 
     def _penalty(self) -> float:
         """Return the C of the fit."""
-        return float(self.C)
+        return as_number("C", self.C)
 
     @abstractmethod
     def _solver(self) -> Solver:

@@ -33,6 +33,7 @@ from htsvm.svm._kernels import (
     check_precomputed,
 )
 from htsvm.svm.base import BaseLinearSVC
+from htsvm.svm.validation import canonical, check_scale
 
 
 class BaseKernelSVC(BaseLinearSVC):
@@ -78,7 +79,9 @@ class BaseKernelSVC(BaseLinearSVC):
             X, y = validate_data(self, X, y, dtype=np.float64, order="C")
             check_precomputed(X)
             return X, y
-        return super()._validated_data(X, y)
+        X, y = super()._validated_data(X, y)
+        check_scale(X)
+        return canonical(X), y
 
     def _problems(self, X: Any, *args: Any, **stated: Any) -> list[Any]:
         problems = super()._problems(X, *args, **stated)
@@ -134,6 +137,7 @@ class BaseKernelSVC(BaseLinearSVC):
             self, X, accept_sparse=False if precomputed else "csr",
             dtype=[np.float64, np.float32], reset=False,
         )  # fmt: skip
+        X = canonical(X)
         scores = np.tile(self.intercept_, (X.shape[0], 1))
         function = None if precomputed else self._function(self.gamma_)
         for part in blocks(X.shape[0], max(len(self.landmarks_), 1)):

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -34,6 +35,12 @@ CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
+# Beyond these, squares of the values of X may overflow, or nothing can be divided by them.
+LARGEST_VALUE, SMALLEST_VALUE = 1e100, 1e-250
+# From here on products with C may overflow; the certificate says what became of the fit.
+LARGEST_PENALTY = 1e100
+
+
 def plain(label: Any) -> Any:
     """Return a label as people write it: 1.0, not np.float64(1.0)."""
     return label.item() if isinstance(label, np.generic) else label
@@ -43,15 +50,12 @@ def check_no_none(y: Any) -> None:
     """Raise ValueError for labels that cannot be sorted: None, or words among numbers."""
     if y is None:
         return
+    if getattr(y, "ndim", 0) == 1 and hasattr(y, "isna"):
+        _check_none_missing(np.asarray(y.isna(), dtype=bool))
     labels = np.asarray(y) if not hasattr(y, "dtype") or y.dtype == object else None
     if labels is None or labels.dtype != object:
         return
-    missing = np.flatnonzero([label is None for label in labels.ravel()])
-    if len(missing):
-        raise ValueError(
-            f"y has None among its labels, in {len(missing)} of {labels.size} samples (the first "
-            f"in row {missing[0]}); leave these samples out, or give them a label."
-        )
+    _check_none_missing(np.array([label is None for label in labels.ravel()], dtype=bool))
     words = np.array([isinstance(label, str) for label in labels.ravel()], dtype=bool)
     if np.any(words) and not np.all(words):
         texts, others = (labels.ravel()[where][0] for where in (words, ~words))
@@ -59,6 +63,51 @@ def check_no_none(y: Any) -> None:
             f"y has words and other values among its labels, as {texts!r} and {plain(others)!r}; "
             "make them one type, for example with y.astype(str)."
         )
+
+
+def _check_none_missing(missing: Array) -> None:
+    """Raise ValueError if any label is missing."""
+    rows = np.flatnonzero(missing)
+    if len(rows):
+        raise ValueError(
+            f"y has None among its labels, in {len(rows)} of {missing.size} samples (the first "
+            f"in row {rows[0]}); leave these samples out, or give them a label."
+        )
+
+
+def canonical(X: Any) -> Any:
+    """Return X; a CSR matrix without repeated entries, which kernels would square one by one."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def check_scale(X: Any) -> None:
+    """Raise ValueError for values of X whose squares, or inverses, floating point cannot hold."""
+    values = X.data if sp.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest > LARGEST_VALUE or 0.0 < largest < SMALLEST_VALUE:
+        size = "large" if largest > 1.0 else "small"
+        raise ValueError(
+            f"The values of X are too {size} to compute with: the largest is {largest:.3g}. Scale "
+            "the features, for example with sklearn.preprocessing.StandardScaler or MaxAbsScaler."
+        )
+
+
+def is_huge(C: Any) -> bool:
+    """Return whether C, or the largest of several, is so large that products may overflow."""
+    values = C.values() if isinstance(C, dict) else np.ravel(np.asarray(C, dtype=object))
+    numbers = (value for value in values if isinstance(value, int | float | np.number))
+    return any(bool(value > LARGEST_PENALTY) for value in numbers)
+
+
+def as_number(name: str, value: Any) -> float:
+    """Return a number as a float; raise ValueError for a whole number that is none."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is too large to compute with; give 1e300 or less.") from None
 
 
 def checked_labels(name: str, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:

@@ -96,7 +96,7 @@ class BinaryTerrain(Terrain):
         middle = float(mass @ p.y) if p.fit_intercept else 0.0
         root = np.sqrt(mass)
         U, S, V = np.linalg.svd(root[:, None] * (X - mean), full_matrices=False)
-        if not S[0] > 0.0:
+        if not S[0] ** 2 > 0.0:
             return None
         parts = U.T @ (root * (p.y - middle))
         best, lowest = None, math.inf

@@ -21,6 +21,7 @@ from htsvm.solvers.starts.descents import (
     Descend,
     best_point,
     descended,
+    from_given,
     given,
     is_not_truncated,
     lower_of,
@@ -116,7 +117,7 @@ def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> So
     compared = searches(problem, solver.starts)
     convex = math.isinf(problem.loss.cap)
     if start is not None and (convex or solver.compare_warm is not True):
-        warm = replace(descend(start), start="warm")
+        warm = replace(from_given(problem, start, descend), start="warm")
         if convex or not (solver.compare_warm and compared):
             return warm
         return no_worse_than_cold(problem, warm, compared, solver.random_state, descend)
@@ -125,7 +126,9 @@ def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> So
     else:
         cold = replace(descend(None), start="convex")
     cold = _no_higher_than_convex(problem, solver, cold, descend)
-    return cold if start is None else lower_of(cold, descend(start), solver.tol)
+    if start is None:
+        return cold
+    return lower_of(cold, from_given(problem, start, descend), solver.tol)
 
 
 def _no_higher_than_convex(

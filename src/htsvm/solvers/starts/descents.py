@@ -157,6 +157,13 @@ def never_up(
     return result
 
 
+def from_given(problem: Any, start: Any, descend: Descend) -> SolverResult:
+    """Go down from a start that somebody gives, and never up where its objective is at hand."""
+    if problem.rows is not None:
+        return descend(start)
+    return never_up(problem, start, float(problem.objective_at(*start[:2])), descend)
+
+
 def best_point(problem: Any, found: Search, share: float) -> tuple[str, Any, float]:
     """Return the start that led lowest, where to go down from, and the objective there.
 

@@ -73,7 +73,7 @@ def _least_squares(lines: Lines, intercept: bool) -> list[Array]:
     middle = float(mass @ y) if intercept else 0.0
     root = np.sqrt(mass)
     U, S, V = np.linalg.svd(root[:, None] * (X - mean), full_matrices=False)
-    if not S[0] > 0.0:
+    if not S[0] ** 2 > 0.0:
         return []
     parts = U.T @ (root * (y - middle))
     fits = []
