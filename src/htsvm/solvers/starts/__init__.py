@@ -1,7 +1,8 @@
 """Starts: from which points a fit of a truncated loss goes down, and how they are found."""
 
 from htsvm.solvers.starts.binary_terrain import BinaryTerrain
-from htsvm.solvers.starts.choice import first_descent, searches
+from htsvm.solvers.starts.choice import searches
+from htsvm.solvers.starts.comparing import first_descent
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
     ALL,

@@ -1,4 +1,4 @@
-"""Which starts are compared, on which rows, and what is compared with them."""
+"""Which starts are compared, and on which rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.newton import valley
 from htsvm.solvers.newton.dual_sweeps import prefers_sweeps
 from htsvm.solvers.result import SolverResult
-from htsvm.solvers.starts.binary_terrain import LITTLE_DATA, BinaryTerrain
+from htsvm.solvers.starts.binary_terrain import BinaryTerrain
 from htsvm.solvers.starts.descents import (
     CLOSE,
     SAME,
@@ -21,10 +21,8 @@ from htsvm.solvers.starts.descents import (
     Descend,
     best_point,
     descended,
-    from_given,
     given,
     is_not_truncated,
-    lower_of,
     named,
     never_up,
     refined,
@@ -99,63 +97,6 @@ def _uneven(problem: MulticlassProblem) -> bool:
     return float(mass.max()) > UNEVEN * float(mass.min())
 
 
-def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> SolverResult:
-    """Return what a given start leads to, or the best of the starts that a solver compares.
-
-    Parameters
-    ----------
-    problem : Problem or MulticlassProblem
-        What to minimise.
-    solver : Newton or MulticlassNewton
-        Which starts are compared, and whether a warm one is compared with them.
-    start : tuple or None
-        A warm start.
-    descend : callable
-        The solver, from a start or, with None, by its own way from the convex solution; see
-        `Descend`.
-    """
-    compared = searches(problem, solver.starts)
-    convex = math.isinf(problem.loss.cap)
-    if start is not None and (convex or solver.compare_warm is not True):
-        warm = replace(from_given(problem, start, descend), start="warm")
-        if convex or not (solver.compare_warm and compared):
-            return warm
-        return no_worse_than_cold(problem, warm, compared, solver.random_state, descend)
-    if compared:
-        cold = best_start(problem, compared, solver.random_state, descend)
-    else:
-        cold = replace(descend(None), start="convex")
-    cold = _no_higher_than_convex(problem, solver, cold, descend)
-    if start is None:
-        return cold
-    return lower_of(cold, from_given(problem, start, descend), solver.tol)
-
-
-def _no_higher_than_convex(
-    problem: Any, solver: Any, result: SolverResult, descend: Descend
-) -> SolverResult:
-    """Return `result`, or what the exact convex solution leads to if that is lower.
-
-    Searches and the solver's own way only come near that solution. On little data a hard margin
-    that they miss may matter, and the exact one is cheap.
-    """
-    little = isinstance(problem, Problem) and problem.rows is None
-    little = little and problem.n_samples * problem.n_features <= LITTLE_DATA
-    without = None if math.isinf(problem.loss.cap) else problem.loss.stretched(math.inf)
-    if not little or without is None or "convex" not in (*result.starts, result.start):
-        return result
-    exact = replace(solver, starts=("convex",), n_restarts=0, callback=None)
-    convex = exact.solve(replace(problem, loss=without))
-    reached = problem.objective_at(convex.coef, convex.intercept)
-    if not reached < (1.0 - SLIPPED) * result.objective:
-        return result
-    start = (convex.coef, convex.intercept, convex.multipliers)
-    lower = named(never_up(problem, start, reached, descend), "convex", result.starts)
-    if not lower.objective < result.objective:
-        return result
-    return replace(lower, convex_objective=min(reached, result.convex_objective))
-
-
 def best_start(
     problem: Any, starts: tuple[SearchStart, ...], seed: Any, descend: Descend
 ) -> SolverResult:
@@ -188,7 +129,7 @@ def best_start(
     if sample is not None:
         result = _from_sample(problem, sample, starts, rng, descend)
         return replace(result, passes=problem.operator.passes - before)
-    terrain, share = _terrain(problem, rng)
+    terrain, share = terrain_of(problem, rng)
     if terrain is None:
         return named(descend(None), "convex", {})
     if share < 1.0 and starts == ALL and _goes_alone(problem):
@@ -351,33 +292,7 @@ def _own_way_first(
     return named(own, "convex", reached)
 
 
-def no_worse_than_cold(
-    problem: Any,
-    warm: SolverResult,
-    starts: tuple[SearchStart, ...],
-    seed: Any,
-    descend: Descend,
-) -> SolverResult:
-    """Return what a warm start led to, or a cold one if a search says that it may be lower."""
-    rng = own_generator(seed)
-    before = problem.operator.passes
-    terrain, share = _terrain(problem, rng)
-    if share < 1.0 and starts == ALL:
-        # A sample of the rows can only say whether the warm start led far astray.
-        starts = ON_WIDE_ROWS
-    found = None if terrain is None else search(terrain, starts, rng)
-    result = warm
-    if found is not None and found.point is not None:
-        reached = found.lowest
-        if share < 1.0:
-            reached = problem.objective_at(*found.terrain.parts(found.point))
-        if reached < (1.0 - SLIPPED) * warm.objective:
-            cold = descended(problem, found, share, descend)
-            result = min(warm, cold, key=lambda one: one.objective)
-    return replace(result, passes=warm.passes + problem.operator.passes - before)
-
-
-def _terrain(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, float]:
+def terrain_of(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, float]:
     """Return where to search, and the share of rows there; None if one class has no sample."""
     m = problem.n_samples
     kind = MulticlassTerrain if isinstance(problem, MulticlassProblem) else BinaryTerrain
