@@ -75,7 +75,7 @@ class Convex(SearchStart):
             search.add(self.name, z)
             return
         largest = terrain.largest_violation(z)
-        for factor in self.caps:
+        for factor in terrain.caps(self.caps):
             if factor * bend < largest:
                 z = terrain.settle(z, self.steps, stretch=factor, tol=ROUGH)
         search.add(self.name, terrain.settle(z, self.last_steps, tol=self.tol))

@@ -91,6 +91,10 @@ class Terrain(ABC):
         z = self.zero() if self.wide is self else self.wide.convex(max_steps, tol)
         return self.settle(z, max_steps, stretch=math.inf, tol=tol)
 
+    def caps(self, stretched: tuple[float, ...]) -> tuple[float, ...]:
+        """Return by which of some stretched caps to come from the convex solution to the loss."""
+        return stretched
+
     def exact_least_squares(self) -> Array | None:
         """Return the best of some least squares fits by singular values, on little data; else None.
 
