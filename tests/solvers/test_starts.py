@@ -326,9 +326,11 @@ def test_starts_that_meet_end_the_search(monkeypatch):
     X, y = noisy(m=9000, n=5, flipped=0.02)
     X[:, 0] += 2.0 * np.sign(X[:, 0])
     problem = stated(X, y, C=1.0)
-    assert list(Newton().solve(problem).starts) == ["convex", "least_squares", "annealed"]
+    assert list(Newton().solve(problem).starts) == ["convex", "least_squares"]
     monkeypatch.setattr(search_module, "MET", -1.0)
     assert "pushed" in Newton().solve(problem).starts
+    monkeypatch.setattr(search_module, "USELESS", -1.0)
+    assert list(Newton().solve(problem).starts)[-1] == "annealed"
 
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="rows are left out by compiled searches only")
