@@ -87,7 +87,9 @@ audit-dependencies:
 		extras = p["optional-dependencies"]; \
 		names = p["dependencies"] + [n for e in ("dask", "demo", "datasets", "audit") for n in extras[e]]; \
 		print("\n".join(n for n in names if not n.startswith("htsvm[")))' > .venv-audit/requirements.txt
-	.venv-audit/bin/pip-audit --requirement .venv-audit/requirements.txt
+	.venv-audit/bin/pip-audit --strict --requirement .venv-audit/requirements.txt || { \
+		echo "audit-dependencies: a vulnerability is known, or the registry does not know all packages;" \
+			"of those named above nothing can be said"; exit 1; }
 
 # An environment of its own, with exactly the releases in constraints-oldest.txt.
 .venv-oldest/installed: constraints-oldest.txt $(SOURCES)

@@ -28,6 +28,8 @@ MEASURED = 100_000
 FEW = 1000
 # One case in so many is compared with its fit on Dask arrays.
 BLOCKS = 25
+# What the streams of a long campaign hold, by the last digit of their seeds.
+KINDS = {0: "all sizes", 1: "many rows", 2: "tiny"}
 # Cases up to so many values are tiny.
 TINY = 120
 
@@ -176,18 +178,29 @@ def append(
             writer.writerow([*where, *counts, f"{tally.seconds:.1f}", f"{tally.memory:.2f}"])
 
 
-def summary(table: Path, since: int = 0) -> str:
-    """Return the totals of a table from a stream on, one line per estimator and one for all."""
+def fits_since(table: Path, since: int) -> int:
+    """Return how many fits a table holds from a stream on."""
+    if not table.exists():
+        return 0
+    with table.open() as file:
+        return sum(int(row["fits"]) for row in csv.DictReader(file) if int(row["seed"]) >= since)
+
+
+def summary(table: Path, since: int = 0, by_stream: bool = False) -> str:
+    """Return the totals of a table from a stream on, by estimator or by stream, and of all."""
     totals: dict[str, Counter[str]] = {}
     with table.open() as file:
         for row in csv.DictReader(file):
             if int(row["seed"]) < since:
                 continue
-            for name in (row["estimator"], "all"):
+            kind = KINDS.get(int(row["seed"]) % 10, "other sizes")
+            one = f"{row['seed']}, {kind}" if by_stream else row["estimator"]
+            for name in (one, "all"):
                 totals.setdefault(name, Counter()).update(
                     {column: int(row[column]) for column in COLUMNS[6:14]}
                 )
-    lines = ["{:18}".format("estimator") + "".join(f"{c:>11}" for c in COLUMNS[6:14])]
+    first = "streams" if by_stream else "estimator"
+    lines = [f"{first:18}" + "".join(f"{c:>11}" for c in COLUMNS[6:14])]
     for name in sorted(totals, key=lambda one: (one == "all", one)):
         cells = "".join(f"{totals[name][c]:>11,}" for c in COLUMNS[6:14])
         lines.append(f"{name:18}{cells}")

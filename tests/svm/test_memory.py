@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from htsvm import HTSVC, KernelHTSVC
+from htsvm import HTSVC, KernelHTSVC, MultiViewHTSVC
 from htsvm.svm import memory
 
 
@@ -40,6 +40,14 @@ def test_many_rows_need_vectors(little):
         memory.check_memory("HTSVC", rows)
     with pytest.raises(MemoryError, match="Fit a Dask array"):
         memory.check_memory("HTSVC", np.zeros((2_000_000, 1)))
+
+
+@pytest.mark.parametrize("views", [list, lambda parts: dict(enumerate(parts))])
+def test_views_count_together(little, views):
+    """Two views of 80 MB each, which have to be copied: nothing was said of lists of views."""
+    part = np.broadcast_to(np.zeros((1, 250), dtype=np.int8), (40_000, 250))
+    with pytest.raises(MemoryError, match=r"MultiViewHTSVC would need about 170 MB"):
+        MultiViewHTSVC().fit(views([part, part]), np.arange(40_000) % 2)
 
 
 def test_what_a_copy_takes():

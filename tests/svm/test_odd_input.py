@@ -179,3 +179,15 @@ def test_kernels_with_weights_that_span_many_orders():
                 warnings.simplefilter("ignore")
                 model = KernelHTSVC(kernel=kernel, C=10.0).fit(X, y, weights)
             assert model.objective_[0] <= (1.0 + 1e-3) * most
+
+
+@pytest.mark.parametrize("gamma", ["scale", 0.5])
+@pytest.mark.parametrize("offset", [1e6, 1e8, 1e10])
+def test_distances_of_rows_far_from_the_origin(gamma, offset):
+    """Squares of 1e16 cancelled: the kernel was noise from columns of 1e8 on."""
+    X = np.random.default_rng(0).normal(size=(150, 2))
+    y = (np.sum(X**2, axis=1) > 1.2).astype(int)
+    near, far = (KernelHTSVC(gamma=gamma, C=10.0).fit(Z, y) for Z in (X, X + offset))
+    assert far.gamma_ == pytest.approx(near.gamma_, rel=1e-5)
+    assert far.objective_[0] == pytest.approx(near.objective_[0], rel=5e-3)
+    assert np.mean(far.predict(X + offset) == near.predict(X)) > 0.97

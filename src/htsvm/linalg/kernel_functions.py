@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from htsvm._typing import Array
 
 Kernel = Callable[[Any, Any], Array]
+# Columns whose mean is so many times their deviation are far from the origin.
+FAR_OFF = 1e3
 NAMES = ("rbf", "poly", "sigmoid", "laplacian", "cosine", "linear")
 
 
@@ -41,6 +43,7 @@ def _rbf(X: Any, Z: Any, gamma: float) -> Array:
         return np.asarray(rbf_kernel(X, Z, gamma=gamma), dtype=np.float64)
     A = np.asarray(X, dtype=np.float64)
     B = A if Z is X else np.asarray(Z, dtype=np.float64)
+    A, B = _near_the_origin(A, B)
     # In scikit-learn's order: a callable of the user's gives the same numbers, bit for bit.
     K: Array = A @ B.T
     K *= -2.0
@@ -51,6 +54,15 @@ def _rbf(X: Any, Z: Any, gamma: float) -> Array:
         np.fill_diagonal(K, 0.0)
     K *= -gamma
     return np.exp(K, out=K)
+
+
+def _near_the_origin(A: Array, B: Array) -> tuple[Array, Array]:
+    """Return two sets of rows, moved alike where they are far off: distances would cancel."""
+    middle = B.mean(axis=0)
+    if np.all(np.abs(middle) <= FAR_OFF * B.std(axis=0)) or not np.any(middle):
+        return A, B
+    moved = B - middle
+    return (moved if A is B else A - middle), moved
 
 
 def _called(kernel: Callable[[Any, Any], Any], X: Any, Z: Any) -> Array:
@@ -82,6 +94,8 @@ def resolved_gamma(gamma: Any, X: Any, weights: Array | None) -> float:
     share = np.ones(X.shape[0]) if weights is None else weights
     share = share / (float(share.sum()) * X.shape[1])
     mean = float((X.T @ share).sum())
-    square = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
-    variance = float((square.T @ share).sum()) - mean**2
+    if sp.issparse(X):
+        variance = float((X.multiply(X).T @ share).sum()) - mean**2
+    else:
+        variance = float((np.square(np.subtract(X, mean, dtype=np.float64)).T @ share).sum())
     return 1.0 / (float(X.shape[1]) * variance) if variance > 0.0 else 1.0

@@ -72,13 +72,13 @@ def check_memory(name: str, X: Any) -> None:
     name : str
         The name of the estimator, for the message.
     X : object
-        The data as the user gave it; of what is neither an array nor a matrix nothing is known.
+        The data as the user gave it, or a list or dict of views; of what is neither an array nor a
+        matrix nothing is known.
     """
-    shape = getattr(X, "shape", None)
-    if shape is None or len(shape) != 2:
-        return
-    copy = bytes_of_copy(X)
-    needed = copy + VECTORS * VALUE * float(shape[0])
+    given = X.values() if isinstance(X, dict) else X if isinstance(X, list | tuple) else [X]
+    parts = [part for part in given if len(getattr(part, "shape", None) or ()) == 2]
+    copy = sum(bytes_of_copy(part) for part in parts)
+    needed = copy + VECTORS * VALUE * sum(float(part.shape[0]) for part in parts)
     # Small fits are not worth a look at the system.
     if needed < 100.0 * MEGABYTE:
         return
