@@ -10,7 +10,7 @@ from htsvm.linalg import as_operator
 from htsvm.losses import Hinge, HybridTruncated, Ramp
 from htsvm.problems.build import BinaryTask
 from htsvm.solvers.starts import BinaryTerrain, chosen, search
-from htsvm.solvers.starts.directions import at_random, of_columns, of_rivals
+from htsvm.solvers.starts.directions import at_random, of_columns, of_rivals, through_samples
 from htsvm.solvers.starts.lines import Lines, suits
 from htsvm.solvers.starts.portfolio import Convex
 from htsvm.solvers.starts.portfolio import Lines as LinesStart
@@ -93,6 +93,20 @@ def test_directions_of_other_classifiers(intercept):
         assert similar.max() > 0.9999
     if not intercept:
         assert not np.any(found[:, -1])
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_points_with_some_samples_on_their_margins(intercept):
+    samples = Lines(drawn(0, m=12, n=3, intercept=intercept)[0])
+    # In other units of a column the points are the same, in other units.
+    samples.X = samples.X * np.array([1e-6, 1.0, 1e6])
+    found = through_samples(samples, intercept, np.random.default_rng(0), 20)
+    assert found.shape == (20, 4)
+    margins = samples.y * (found[:, :3] @ samples.X.T + found[:, 3:])
+    assert np.all(np.sum(np.abs(margins - 1.0) < 1e-6, axis=1) >= 3 + intercept)
+    assert intercept or not np.any(found[:, 3])
+    few = Lines(drawn(0, m=3, n=8, intercept=intercept)[0])
+    assert through_samples(few, intercept, np.random.default_rng(0), 20).shape == (0, 9)
 
 
 def test_columns_and_mixtures():

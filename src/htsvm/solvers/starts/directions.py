@@ -18,6 +18,8 @@ STEPS, HALVINGS = 12, 6
 STRONGEST = 1e6
 # A step that gains less than this share is the last.
 ENOUGH = 1e-4
+# What is added to systems that may be singular.
+ALMOST = 1e-12
 # The own weight of the intercept beside those of the columns.
 FREE = 1e-9
 
@@ -63,6 +65,31 @@ def at_random(axes: Array, rng: np.random.Generator, count: int) -> Array:
     """Return random mixtures of some directions."""
     mixed: Array = rng.normal(size=(count, len(axes))) @ axes
     return mixed
+
+
+def through_samples(lines: Lines, intercept: bool, rng: np.random.Generator, count: int) -> Array:
+    """Return points that put as many random samples on their margins as there are unknowns.
+
+    Whatever the units of the columns are: in a robust fit most samples can be trusted, and some
+    choice of few of them is among these.
+    """
+    A = np.column_stack([lines.X, np.ones(len(lines.y))]) if intercept else lines.X
+    m, n = A.shape
+    if n > m:
+        return np.empty((0, lines.X.shape[1] + 1))
+    rows = rng.random((count, m)).argpartition(n - 1, axis=1)[:, :n]
+    sizes = np.abs(A).max(axis=0)
+    sizes[sizes == 0.0] = 1.0
+    # Copies of samples and dependent columns leave a system without a solution of its own.
+    systems = A[rows] / sizes + ALMOST * np.eye(n)
+    try:
+        solved = np.linalg.solve(systems, lines.y[rows][:, :, None].astype(float))
+    except np.linalg.LinAlgError:
+        return np.empty((0, lines.X.shape[1] + 1))
+    found = np.zeros((count, lines.X.shape[1] + 1))
+    found[:, :n] = solved[:, :, 0] / sizes
+    kept: Array = found[np.all(np.isfinite(found), axis=1)]
+    return kept
 
 
 def _least_squares(lines: Lines, intercept: bool) -> list[Array]:
