@@ -242,3 +242,36 @@ def test_semidefinite_regulariser_is_looked_at_in_full():
     )
     assert verdict.local_minimizer == "no"
     np.testing.assert_allclose(np.abs(verdict.direction), [0.0, 1.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_rows_of_very_different_length_against_singular_values(fit_intercept):
+    """More columns than rows, dependent rows among them; the oracle works in all of (w, b)."""
+    rng = np.random.default_rng(6)
+    seen = set()
+    for _ in range(400):
+        m = int(rng.integers(3, 12))
+        n, rank = m + 5, int(rng.integers(2, m + 1))
+        X = rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n))
+        X *= 10.0 ** rng.integers(-4, 5, size=(m, 1))
+        curved = rng.random(m) < 0.4
+        y, weight = rng.choice([-1, 1], size=m), 10.0 ** rng.uniform(-4, 2, size=m)
+        if curved.all() or not curved.any():
+            continue
+        operator, samples = critical(X, y, weight, curved=curved, strong=~curved)
+        verdict = second_order_verdict(
+            operator, samples, Quadratic(None, n), fit_intercept=fit_intercept
+        )
+        rows = np.column_stack([X, np.ones(m)]) if fit_intercept else X
+        strong = rows[~curved] / np.linalg.norm(rows[~curved], axis=1, keepdims=True)
+        _, sizes, right = np.linalg.svd(strong)
+        if np.any((sizes > 1e-12) & (sizes < 1e-4)):
+            continue
+        free = right[int(np.sum(sizes > 1e-8)) :].T
+        hessian = np.diag(np.append(np.ones(n), np.zeros(int(fit_intercept))))
+        hessian -= (weight[curved, None] * rows[curved]).T @ rows[curved]
+        lowest = np.linalg.eigvalsh(free.T @ hessian @ free)[0] if free.size else np.inf
+        if abs(lowest) > 1e-6 * max(1.0, float(np.abs(hessian).max())):
+            assert verdict.local_minimizer == ("yes" if lowest > 0.0 else "no")
+            seen.add(verdict.local_minimizer)
+    assert seen == {"yes", "no"}

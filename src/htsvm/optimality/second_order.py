@@ -30,6 +30,8 @@ from htsvm.linalg.operators import dense, double
 SMALL = 256
 # Values per block where rows are made dense: 16 MB.
 BLOCK_VALUES = 2_000_000
+# Rounding of a sum of products, beside their sizes: a sample moves if it is more.
+STILL = 1e-9
 
 
 class Verdict(NamedTuple):
@@ -146,7 +148,7 @@ def _intercept_only(
 
 def _decide(space: _Space, samples: CriticalSamples, change: _ExactChange) -> Verdict:
     """Look for "yes" on the larger null space, then for "no" on the smaller one."""
-    free = _null_space(space, samples.strong)
+    free = _null_space(space, samples.strong) if space.free is None else space.free
     if free.shape[1] == 0:
         return Verdict("yes", float("inf"), note="the samples on the margin leave no direction")
     lowest, vector, noise = _smallest(*_reduced_hessian(space, samples, samples.bends, free))
@@ -212,11 +214,16 @@ def _chunks(count: int, width: int) -> Iterator[slice]:
 
 
 class _Space(NamedTuple):
-    """Coordinates in which the quadratic form is looked at."""
+    """Coordinates in which the quadratic form is looked at.
+
+    `free` is a basis of the directions that leave the strong samples in place, where the
+    coordinates show it.
+    """
 
     quadratic: Array
     blocks: Callable[[Array], Iterator[tuple[slice, Array]]]
     lift: Callable[[Array], Array]
+    free: Array | None = None
 
 
 def _full_space(
@@ -246,20 +253,22 @@ def _row_space(
     """Return the span of the critical rows, in the inner product of R, and b.
 
     With the signed rows N and N R⁻¹ N' = L L' the coordinates of row i are row i of L. What is
-    orthogonal to all rows only adds R's positive curvature.
+    orthogonal to all rows only adds R's positive curvature. The strong samples come first in the
+    triangular L: they have no coordinates beyond their own, and all others are free.
     """
     inverse = 1.0 / regularizer.diagonal()
     sign = samples.y.astype(np.float64)
     part = operator.take(samples.rows)
     gram = part.kernel(inverse) * np.outer(sign, sign)
-    lower, pivots = _pivoted_cholesky(gram)
-    rank = lower.shape[1]
-    coordinates = np.empty_like(lower)
-    coordinates[pivots] = lower
+    coordinates, basis, own = _triangular(gram, samples.strong)
+    lower, rank = coordinates[basis], len(basis)
+    free = np.eye(rank + int(fit_intercept))[:, own:]
     quadratic = np.eye(rank + int(fit_intercept))
     if fit_intercept:
-        coordinates = np.hstack([coordinates, sign[:, None]])
         quadratic[rank, rank] = 0.0
+        free = _with_intercept(free, coordinates[samples.strong], sign[samples.strong],
+                               lower[:own, :own], sign[basis[:own]])  # fmt: skip
+        coordinates = np.hstack([coordinates, sign[:, None]])
 
     def blocks(positions: Array) -> Iterator[tuple[slice, Array]]:
         yield slice(0, len(positions)), coordinates[positions]
@@ -267,13 +276,72 @@ def _row_space(
     def lift(z: Array) -> Array:
         combination = np.zeros(len(sign))
         if rank > 0:
-            combination[pivots[:rank]] = linalg.solve_triangular(
-                lower[:rank], z[:rank], lower=True, trans="T"
-            )
+            combination[basis] = linalg.solve_triangular(lower, z[:rank], lower=True, trans="T")
         w, _ = part.signed_tdot(samples.y, combination)
         return np.append(inverse * w, z[rank] if fit_intercept else 0.0)
 
-    return _Space(quadratic, blocks, lift)
+    return _Space(quadratic, blocks, lift, free)
+
+
+def _triangular(gram: Array, first: Array) -> tuple[Array, Array, int]:
+    """Return coordinates of rows with these inner products, triangular over a basis of rows.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (m, m)
+        The inner products.
+    first : ndarray of bool
+        The rows whose span comes first.
+
+    Returns
+    -------
+    coordinates : ndarray of shape (m, rank)
+        Row i for row i.
+    basis : ndarray of shape (rank,)
+        Rows whose coordinates form a lower triangular matrix.
+    own : int
+        How many of the basis are among the first.
+    """
+    # Rows of unit length: a short one is as independent of the others as a long one.
+    lengths = np.sqrt(np.diagonal(gram))
+    lengths[lengths == 0.0] = 1.0
+    gram = gram / np.outer(lengths, lengths)
+    tolerance = len(gram) * float(np.finfo(np.float64).eps)
+    head, tail = np.flatnonzero(first), np.flatnonzero(~first)
+    left, pivots = _pivoted_cholesky(gram[np.ix_(head, head)], tolerance)
+    own = left.shape[1]
+    basis = head[pivots[:own]]
+    cross: Array = np.zeros((len(tail), own))
+    if own:
+        cross = linalg.solve_triangular(left[:own], gram[np.ix_(basis, tail)], lower=True).T
+    # What is left of rows within the span of the first ones is the rounding of a difference.
+    left_over = gram[np.ix_(tail, tail)] - cross @ cross.T
+    rest, others = _pivoted_cholesky(left_over, 16.0 * tolerance)
+    coordinates = np.zeros((len(gram), own + rest.shape[1]))
+    coordinates[head[pivots], :own] = left
+    coordinates[tail, :own] = cross
+    coordinates[tail[others], own:] = rest
+    coordinates *= lengths[:, None]
+    return coordinates, np.append(basis, tail[others[: rest.shape[1]]]), own
+
+
+def _with_intercept(free: Array, rows: Array, sign: Array, lower: Array, signs: Array) -> Array:
+    """Return a basis of free directions with the intercept, where it is free too.
+
+    It is if the strong samples' own coordinates can make up for it in all of them. `lower` has the
+    coordinates of a basis of them, and `signs` their labels.
+    """
+    own = len(lower)
+    direction = np.zeros(len(free))
+    direction[-1] = 1.0
+    if own:
+        direction[:own] = linalg.solve_triangular(lower, -signs, lower=True)
+    moved = rows[:, :own] @ direction[:own] + sign
+    size = 1.0 + np.abs(rows[:, :own]) @ np.abs(direction[:own])
+    others = free[:, :-1]
+    if np.any(np.abs(moved) > STILL * size):
+        return others
+    return np.column_stack([others, direction / np.linalg.norm(direction)])
 
 
 def _dense_rows(operator: Operator, rows: Array) -> Array:
@@ -281,11 +349,14 @@ def _dense_rows(operator: Operator, rows: Array) -> Array:
     return dense(double(operator.take(rows).block(slice(None))))
 
 
-def _pivoted_cholesky(gram: Array) -> tuple[Array, Array]:
+def _pivoted_cholesky(gram: Array, tolerance: float) -> tuple[Array, Array]:
     """Return L (rows in pivoted order, as many columns as the rank) and the pivots."""
-    factor, pivots, rank, _ = linalg.lapack.dpstrf(gram, lower=1)
-    lower = np.tril(factor)[:, :rank]
-    return lower, pivots - 1
+    if len(gram) == 0:
+        return np.zeros((0, 0)), np.zeros(0, dtype=np.intp)
+    factor, pivots, rank, _ = linalg.lapack.dpstrf(gram, lower=1, tol=tolerance)
+    if gram[pivots[0] - 1, pivots[0] - 1] <= tolerance:
+        rank = 0
+    return np.tril(factor)[:, :rank], pivots - 1
 
 
 def _reduced_hessian(
