@@ -6,7 +6,8 @@ import pytest
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import Hinge, HybridTruncated
 from htsvm.optimality import certify
-from htsvm.optimality.second_order import CriticalSamples, second_order_verdict
+from htsvm.optimality.critical import CriticalSamples
+from htsvm.optimality.second_order import second_order_verdict
 from tests.optimality.points import KNOWN, at_the_cap, objective, saddle, two_samples
 
 LOSS = HybridTruncated()

@@ -21,10 +21,11 @@ from htsvm.linalg import Extent, Operator, Quadratic, as_operator
 from htsvm.losses import Hinge
 from htsvm.optimality import BinaryCertificate, certify_problem
 from htsvm.optimality.binary import conclude, spread_positions
+from htsvm.optimality.critical import CriticalSamples
 from htsvm.optimality.multiclass import MulticlassCertificate, conclude_multiclass
 from htsvm.optimality.multiclass_summary import merge_multiclass
 from htsvm.optimality.point import Point
-from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
+from htsvm.optimality.second_order import Verdict, second_order_verdict
 from htsvm.optimality.summary import merge
 from htsvm.problems import MulticlassProblem, Problem
 
