@@ -71,6 +71,7 @@ def run(plan: Plan) -> list[Row]:
             for measure, stored in kept.items():
                 if measure is other_scores and draw:
                     continue
+                # Called at once, before the names move on.
                 rows += stored.get(f"{name}, {draw}", lambda: _cell(plan, name, load, measure))  # noqa: B023
         except MissingData as reason:
             plan.say(f"{name}: skipped, {reason}")

@@ -92,6 +92,7 @@ def test_intervals_of_many_classes_take_fewer_draws(monkeypatch):
         result, "bootstrap_rates",
         lambda scores, codes, model, options, draws, seed: asked.append(draws) or model.rates[None],
     )  # fmt: skip
+    # Intervals are computed when they are looked at, which is all that is done with them here.
     audit_labels(y[:, None] + rng.normal(size=(500, 3)), y).noise_intervals  # noqa: B018
     audit_labels(rng.normal(size=(60, 3)), np.arange(60) % 3).noise_intervals  # noqa: B018
     assert asked == [16, 40]

@@ -125,6 +125,7 @@ class Blocks:
     def majorised(self, w: Array, b: Any) -> tuple[Blocks, float]:
         """Return blocks of the weighted hinge problem that touches at (w, b), and the loss."""
         *penalties, loss = self.ask(Block.majorised_at, w, b)
+        # What is majorised already is convex and never majorised again: the task is a stated one.
         task: Any = MajorisedTask(self.task, w, b)  # type: ignore[arg-type]
         return Blocks(self.source, task, np.array(penalties), self.traffic), float(loss)
 

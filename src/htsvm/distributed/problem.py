@@ -82,6 +82,7 @@ class RemoteProblem:
         own: dict[str, Any] = {cls.labels_name: np.zeros(0, dtype=np.intp)}
         if cls.local is MulticlassProblem:
             own["n_classes"] = len(task.factors)
+        # The fields are those of the dataclass that a subclass is; this mixin has none of them.
         return cls(
             operator=BlockOperator(blocks), penalty=np.zeros(0), loss=loss, C=task.C,
             regularizer=Quadratic(None, blocks.source.shape[1]),
