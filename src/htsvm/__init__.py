@@ -1,8 +1,8 @@
 """Robust and sparse support vector machines for data whose labels cannot all be trusted."""
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from htsvm._lazy import lazy
 from htsvm._show_versions import show_versions
 from htsvm._version import __version__
 from htsvm.exceptions import IgnoredClassWarning
@@ -12,7 +12,9 @@ from htsvm.svm import HTSVC, ht_path
 if TYPE_CHECKING:
     from htsvm import baselines
     from htsvm.multiview import MultiViewHTSVC
-    from htsvm.svm import HTSVCCV, KernelHTSVC, KernelHTSVCCV
+    from htsvm.svm.cv import HTSVCCV
+    from htsvm.svm.kernel import KernelHTSVC
+    from htsvm.svm.kernel_cv import KernelHTSVCCV
 
 __all__ = [
     "HTSVC",
@@ -29,13 +31,18 @@ __all__ = [
     "show_versions",
 ]
 
-__getattr__ = lazy(
-    __name__,
-    {
-        "HTSVCCV": "htsvm.svm.cv",
-        "KernelHTSVC": "htsvm.svm.kernel",
-        "KernelHTSVCCV": "htsvm.svm.kernel_cv",
-        "MultiViewHTSVC": "htsvm.multiview",
-        "baselines": "",
-    },
-)
+# These pull in much of scikit-learn; `import htsvm` does not wait for it.
+_LATER = {
+    "HTSVCCV": "svm.cv",
+    "KernelHTSVC": "svm.kernel",
+    "KernelHTSVCCV": "svm.kernel_cv",
+    "MultiViewHTSVC": "multiview",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "baselines":
+        return importlib.import_module("htsvm.baselines")
+    if name not in _LATER:
+        raise AttributeError(f"module 'htsvm' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"htsvm.{_LATER[name]}"), name)

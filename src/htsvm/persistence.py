@@ -16,7 +16,10 @@ from htsvm.optimality.binary import BinaryCertificate
 from htsvm.optimality.certificate import GapCertificate, GradientCertificate
 from htsvm.optimality.multiclass import MulticlassCertificate
 from htsvm.solvers import ADMM, Newton
-from htsvm.svm import HTSVC, HTSVCCV, KernelHTSVC, KernelHTSVCCV
+from htsvm.svm.cv import HTSVCCV
+from htsvm.svm.htsvc import HTSVC
+from htsvm.svm.kernel import KernelHTSVC
+from htsvm.svm.kernel_cv import KernelHTSVCCV
 
 LINEAR = (
     HTSVC,

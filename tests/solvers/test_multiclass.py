@@ -14,7 +14,6 @@ from htsvm.optimality import certify
 from htsvm.optimality.multiclass import balanced_flow
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem, solve_certified
-from htsvm.solvers.multiclass import pace
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
 from htsvm.solvers.multiclass import system as multiclass_system
 from htsvm.solvers.multiclass.round import MulticlassIterate, RoundOptions
@@ -438,29 +437,6 @@ def test_flow_between_classes_is_balanced_along_any_way():
     # No way leads on from class 1: nothing is kept.
     flow[1, 2] = 0.0
     assert not np.any(balanced_flow(flow) * flow)
-
-
-@pytest.mark.parametrize("uneven", [False, True])
-def test_a_late_descent_says_so_once_and_blames_the_columns_if_they_differ(monkeypatch, uneven):
-    monkeypatch.setattr(pace, "BUDGET", 1e-9)
-    monkeypatch.setattr(pace, "ALWAYS_FINE", 0.0)
-    X, labels = data(13)
-    if uneven:
-        X = X * 10.0 ** np.arange(4.0)
-    said = []
-
-    class Listener:
-        def __call__(self, row):
-            pass
-
-        def say(self, text):
-            said.append(text)
-
-    result = MulticlassNewton(callback=Listener()).solve(stated(X, labels))
-    # Where a descent leads upwards there is a second.
-    assert len(said) in (1, 2)
-    assert "times the time of the least squares start" in said[0]
-    assert any(pace.SLOW in note for note in result.notes) == uneven
 
 
 def test_rough_rows_multiply_like_the_rows_themselves():

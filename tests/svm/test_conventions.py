@@ -18,10 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from htsvm import HTSVC, IgnoredClassWarning, KernelHTSVC, MultiViewHTSVC
-from htsvm.baselines import RampSVC
-from htsvm.multiview import ColumnViews, MultiViewHTSVCCV, PrincipalViews
 from htsvm.solvers import ADMM, Newton
-from htsvm.svm import doc_links
 
 FORK = """
 import os, time, numpy as np
@@ -139,29 +136,3 @@ def test_a_forked_child_does_not_hang():
         capture_output=True, text=True, check=False, timeout=240,
     )  # fmt: skip
     assert done.stdout.strip() == "0", done.stderr
-
-
-@pytest.mark.parametrize(
-    ("model", "page"),
-    [
-        (HTSVC(), "htsvm.HTSVC.html"),
-        (RampSVC(), "htsvm.baselines.RampSVC.html"),
-        (MultiViewHTSVC(), "htsvm.MultiViewHTSVC.html"),
-        (MultiViewHTSVCCV(), "htsvm.multiview.MultiViewHTSVCCV.html"),
-        (PrincipalViews(), "htsvm.multiview.PrincipalViews.html"),
-        (ColumnViews(None), "htsvm.multiview.ColumnViews.html"),
-    ],
-)
-def test_the_html_representation_links_to_the_reference(model, page, monkeypatch):
-    monkeypatch.setenv("HTSVM_DOCS", "https://docs.example/htsvm/")
-    assert f"https://docs.example/htsvm/reference/generated/{page}" in model._repr_html_()
-
-
-def test_without_an_address_there_is_no_link(monkeypatch, tmp_path):
-    monkeypatch.delenv("HTSVM_DOCS", raising=False)
-    monkeypatch.setattr(doc_links, "__file__", str(tmp_path / "src" / "htsvm" / "svm" / "x.py"))
-    assert HTSVC()._get_doc_link() == ""
-    built = tmp_path / "build" / "docs"
-    built.mkdir(parents=True)
-    (built / "index.html").touch()
-    assert HTSVC()._get_doc_link().startswith("file:///")

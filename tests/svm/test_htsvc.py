@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import time
 import warnings
 
 import numpy as np
@@ -476,7 +477,24 @@ def test_every_fit_is_certified(data, C):
         if not math.isnan(certificate.convex_objective):
             assert objective <= certificate.convex_objective * (1.0 + 1e-3)
     assert clf.n_passes_ > 0.0
-    assert set(clf.seconds_[0]) >= {"total"}
+
+
+@pytest.mark.parametrize("y", [np.arange(120) % 2, np.arange(120) % 3])
+@pytest.mark.parametrize("solver", ["newton", "admm"])
+def test_one_clock_whose_parts_add_up(y, solver):
+    """Search and certificate are in it, and it does not exceed the wall time of the fit."""
+    if solver == "admm" and y.max() > 1:
+        pytest.skip("the published algorithm has two classes")
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    began = time.perf_counter()
+    spent = HTSVC(solver=solver).fit(X, y).seconds_
+    wall = time.perf_counter() - began
+    for seconds in spent:
+        parts = [value for name, value in seconds.items() if name != "total"]
+        assert len(parts) >= 3
+        assert min(parts) >= 0.0
+        assert sum(parts) == pytest.approx(seconds["total"])
+    assert 0.0 < sum(seconds["total"] for seconds in spent) <= wall
 
 
 def test_no_fit_ends_on_a_saddle_point():

@@ -2,7 +2,6 @@
 
 import warnings
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -110,15 +109,6 @@ def lopsided():
     X = rng.normal(size=(120, 2))
     y = np.r_[np.ones(12, dtype=int), np.zeros(108, dtype=int)]
     return X, y
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_search_warns_once_of_the_model_that_it_keeps(n_jobs):
-    X, y = lopsided()
-    search = GridSearchCV(HTSVC(), {"C": [1e-3, 1e-2], "cap": [1.0, 2.0]}, cv=3, n_jobs=n_jobs)
-    with joblib.parallel_config("threading"):
-        found = [w for w in caught(lambda: search.fit(X, y)) if w.category is IgnoredClassWarning]
-    assert [w.filename for w in found] == [__file__]
 
 
 def test_cross_validation_still_warns():

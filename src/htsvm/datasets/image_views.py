@@ -7,10 +7,10 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from htsvm._sklearn import Interval, validated_fit
 from htsvm._typing import Array
 
 # Eight neighbours at distance one; "nri_uniform" tells 59 patterns apart.
@@ -50,7 +50,7 @@ class ImageViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.hog_cell = hog_cell
         self.lbp_cell = lbp_cell
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @validated_fit
     def fit(self, X: Any, y: Any = None) -> ImageViews:
         """Take note of the size of the images; nothing else is learned.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,7 +19,7 @@ from htsvm.solvers.descent import REACH
 from htsvm.solvers.newton.inner import Steps
 from htsvm.solvers.newton.round import SUBSET_FROM, SUBSET_SHARE, Rounds
 from htsvm.solvers.newton.rows import QUANTILE_ROWS, ramp_width
-from htsvm.solvers.newton.state import Clock, Closing, Iterate, RoundReport, Updates, violated
+from htsvm.solvers.newton.state import Closing, Iterate, RoundReport, Updates, violated
 
 if TYPE_CHECKING:
     from htsvm.distributed.problem import BlockProblem
@@ -132,7 +131,6 @@ class BinaryRows(BlockRows):
         self, problem: BlockProblem, rng: np.random.Generator, states: list[Any] | None = None
     ) -> None:
         super().__init__(problem, rng, states)
-        self.clock = Clock()
         self._updates = Updates()
 
     # -------------------------------------------------------------------------- where to be
@@ -225,7 +223,7 @@ class BinaryRows(BlockRows):
                 # Too many, or most of them in one block.
                 guess = "all" if self._where(self._relevant) == "all" else "some"
             else:
-                steps = BlockSteps(self.problem, self.w, self.b, self.clock, entry)
+                steps = BlockSteps(self.problem, self.w, self.b, entry)
                 self._relevant = steps.enter()
                 guess = self._where(self._relevant)
                 if (guess == "all") == entry.whole:
@@ -276,9 +274,7 @@ class BinaryRows(BlockRows):
         part = problem.on_rows(X, y, penalty)
         part.operator.row_length = problem.operator.row_length
         it = Iterate(self.w, self.b, *state)
-        report = Rounds(part, self.clock).run(
-            it, entry.xi, tol=tol, max_steps=max_steps, reach=math.inf
-        )
+        report = Rounds(part).run(it, entry.xi, tol=tol, max_steps=max_steps, reach=math.inf)
         report.rows, report.stale = len(y), True
         report.violated = violated(it.q, it.weights)
         self._end(it.w, it.b, entry)
@@ -338,7 +334,6 @@ class BlockSteps(RemoteSteps, Steps):
         return report
 
     def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
-        began = time.perf_counter()
         n = self.problem.n_features
         sums = self._sums_here()
         total, size, interior, support, count = sums[n : n + SCALARS]
@@ -346,7 +341,6 @@ class BlockSteps(RemoteSteps, Steps):
         report.violated = int(count)
         self.gram = sums[n + SCALARS :].reshape(n + 1, n + 1) if self.with_matrix else None
         self.problem.operator.count((support + interior) / max(self.problem.n_samples, 1))
-        self.clock.passes += time.perf_counter() - began
         return sums[:n], float(total), float(size)
 
     def _direction(

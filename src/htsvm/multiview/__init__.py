@@ -1,10 +1,8 @@
 """Several views of the same samples."""
 
-from typing import TYPE_CHECKING
-
-from htsvm._lazy import lazy
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.column_views import ColumnViews
+from htsvm.multiview.cv import MultiViewHTSVCCV
 from htsvm.multiview.htsvc import MultiViewHTSVC
 from htsvm.multiview.principal import PrincipalViews, make_views
 from htsvm.multiview.views import (
@@ -12,9 +10,6 @@ from htsvm.multiview.views import (
     stack_views,
     views_from_column_transformer,
 )
-
-if TYPE_CHECKING:
-    from htsvm.multiview.cv import MultiViewHTSVCCV
 
 __all__ = [
     "BaseMultiViewSVC",
@@ -27,6 +22,3 @@ __all__ = [
     "stack_views",
     "views_from_column_transformer",
 ]
-
-# Cross-validation pulls in much of scikit-learn; `import htsvm.multiview` need not wait for it.
-__getattr__ = lazy(__name__, {"MultiViewHTSVCCV": "htsvm.multiview.cv"})

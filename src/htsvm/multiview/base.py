@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (
-    _get_feature_names,
     check_array,
     check_is_fitted,
     check_X_y,
     validate_data,
 )
 
+from htsvm._sklearn import get_feature_names
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.linalg.spaces import Space
@@ -101,7 +101,7 @@ class BaseMultiViewSVC(BaseSVC):
         edges = np.cumsum([0] + [view.shape[1] for view in views])
         self.view_names_ = list(parts)
         self.view_columns_ = [np.arange(low, high) for low, high in pairwise(edges)]
-        self._names_in_views = [_get_feature_names(part) for part in parts.values()]
+        self._names_in_views = [get_feature_names(part) for part in parts.values()]
         self.n_features_in_ = int(edges[-1])
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -261,7 +261,7 @@ class BaseMultiViewSVC(BaseSVC):
         check_same_rows(given)
         for v, name in enumerate(self.view_names_):
             if name in given:
-                self._check_columns(v, given[name].shape[1], _get_feature_names(parts[name]))
+                self._check_columns(v, given[name].shape[1], get_feature_names(parts[name]))
         return [given.get(name) for name in self.view_names_]
 
     def _check_columns(self, v: int, width: int, names: Array | None) -> None:

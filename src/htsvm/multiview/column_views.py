@@ -8,10 +8,8 @@ from typing import Any
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from htsvm.svm.doc_links import DocLinks
 
-
-class ColumnViews(DocLinks, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ColumnViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Hand on what each part of a ColumnTransformer puts out as a view of its own.
 
     Stands before a multi-view classifier in a Pipeline, which can then be cross-validated:

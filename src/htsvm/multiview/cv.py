@@ -11,12 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import _fit_context
 from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
+from htsvm._sklearn import Interval, StrOptions, validated_fit
 from htsvm._typing import Array
 from htsvm.exceptions import warn_user
 from htsvm.multiview.alternation import Outcome
@@ -155,7 +154,7 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         del _parameter_constraints[_name]
     del _name
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @validated_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiViewHTSVCCV:
         """Choose the trade-offs by cross-validation, then fit all the data.
 

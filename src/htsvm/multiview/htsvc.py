@@ -9,9 +9,8 @@ from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
 from htsvm._documented import documented
+from htsvm._sklearn import Interval
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.multiview import elsewhere

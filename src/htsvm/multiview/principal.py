@@ -6,19 +6,18 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from htsvm._sklearn import Interval, check_feature_names_in, validated_fit
 from htsvm._typing import Array
-from htsvm.svm.doc_links import DocLinks
 
 # What the names of the columns of the two views start with.
 FIRST, SECOND = "given__", "principal__"
 
 
-class PrincipalViews(DocLinks, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PrincipalViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Append the principal components of X to its columns, as a second view.
 
     Use `make_views` to make one. In a Pipeline the classifier has to be told which columns belong
@@ -54,7 +53,7 @@ class PrincipalViews(DocLinks, TransformerMixin, BaseEstimator):  # type: ignore
     def __init__(self, n_components: float = 0.95) -> None:
         self.n_components = n_components
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @validated_fit
     def fit(self, X: Any, y: Any = None) -> PrincipalViews:
         """Find the principal components.
 
@@ -110,7 +109,7 @@ class PrincipalViews(DocLinks, TransformerMixin, BaseEstimator):  # type: ignore
             The names.
         """
         check_is_fitted(self)
-        given = [f"{FIRST}{name}" for name in _check_feature_names_in(self, input_features)]
+        given = [f"{FIRST}{name}" for name in check_feature_names_in(self, input_features)]
         made = [f"{SECOND}{k}" for k in range(self.pca_.n_components_)]
         return np.array(given + made, dtype=object)
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
 from htsvm._seeds import seed_of
+from htsvm._sklearn import HasMethods, Interval, StrOptions
 from htsvm._typing import Array
 from htsvm.linalg.spaces import Space
 from htsvm.linalg.threads import single_threaded_blas

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import _get_feature_names
 
+from htsvm._sklearn import get_feature_names
 from htsvm._typing import Array
 from htsvm.linalg.columns import better_dense, take_columns
 
@@ -59,7 +59,7 @@ class columns_starting_with:
 
     def __call__(self, X: Any) -> list[str]:
         """Return the names of the columns of `X` that start with the prefix."""
-        names = _get_feature_names(X)
+        names = get_feature_names(X)
         if names is None:
             raise ValueError(
                 f"views selects the columns starting with {self.prefix!r}, but X has no column "
@@ -243,7 +243,7 @@ def resolve_views(views: Any, X: Any) -> list[View]:
             f"views mixes widths (whole numbers) with column sets: {views!r}; write a single "
             "column as a list, for example [3]."
         )
-    names = _get_feature_names(X)
+    names = get_feature_names(X)
     return [View(name, _columns(name, spec, X, names)) for name, spec in named.items()]
 
 

@@ -48,10 +48,15 @@ class Certificate(ABC):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.certified and self.rounding_floor > self.threshold:
-            note = CANNOT.format(self.rounding_floor)
-            if note not in self.notes:
-                object.__setattr__(self, "notes", (*self.notes, note))
+        note = self.rounding_note
+        if note and note not in self.notes:
+            object.__setattr__(self, "notes", (*self.notes, note))
+
+    @property
+    def rounding_note(self) -> str:
+        """What to do where rounding alone keeps the point from being certified; else empty."""
+        refused = not self.certified and self.rounding_floor > self.threshold
+        return CANNOT.format(self.rounding_floor) if refused else ""
 
     @property
     @abstractmethod

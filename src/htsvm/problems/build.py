@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
 
+from htsvm._sklearn import check_sample_weight
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, as_operator
 from htsvm.losses import Loss
@@ -45,7 +45,7 @@ def check_weights(sample_weight: Any, X: Any) -> Array | None:
     """Return sample weights as float64, or None; raise ValueError if none is positive."""
     if sample_weight is None:
         return None
-    weights: Array = _check_sample_weight(
+    weights: Array = check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True
     )
     if not np.any(weights > 0.0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,7 @@ def solve_certified(
     certificate : BinaryCertificate or MulticlassCertificate
         The certificate of that point.
     """
+    began = time.perf_counter()
     result = solver.solve(problem, start=start)
     certificate = certify_result(problem, result, solver.tol)
     for share in FINER:
@@ -72,10 +74,12 @@ def solve_certified(
             break
         gain = result.objective - better.objective
         result = better
-        result.notes.append("left a saddle point")
         certificate = certify_result(problem, result, solver.tol)
         if gain <= solver.tol * abs(result.objective):
             break
+    total = time.perf_counter() - began
+    parts = {name: spent for name, spent in result.seconds.items() if name != "total"}
+    result.seconds = {**parts, "certificate": total - sum(parts.values()), "total": total}
     return result, replace(certificate, convex_objective=result.convex_objective)
 
 

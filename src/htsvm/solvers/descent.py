@@ -210,10 +210,9 @@ class Descent(ABC):
             return self._objective()
         return float(self.problem.objective_at(coef, intercept))
 
-    def _result(self, converged: bool, **parts: float) -> SolverResult:
-        """Return where the run ended; `parts` are seconds."""
+    def _result(self, converged: bool) -> SolverResult:
+        """Return where the run ended."""
         coef, intercept = self._point()
-        total = self.history.seconds
         advice = []
         if self._stalled and not converged:
             advice.append(
@@ -225,8 +224,6 @@ class Descent(ABC):
                 f"the budget of {self.most_steps} Newton steps and {self.most_passes:g} passes was "
                 "spent: scale the features, bring the weights closer to each other, or lower C"
             )
-        if parts:
-            parts["other"] = total - sum(parts.values())
         return SolverResult(
             coef=coef,
             intercept=intercept,
@@ -238,6 +235,5 @@ class Descent(ABC):
             n_iter=self._rounds,
             passes=self._passes,
             history=self.history.columns,
-            seconds={**parts, "total": total},
             advice=advice,
         )

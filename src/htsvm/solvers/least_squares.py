@@ -134,5 +134,5 @@ class _Run:
             n_iter=len(self.history),
             passes=self._passes(),
             history=self.history.columns,
-            seconds={"total": self.history.seconds},
+            seconds={"system": self.history.seconds, "total": self.history.seconds},
         )

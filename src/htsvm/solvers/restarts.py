@@ -11,8 +11,6 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.solvers.result import SolverResult
 
-# The note on a result that is a constant classifier.
-CONSTANT = "constant"
 # A result that is above the constant classifier by no more than this share is left as it is.
 CLOSE = 1e-6
 
@@ -34,7 +32,6 @@ def lowest(first: SolverResult, again: Callable[[], SolverResult], n_restarts: i
         rival = again()
         if rival.objective < best.objective:
             rival.convex_objective = best.convex_objective
-            rival.notes.append(f"restart {number} found the lowest objective")
             rival.start, rival.starts = f"restart {number}", best.starts
             best = rival
     return best
@@ -65,7 +62,7 @@ def never_worse_than_constant(
     if float(problem.loss.profile_slope(violation)) > 0.0:
         below = descend(np.zeros_like(result.coef), b)
         below.convex_objective = result.convex_objective
-        below.start, below.starts = CONSTANT, result.starts
+        below.start, below.starts = "constant", result.starts
         best = min(result, below, key=lambda one: one.objective)
         if best.objective <= objective * (1.0 + CLOSE):
             return best
@@ -83,6 +80,6 @@ def constant(result: SolverResult, b: Any, objective: float) -> SolverResult:
         intercept=b,
         multipliers=0.0 * result.multipliers,
         objective=objective,
-        notes=[*result.notes, CONSTANT],
-        start=CONSTANT,
+        constant=True,
+        start="constant",
     )

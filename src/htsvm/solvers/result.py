@@ -34,9 +34,11 @@ class SolverResult:
     history : dict of lists
         One entry per iteration in every column.
     seconds : dict
-        Time spent, by part.
+        Time spent, by part, and in "total": the parts add up to it.
+    constant : bool
+        Whether the best constant classifier was kept in the place of a point that lay above it.
     notes : list of str
-        What happened: guards that acted, restarts that won.
+        What a reader of the published algorithm would like to know: which safeguards acted.
     advice : list of str
         What a user could try if the result is not certified; part of the warning.
     start : str
@@ -56,6 +58,7 @@ class SolverResult:
     passes: float = 0.0
     history: dict[str, list[Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    constant: bool = False
     notes: list[str] = field(default_factory=list)
     advice: list[str] = field(default_factory=list)
     start: str = ""

@@ -11,9 +11,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from htsvm._documented import documented
+from htsvm._sklearn import check_feature_names
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.problems.build import labels_of
@@ -71,7 +72,7 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
         check_is_fitted(self)
         backend = backend_of(X)
         if backend is not None:
-            _check_feature_names(self, backend.frame_of(X), reset=False)
+            check_feature_names(self, backend.frame_of(X), reset=False)
             shape = () if len(self.coef_) == 1 else (len(self.coef_),)
             scores_of = partial(linear_scores, self.coef_, self.intercept_)
             return backend.map_rows(X, scores_of, shape, self)

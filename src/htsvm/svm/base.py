@@ -14,7 +14,8 @@ from sklearn.utils.validation import validate_data
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
-from htsvm._typing import Array, validated_fit
+from htsvm._sklearn import validated_fit
+from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.losses import Loss
 from htsvm.problems import AnyProblem
@@ -23,9 +24,7 @@ from htsvm.solvers import Solver, solve_certified
 from htsvm.solvers.api import configured
 from htsvm.solvers.starts import checked_names
 from htsvm.svm._decisions import LinearDecisions
-from htsvm.svm.doc_links import DocLinks
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
-from htsvm.svm.memory import check_memory
 from htsvm.svm.validation import (
     CONSTRAINTS,
     as_number,
@@ -34,10 +33,10 @@ from htsvm.svm.validation import (
     is_huge,
     is_multiclass,
 )
-from htsvm.svm.warn import warn_ignored, warn_slow, warn_unconverged, warn_unrecognised
+from htsvm.svm.warn import warn_ignored, warn_unconverged, warn_unrecognised
 
 
-class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[misc]
+class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
     """A classifier that is fitted by one problem, or by one per class against the rest.
 
     Subclasses say what a fit does with data that has been checked: `_fit_checked`. Those with a
@@ -96,7 +95,6 @@ class BaseSVC(LinearDecisions, DocLinks, BaseEstimator, ABC):  # type: ignore[mi
         backend = backend_of(X)
         if backend is not None:
             self._fitter_on(backend)
-        check_memory(type(self).__name__, X)
         check_no_none(y)
         X, y = self._validated_data(X, y)
         return X, y, *checked_labels(type(self).__name__, y, sample_weight)
@@ -183,7 +181,6 @@ class BaseLinearSVC(BaseSVC):
         store_support(self, fitted, problems, codes)
         store_status(self, codes)
         warn_unconverged(type(self).__name__, fitted, self.max_iter)
-        warn_slow(type(self).__name__, fitted)
         warn_ignored(self, codes, weights)
         warn_unrecognised(self, problems[0].operator, codes)
 

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.metrics import get_scorer_names
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
-from htsvm._typing import Array, validated_fit
+from htsvm._sklearn import Interval, StrOptions, validated_fit
+from htsvm._typing import Array
 from htsvm.exceptions import warn_user
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems import AnyProblem

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.utils.validation import _check_feature_names
 
+from htsvm._sklearn import check_feature_names
 from htsvm._typing import Array
 from htsvm.solvers import Solver, solve_certified
 from htsvm.svm.fitted import store_results, warm_starts
@@ -27,7 +27,7 @@ def newton_of(estimator: Any, backend: Any) -> Solver:
 
 def check_columns(estimator: Any, backend: Any, X: Any, *, reset: bool) -> None:
     """Note the names of the columns of a DataFrame, or compare them with those noted."""
-    _check_feature_names(estimator, backend.frame_of(X), reset=reset)
+    check_feature_names(estimator, backend.frame_of(X), reset=reset)
 
 
 def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:

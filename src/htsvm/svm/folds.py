@@ -12,8 +12,8 @@ from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _check_method_params
 
+from htsvm._sklearn import check_method_params, routing_enabled
 from htsvm._typing import Array
 from htsvm.svm.grid import Grid
 
@@ -39,9 +39,7 @@ class Routed:
     @classmethod
     def of(cls, estimator: Any, X: Any, sample_weight: Any, params: dict[str, Any]) -> Routed:
         """Route metadata if that is enabled; else take `groups` and the weights, and no more."""
-        from sklearn.utils._metadata_requests import _routing_enabled
-
-        if _routing_enabled():
+        if routing_enabled():
             routed = process_routing(estimator, "fit", sample_weight=sample_weight, **params)
             return cls(dict(routed.splitter.split), dict(routed.scorer.score), X)
         unknown = sorted(params.keys() - {"groups"})
@@ -57,7 +55,7 @@ class Routed:
 
     def score_part(self, rows: Array) -> dict[str, Any]:
         """Return what the scorer gets for some rows."""
-        part: dict[str, Any] = _check_method_params(self.X, self.score, indices=rows)
+        part: dict[str, Any] = check_method_params(self.X, self.score, indices=rows)
         return part
 
 

@@ -8,11 +8,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
+from htsvm._sklearn import Interval, StrOptions
 from htsvm._typing import Array
 from htsvm.linalg.kernel_functions import NAMES, kernel_function, resolved_gamma
 from htsvm.linalg.kernel_operator import KernelNorm

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
+from htsvm._sklearn import Interval, StrOptions
 from htsvm._typing import Array
 from htsvm.problems.build import check_weights, encode_labels
 from htsvm.solvers.api import named

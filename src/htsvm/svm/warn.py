@@ -9,12 +9,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from htsvm._typing import Array
-from htsvm.exceptions import IgnoredClassWarning, SlowFitWarning, warn_user
+from htsvm.exceptions import IgnoredClassWarning, warn_user
 from htsvm.linalg import Operator
 from htsvm.optimality import Certificate
 from htsvm.solvers import SolverResult
-from htsvm.solvers.multiclass.pace import SLOW
-from htsvm.solvers.restarts import CONSTANT
 from htsvm.svm.validation import plain
 
 Fitted = tuple[SolverResult, Certificate]
@@ -32,13 +30,13 @@ def warn_unconverged(name: str, fitted: Sequence[Fitted], max_iter: int) -> None
     result, certificate = max(failed, key=lambda pair: pair[1].residual)
     residual = result.residual if certificate.certified else certificate.residual
     kept = ""
-    if _gave_up(result):
+    if result.constant:
         kept = (
             "The constant classifier has a lower objective than that point: it is what was kept, "
             "and what the certificate is about. "
         )
     where = f" in {len(failed)} of {len(fitted)} problems" if len(fitted) > 1 else ""
-    advice = [note for note in certificate.notes if "floating point" in note]
+    advice = [certificate.rounding_note] if certificate.rounding_note else []
     advice += result.advice or [
         "Scale the features to similar ranges (for example with StandardScaler or MaxAbsScaler), "
         "or increase max_iter or tol."
@@ -52,22 +50,9 @@ def warn_unconverged(name: str, fitted: Sequence[Fitted], max_iter: int) -> None
     )
 
 
-def warn_slow(name: str, fitted: Sequence[Fitted]) -> None:
-    """Warn, in one line, of a fit that was slow because of the scale of its columns."""
-    for result, _ in fitted:
-        for note in result.notes:
-            if SLOW in note:
-                warn_user(f"{name}: {note}.", SlowFitWarning)
-                return
-
-
-def _gave_up(result: SolverResult) -> bool:
-    return CONSTANT in result.notes
-
-
 def _stopped_above_constant(result: SolverResult, certificate: Certificate) -> bool:
     """Return whether a constant classifier was kept instead of a point that was not yet done."""
-    return _gave_up(result) and not result.converged and result.residual > certificate.tol
+    return result.constant and not result.converged and result.residual > certificate.tol
 
 
 def warn_ignored(model: Any, codes: Array, weights: Array | None) -> None:

@@ -6,9 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
 from htsvm._documented import documented
+from htsvm._sklearn import Interval
 from htsvm.baselines.multiview._smooth_pair import POSITIVE, SmoothPair
 from htsvm.losses import BoundedLinex, SmoothLoss
 

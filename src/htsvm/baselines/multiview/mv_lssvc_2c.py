@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
+from htsvm._sklearn import HasMethods, Interval, StrOptions
 from htsvm._typing import Array
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.linalg.spaces import LARGEST_SIDE

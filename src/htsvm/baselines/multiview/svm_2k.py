@@ -7,9 +7,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from htsvm._documented import documented
+from htsvm._sklearn import Interval
 from htsvm._typing import Array
 from htsvm.baselines.multiview._base import BinaryFit, MultiViewBaseline
 from htsvm.multiview.base import KERNEL_RULES

@@ -7,9 +7,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from htsvm._documented import documented
+from htsvm._sklearn import Interval
 from htsvm._typing import Array
 from htsvm.baselines.multiview._smooth_pair import POSITIVE, SmoothPair
 from htsvm.losses import SmoothLoss, Wave

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
 from htsvm._documented import documented
+from htsvm._sklearn import Interval
 from htsvm.baselines.single._base import ConvexSVC
 from htsvm.losses import Loss, Pinball
 

@@ -6,9 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
 from htsvm._documented import documented
+from htsvm._sklearn import Interval
 from htsvm.losses import Loss, Ramp
 from htsvm.solvers import Solver
 from htsvm.svm.base import BaseLinearSVC

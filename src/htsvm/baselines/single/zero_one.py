@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import StrOptions
-
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
+from htsvm._sklearn import StrOptions
 from htsvm.losses import Loss, ZeroOne
 from htsvm.solvers import ADMM, Solver, ZeroOneSolver
 from htsvm.solvers.starts import checked_names

@@ -22,7 +22,6 @@ from htsvm.solvers.admm.safeguards import (
 from htsvm.solvers.admm.state import Measures, Splitting, State
 from htsvm.solvers.admm.system import RidgeSystem
 from htsvm.solvers.history import History
-from htsvm.solvers.restarts import CONSTANT
 from htsvm.solvers.result import SolverResult
 
 if TYPE_CHECKING:
@@ -346,7 +345,7 @@ class Run:
             if "keep-best" in self.guards and self.best[0] < objective:
                 objective, w, b, psi = self.best
                 self.notes.append("Returned the iterate with the smallest objective, not the last.")
-        trivial, constant = self.problem.trivial()
+        rejected, (trivial, constant) = False, self.problem.trivial()
         if objective >= (1.0 - 1e-9) * trivial:
             self.notes.append(
                 f"Trivial: objective {objective:.6g} is not below {trivial:.6g}, that of the best "
@@ -354,14 +353,15 @@ class Run:
             )
             if "reject-trivial" in self.guards:
                 objective, w, b, psi = trivial, np.zeros_like(w), constant, np.zeros_like(psi)
-                self.notes.append(CONSTANT)
+                rejected = True
         residuals = self.history.columns.get("residual", [])
-        self.seconds["total"] = self.history.seconds
+        total = self.history.seconds
+        seconds = {**self.seconds, "other": total - self.seconds["system"], "total": total}
         return SolverResult(
             coef=w, intercept=b, multipliers=psi * self.weight, objective=objective,
             convex_objective=self.convex_objective, converged=converged,
             residual=residuals[-1] if residuals else float("inf"), n_iter=self.n_iter,
             passes=self.problem.operator.passes - self.passes_before,
-            history=self.history.columns, seconds=self.seconds, notes=self.notes,
-            advice=self.advice,
+            history=self.history.columns, seconds=seconds, constant=rejected,
+            notes=self.notes, advice=self.advice,
         )  # fmt: skip

@@ -19,7 +19,6 @@ from htsvm.solvers.multiclass.least_squares import (
     is_uninformative,
     least_squares_start,
 )
-from htsvm.solvers.multiclass.pace import Pace
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.result import SolverResult
 
@@ -72,7 +71,6 @@ class MulticlassRun(Descent):
         super().__init__(
             problem, options, rng, rows or (problem.rows or MulticlassRows)(problem, rng)
         )
-        self.pace: Pace | None = None
         self.lags: list[float] = []
         if problem.operator.stored <= LITTLE_DATA:
             self.most_steps = max(STEPS_TIMES_CLASSES // problem.n_classes, FEWEST_STEPS)
@@ -82,13 +80,6 @@ class MulticlassRun(Descent):
         self.shares = LARGE_SHARES if self.large else (INNER_SHARE, EARLY_SHARE)
         self.first_xi = self._first_penalty()
         self.xi = self.first_xi
-
-    def _result(self, converged: bool, **parts: float) -> SolverResult:
-        """Return where the run ended, with what was said of its pace."""
-        result = super()._result(converged, **parts)
-        if self.pace is not None:
-            result.notes.extend(self.pace.notes)
-        return result
 
     def _first_penalty(self) -> float:
         """Return the penalty of the first round.
@@ -130,18 +121,16 @@ class MulticlassRun(Descent):
         self,
         start: MulticlassStart | None,
         truncated: bool = True,
-        reference: float = 0.0,
+        searched: bool = False,
         careful: bool = False,
         share: float = 0.0,
     ) -> SolverResult:
         """Go down from a start; first without truncation if that is said to play no part.
 
-        `reference` is the time of the least squares start, in seconds, if that is known. `careful`
-        solves each majoriser to the end, which never leads upwards. `share` is that of C at which
-        the convex problem was solved, roughly, to the same end.
+        `searched` says that the start comes from a search with second moments, near a minimum.
+        `careful` solves each majoriser to the end, which never leads upwards. `share` is that of C
+        at which the convex problem was solved, roughly, to the same end.
         """
-        if self.problem.rows is None:
-            self.pace = Pace(self.problem.operator, reference, self.options.callback)
         if start is None:
             self.rows.start_at_zero()
             return self._result(self._with_sweeps(self._descend))
@@ -161,7 +150,7 @@ class MulticlassRun(Descent):
                 self._with_sweeps(lambda: self._convex_rounds(ROUGH))
                 and self._with_sweeps(lambda: self._truncate(gently=True))
             )
-        if reference > 0.0:
+        if searched:
             times = WARM_TIMES if self.first_xi >= SOFTEST else STIFF_TIMES
             self.xi = max(self.xi, min(WARM_PENALTY, self.first_xi * times))
         self.rows.weigh(self.problem.loss)
@@ -183,7 +172,7 @@ class MulticlassRun(Descent):
         """Return the solution of the convex problem with a share of C if it is that for C."""
         smaller = hard_margin.with_share_of_C(self.problem, share)
         run = MulticlassRun(smaller, self.options, self.rng)
-        run.pace, run.xi = self.pace, HARD_PENALTY
+        run.xi = HARD_PENALTY
         result = hard_margin.keeping_margins(run.run(start), run.rows.largest_violation())
         if result is None:
             return None
@@ -374,8 +363,6 @@ class MulticlassRun(Descent):
             objective=objective,
             cg_steps=self.last.cg_steps,
         )
-        if self.pace is not None:
-            self.pace.check(self.history.seconds)
         energy = objective - closing.loss
         if loss is None and energy > 0.0:
             # Where the loss is all but zero at the solution, the energy says what is much.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.api import Solver
-from htsvm.solvers.history import Callback
+from htsvm.solvers.history import Callback, Clock
 from htsvm.solvers.multiclass.run import MulticlassRun
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
 from htsvm.solvers.result import SolverResult
@@ -78,19 +78,19 @@ class MulticlassNewton(Solver):
         """
         self.check_loss(problem.loss)
         rng = np.random.default_rng(self.random_state)
+        clock = Clock()
+
+        def descend(start: MulticlassStart | None, **how: Any) -> SolverResult:
+            run = MulticlassRun(problem, self, rng)
+            return clock.descent(lambda: run.run(start, **how))
+
+        def again() -> SolverResult:
+            run = MulticlassRun(problem, self, rng)
+            return clock.descent(run.run_from_random_weights)
+
         with single_threaded_blas():
-            best = lowest(
-                first_descent(
-                    problem,
-                    self,
-                    start,
-                    lambda s, **how: MulticlassRun(problem, self, rng).run(s, **how),
-                ),
-                lambda: MulticlassRun(problem, self, rng).run_from_random_weights(),
-                self.n_restarts,
+            best = lowest(first_descent(problem, self, start, descend), again, self.n_restarts)
+            best = never_worse_than_constant(
+                problem, best, lambda W, b: descend((W, b, best.multipliers))
             )
-            return never_worse_than_constant(
-                problem,
-                best,
-                lambda W, b: MulticlassRun(problem, self, rng).run((W, b, best.multipliers)),
-            )
+        return replace(best, seconds=clock.seconds())

@@ -16,9 +16,6 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, NAN, fabs, fmax, fmin, isinf
 from libc.string cimport memset
 
-cdef extern from "_threads.h" nogil:
-    double htsvm_seconds()
-
 from htsvm.linalg._rows cimport Rows
 from htsvm.linalg._vectors cimport _axpy_block, _clip_step_block, _line_terms_block
 from htsvm.solvers.newton._system cimport System
@@ -54,7 +51,6 @@ cdef class NewtonSteps(System):
     cdef double[:, ::1] gram
     cdef double xi
     cdef readonly Py_ssize_t support
-    cdef readonly double seconds_in_passes, seconds_in_systems, seconds_in_searches
 
     def __init__(self, Rows rows, y, q, alpha, c, penalty, w, double b, diagonal, matrix, tilt,
                  gram, inside, *, double xi, double row_length,
@@ -81,15 +77,11 @@ cdef class NewtonSteps(System):
         return status
 
     cdef int _run(self, double tol, int max_steps) noexcept nogil:
-        cdef double slope, began, differentiated, t = 0.0
+        cdef double slope, t = 0.0
         self.steps = 0
         self.passes = 0.0
-        self.seconds_in_passes = self.seconds_in_systems = self.seconds_in_searches = 0.0
         while True:
-            began = htsvm_seconds()
             self._move_and_differentiate(t)
-            differentiated = htsvm_seconds()
-            self.seconds_in_passes += differentiated - began
             self.passes += <double>self.support / self.m
             if fmax(self.stationarity, self.balance) <= tol:
                 return _FINISHED
@@ -98,7 +90,6 @@ cdef class NewtonSteps(System):
             self._update_gram()
             if not self._solve():
                 return _SINGULAR
-            self.seconds_in_systems += htsvm_seconds() - differentiated
             slope = self._dot(&self.gradient[0], &self.direction[0], self.n + 1)
             if not slope < 0.0:
                 return _NO_DESCENT
@@ -181,7 +172,7 @@ cdef class NewtonSteps(System):
         it, kept inside a bracket.
         """
         cdef double linear, square, low = 0.0, high = INFINITY, slope_low = slope, slope_high = NAN
-        cdef double t = 1.0, derivative, curvature, trial, margin, began
+        cdef double t = 1.0, derivative, curvature, trial, margin
         cdef double* total = &self.partial[0, 0]
         cdef int number
         # `own` holds R w from the gradient.
@@ -190,13 +181,9 @@ cdef class NewtonSteps(System):
         self._regularize(&self.direction[0], &self.own[0])
         square = self._dot(&self.own[0], &self.direction[0], self.n)
         for number in range(MOST_TRIALS):
-            began = htsvm_seconds()
             self._line_terms(t, number == 0)
             if number == 0:
                 self.passes += 1.0
-                self.seconds_in_passes += htsvm_seconds() - began
-            else:
-                self.seconds_in_searches += htsvm_seconds() - began
             derivative = linear + t * square - total[0]
             if fabs(derivative) <= SLOPE_REDUCTION * fabs(slope):
                 break

@@ -10,8 +10,6 @@ augmented Lagrangian whose multiplier is the intercept.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from htsvm._typing import Array
@@ -19,7 +17,7 @@ from htsvm.linalg import kernels
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton.momentum import Momentum
-from htsvm.solvers.newton.state import Clock, Iterate, RoundReport
+from htsvm.solvers.newton.state import Iterate, RoundReport
 
 # The loop over samples; None where nothing was compiled.
 compiled = kernels.optional("solvers.newton._sweeps")
@@ -49,8 +47,8 @@ def prefers_sweeps(problem: Problem) -> bool:
 class DualSweeps:
     """Rounds of coordinate descent."""
 
-    def __init__(self, problem: Problem, rng: np.random.Generator, clock: Clock) -> None:
-        self.problem, self.rng, self.clock = problem, rng, clock
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+        self.problem, self.rng = problem, rng
         self.X = problem.operator.block(slice(None))
         self.scale = 1.0 / float(problem.regularizer.values)
         self.squares = self.scale * problem.operator.row_squares()
@@ -67,7 +65,6 @@ class DualSweeps:
         rows = kernels.active.relevant_rows(it.q, it.alpha, it.weights, reach)
         np.minimum(it.alpha, it.weights, out=it.alpha)
         report = RoundReport(sweeps=SWEEPS, finished=True, penalised=False, rows=len(rows))
-        began = time.perf_counter()
         it.w, balance = self._exact_w(it.alpha)
         for number in range(SWEEPS):
             order = rows if number == 0 else self._undecided(it, rows)
@@ -75,7 +72,6 @@ class DualSweeps:
             problem.operator.count(2.0 * len(order) / problem.n_samples)
         problem.violations(it.w, it.b, out=it.q)
         self._centre(it)
-        self.clock.passes += time.perf_counter() - began
         self._fill(report, it, balance)
         return report
 

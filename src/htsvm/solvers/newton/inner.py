@@ -15,7 +15,6 @@ alpha <- s is the multiplier step.
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,7 +28,7 @@ from htsvm.linalg.row_system import RowSystem
 from htsvm.optimality.residuals import balance, of_gradient
 from htsvm.problems.binary import Problem
 from htsvm.solvers.line_search import slope_root
-from htsvm.solvers.newton.state import Clock, RoundReport
+from htsvm.solvers.newton.state import RoundReport
 
 # Up to this many features, and for dense data wide enough for BLAS up to this many entries, all
 # Newton steps of a round are taken in one compiled call.
@@ -51,7 +50,6 @@ class Steps(ABC):
     problem: Problem
     w: Array
     b: float
-    clock: Clock
 
     # Whether a trial of a line search costs a message to all rows.
     dear_trials: ClassVar[bool] = False
@@ -104,21 +102,15 @@ class Steps(ABC):
 
     def _step(self, xi: float, grad_w: Array, grad_b: float, count: int) -> bool:
         """Move along the Newton direction; return whether there was anything to gain."""
-        began = time.perf_counter()
         dw, db = self._direction(xi, grad_w, grad_b, count)
-        solved = time.perf_counter()
         slope = float(grad_w @ dw) + grad_b * db
         if not slope < 0.0:
             return False
         self._set_out(xi, dw, db)
-        searched = time.perf_counter()
         t = self._line_search(xi, dw, db, slope)
         self.w += t * dw
         self.b += t * db
         self._move(t)
-        self.clock.systems += solved - began
-        self.clock.passes += searched - solved
-        self.clock.searches += time.perf_counter() - searched
         return True
 
     def _line_search(self, xi: float, dw: Array, db: float, slope: float) -> float:
@@ -200,9 +192,6 @@ class Inner(Steps):
         report.active, report.support = steps.interior, steps.support
         report.finished = status == FINISHED
         problem.operator.count(steps.passes)
-        self.clock.passes += steps.seconds_in_passes
-        self.clock.systems += steps.seconds_in_systems
-        self.clock.searches += steps.seconds_in_searches
         return status != SINGULAR
 
     def _minimise(self, xi: float, tol: float, max_steps: int, report: RoundReport) -> None:
@@ -218,10 +207,8 @@ class Inner(Steps):
         report.active, report.support = kernels.active.clip_step(
             self.q, self.alpha, self.c, problem.penalty, xi, self.s, self.active
         )
-        began = time.perf_counter()
         share = report.support / max(len(self.q), 1)
         pull, total = problem.operator.signed_tdot(problem.y, self.s, share)
-        self.clock.passes += time.perf_counter() - began
         return pull, total, float(self.s.sum())
 
     def _direction(

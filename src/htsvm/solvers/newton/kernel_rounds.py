@@ -13,7 +13,6 @@ so that a step costs a product of K with the support and one with J, and a facto
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +25,7 @@ from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem
 from htsvm.solvers.line_search import slope_root
 from htsvm.solvers.newton.inner import MOST_TRIALS, SLOPE_REDUCTION
-from htsvm.solvers.newton.state import Clock, Iterate, RoundReport, violated
+from htsvm.solvers.newton.state import Iterate, RoundReport, violated
 
 # A round works on a copy of the relevant part of the kernel matrix where that part has at most
 # this share of its rows: the copy then takes at most a quarter of its memory.
@@ -42,8 +41,8 @@ SLACK = 3.0
 class KernelRounds:
     """Runs rounds for a problem whose operator is a `KernelOperator`, as `Rounds` does."""
 
-    def __init__(self, problem: Problem, clock: Clock) -> None:
-        self.problem, self.clock = problem, clock
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
         # Rows choose these rounds for such operators alone (`representers`).
         self.operator: KernelOperator = problem.operator  # type: ignore[assignment]
         self.by_pairs = compiled is not None and problem.fit_intercept and problem.linear is None
@@ -63,7 +62,6 @@ class KernelRounds:
         m = problem.n_samples
         held = np.flatnonzero(it.w)
         some = 0 < len(rows) <= SUBSET_SHARE * m and bool(np.isin(held, rows).all())
-        began = time.perf_counter()
         if not some:
             rows = np.arange(m)
         part = Inner(
@@ -76,12 +74,10 @@ class KernelRounds:
         if some:
             report.violated = violated(part.q, part.c)
         self._leave(it, rows, part, report)
-        self.clock.passes += time.perf_counter() - began
         return report
 
     def _pairs(self, it: Iterate, rows: Array, tol: float) -> RoundReport:
         """Solve the weighted hinge problem of a round by pairs of samples, if that is quick."""
-        began = time.perf_counter()
         y, c = self.problem.y[rows], it.weights[rows]
         s = _balanced(np.minimum(it.alpha[rows], c), y)
         m = len(it.alpha)
@@ -105,7 +101,6 @@ class KernelRounds:
         w[rows] = y * s
         it.w, it.b, it.alpha = w, b, alpha
         self.problem.violations(w, b, out=it.q)
-        self.clock.passes += time.perf_counter() - began
         return RoundReport(
             sweeps=-(-steps // max(len(rows), 1)), stationarity=0.0,
             balance=residuals.balance(float(w.sum()), float(s.sum())), finished=steps < most,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from htsvm.linalg.positive import Gram
 from htsvm.linalg.row_system import LARGEST_MATRIX, RowSystem
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton.inner import Inner
-from htsvm.solvers.newton.state import Clock, Iterate, RoundReport, Updates, violated
+from htsvm.solvers.newton.state import Iterate, RoundReport, Updates, violated
 
 # Work on a copy of the relevant rows only where it is at most this share of all of them.
 SUBSET_SHARE = 0.5
@@ -28,7 +27,6 @@ class Rounds:
     """Runs rounds for one problem; keeps what is worth keeping between them."""
 
     problem: Problem
-    clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
         self._whole: RowSystem | None = None
@@ -71,7 +69,7 @@ class Rounds:
                 problem.operator, problem.penalty, problem.regularizer, problem.fit_intercept,
                 gram=self._shared_gram(),
             )  # fmt: skip
-        return Inner(problem, it.w, it.b, self.clock, it.q, it.alpha, it.weights, self._whole)
+        return Inner(problem, it.w, it.b, it.q, it.alpha, it.weights, self._whole)
 
     def _shared_gram(self) -> Gram | None:
         """Return a Gram matrix to keep from round to round, if it is small enough to be formed."""
@@ -80,14 +78,10 @@ class Rounds:
         return self._gram
 
     def _on_some_rows(self, it: Iterate, rows: Array) -> Inner:
-        began = time.perf_counter()
         part = self.problem.take(rows)
         part.operator.row_length = self.problem.operator.row_length
-        self.clock.passes += time.perf_counter() - began
         system = RowSystem(
             part.operator, part.penalty, part.regularizer, part.fit_intercept,
             gram=self._shared_gram(), whole=self.problem.operator, rows=rows,
         )  # fmt: skip
-        return Inner(
-            part, it.w, it.b, self.clock, it.q[rows], it.alpha[rows], it.weights[rows], system
-        )
+        return Inner(part, it.w, it.b, it.q[rows], it.alpha[rows], it.weights[rows], system)

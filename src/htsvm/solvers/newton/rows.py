@@ -17,7 +17,7 @@ from htsvm.problems.binary import Problem
 from htsvm.solvers.newton.dual_sweeps import DualSweeps, prefers_sweeps
 from htsvm.solvers.newton.kernel_rounds import KernelRounds
 from htsvm.solvers.newton.round import Rounds
-from htsvm.solvers.newton.state import Clock, Closing, Iterate, RoundReport, close_round
+from htsvm.solvers.newton.state import Closing, Iterate, RoundReport, close_round
 
 # Of this many rows the violations are looked at where a quantile of them is wanted.
 QUANTILE_ROWS = 10_000
@@ -32,11 +32,10 @@ class LocalRows:
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem = problem
         self.rng = rng
-        self.clock = Clock()
         kind = KernelRounds if problem.operator.representers else Rounds
-        self.rounds = kind(problem, self.clock)
+        self.rounds = kind(problem)
         if not problem.operator.representers and prefers_sweeps(problem):
-            self.sweeps = DualSweeps(problem, rng, self.clock)
+            self.sweeps = DualSweeps(problem, rng)
 
     @property
     def w(self) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -99,13 +98,7 @@ class Run(Descent):
                 self.xi = WARM_PENALTY * self.stretch
             self.given = start[2] is not None
             converged = self._last_stage(near=self.given)
-        clock = self.rows.clock
-        return self._result(
-            converged,
-            passes=clock.passes,
-            newton_systems=clock.systems,
-            line_searches=clock.searches,
-        )
+        return self._result(converged)
 
     def _descend(self) -> bool:
         """Solve the convex problem, then truncate; a convex loss has only the first part."""
@@ -326,10 +319,7 @@ class Run(Descent):
         curvature = 0.0 if loss is None else loss.weak_convexity
         nu = 1.0 if loss is None else loss.unit_step
         jumps = math.isinf(curvature)
-        began = time.perf_counter()
         closing = rows.close(None if jumps else loss, nu, self.last.stale, following)
-        if self.last.stale:
-            rows.clock.passes += time.perf_counter() - began
         self.missed = self.last.violated not in (-1, closing.violated)
         self._adapt_reach(self.missed)
         self.weighed = loss is not None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.api import Solver
-from htsvm.solvers.history import Callback
+from htsvm.solvers.history import Callback, Clock
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.newton import convex, wide
 from htsvm.solvers.newton.run import Run
@@ -83,18 +83,20 @@ class Newton(Solver):
         self.check_loss(problem.loss)
         problem = problem.tilted()
         rng = np.random.default_rng(self.random_state)
-        kind = _kind_of_run(problem)
+        kind, clock = _kind_of_run(problem), Clock()
+
+        def descend(start: Start | None, restart: bool = False, **how: Any) -> SolverResult:
+            run = kind(problem, self, rng, **how)
+            return clock.descent(lambda: run.run(start, restart))
+
         with single_threaded_blas(problem.operator):
             best = lowest(
-                first_descent(
-                    problem, self, start, lambda s, **how: kind(problem, self, rng, **how).run(s)
-                ),
-                lambda: kind(problem, self, rng).run(None, restart=True),
+                first_descent(problem, self, start, descend),
+                lambda: descend(None, restart=True),
                 self.n_restarts,
             )
-            return never_worse_than_constant(
-                problem, best, lambda w, b: kind(problem, self, rng).run((w, b, None))
-            )
+            best = never_worse_than_constant(problem, best, lambda w, b: descend((w, b, None)))
+        return replace(best, seconds=clock.seconds())
 
 
 def _kind_of_run(problem: Problem) -> type[Run]:

@@ -157,15 +157,6 @@ class Updates:
         return True
 
 
-@dataclass
-class Clock:
-    """Seconds spent in passes over the data, in Newton systems and in line searches."""
-
-    passes: float = 0.0
-    systems: float = 0.0
-    searches: float = 0.0
-
-
 def violated(q: Array, c: Array) -> int:
     """Return how many samples with a weight c are violated."""
     return int(np.count_nonzero((q > 0.0) & (c > 0.0)))

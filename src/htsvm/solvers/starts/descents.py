@@ -103,7 +103,7 @@ def _descended_multiclass(
     terrain, z, multipliers = found.terrain, found.point, None
     assert z is not None
     assert isinstance(terrain, MulticlassTerrain)
-    seconds = terrain.seconds_of_least_squares()
+    searched = terrain.has_moments
     if share < 1.0 and problem.rows is None:
         # What was best for the sample of rows, again for all of them.
         terrain = MulticlassTerrain(problem)
@@ -116,7 +116,7 @@ def _descended_multiclass(
     if share == 1.0:
         scaled, pulls = (z, terrain.multipliers(z)) if found.truncated else terrain.on_margin(z)
         point, multipliers = terrain.parts(scaled), problem.multipliers_of(terrain.problem, pulls)
-    how = {"truncated": found.truncated, "reference": seconds, "share": terrain.convex_share}
+    how = {"truncated": found.truncated, "share": terrain.convex_share, "searched": searched}
     reached = problem.objective_at(*point)
     result = never_up(problem, (*point, multipliers), reached, descend, **how)
     reached = problem.objective_at(*found_there)
@@ -127,9 +127,7 @@ def _descended_multiclass(
         others = [descend((*point, multipliers), careful=True), descend(None)]
         most = (1.0 + LITTLE) * result.objective
         ended = [one for one in others if one.converged and one.objective <= most]
-        notes = [note for one in (result, *others) for note in one.notes]
         result = min(ended, key=lambda one: one.objective, default=result)
-        result = replace(result, notes=list(dict.fromkeys(notes)))
     result = named(result, found.name, found.reached)
     if found.convex is None:
         return result
@@ -145,8 +143,7 @@ def never_up(
     *point, multipliers = start
     if result.objective > (1.0 + SLIPPED) * reached and multipliers is not None:
         again = descend((*point, None), **how)
-        notes = list(dict.fromkeys([*result.notes, *again.notes]))
-        result = replace(min(result, again, key=lambda one: one.objective), notes=notes)
+        result = min(result, again, key=lambda one: one.objective)
     if result.objective > (1.0 + SLIPPED) * reached and problem.rows is None:
         coef, intercept = point
         result = replace(

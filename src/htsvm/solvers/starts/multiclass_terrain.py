@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -52,7 +51,6 @@ class MulticlassTerrain(Terrain):
         self.sharpness = 1.0
         # The share of C for which the convex problem was solved.
         self.convex_share = 1.0
-        self._seconds: dict[str, float] = {}
         self._inverses: dict[float, Array] = {}
         self._own = (np.arange(problem.n_samples), problem.labels)
         self._shape = (problem.n_classes, problem.n_features)
@@ -76,10 +74,12 @@ class MulticlassTerrain(Terrain):
         n = self.problem.n_features
         if n > MOST_CORRELATED:
             return None
-        began = time.perf_counter()
-        moments = self._weighted_moments(self.problem.penalty)
-        self._seconds["moments"] = time.perf_counter() - began
-        return moments
+        return self._weighted_moments(self.problem.penalty)
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether second moments shape the steps of the search."""
+        return self._moments is not None
 
     @cached_property
     def _rough(self) -> Array | None:
@@ -89,12 +89,6 @@ class MulticlassTerrain(Terrain):
             return None
         rows: Array = p.operator.block(slice(None)).astype(np.float32)
         return rows
-
-    def seconds_of_least_squares(self) -> float:
-        """Return how long a least squares fit takes, the yardstick of a descent."""
-        if "solution" not in self._seconds and self._moments is not None:
-            self.least_squares(0)
-        return sum(self._seconds.values())
 
     def _weighted_moments(self, weights: Array) -> Array:
         n = self.problem.n_features
@@ -149,7 +143,7 @@ class MulticlassTerrain(Terrain):
         moments = self._moments
         if moments is None or not self.problem.fit_intercept:
             return super().least_squares(max_steps, balanced)
-        began, p = time.perf_counter(), self.problem
+        p = self.problem
         weights = p.penalty * self.class_factors() if balanced else p.penalty
         if balanced:
             moments = self._weighted_moments(weights)
@@ -157,7 +151,6 @@ class MulticlassTerrain(Terrain):
         T[self._own] = weights
         rhs = np.vstack([p.pull(T).T, T.sum(axis=0)])
         solution = cho_solve(self._factor(moments), rhs)
-        self._seconds["solution"] = time.perf_counter() - began
         return np.append(solution[:-1].T.ravel(), solution[-1])
 
     def weigh(self, factors: Array | None) -> None:
