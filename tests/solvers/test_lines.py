@@ -12,8 +12,7 @@ from htsvm.problems.build import BinaryTask
 from htsvm.solvers.starts import BinaryTerrain, chosen, search
 from htsvm.solvers.starts.directions import at_random, of_columns, of_rivals, through_samples
 from htsvm.solvers.starts.lines import Lines, suits
-from htsvm.solvers.starts.portfolio import Convex
-from htsvm.solvers.starts.portfolio import Lines as LinesStart
+from htsvm.solvers.starts.portfolio import Convex, LinesStart
 
 
 def drawn(seed, m=14, n=3, loss=None, intercept=True, C=3.0, weights=True):

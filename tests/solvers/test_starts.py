@@ -524,7 +524,7 @@ def test_a_start_that_fails_is_left_out(monkeypatch):
     def broken(self, search):
         raise np.linalg.LinAlgError("singular")
 
-    monkeypatch.setattr(portfolio_module.LeastSquares, "run", broken)
+    monkeypatch.setattr(portfolio_module.LeastSquaresStart, "run", broken)
     clf = HTSVC().fit(X, y)
     assert np.isnan(clf.starts_[0]["least_squares"])
     assert clf.certificate_[0].certified

@@ -12,7 +12,7 @@ from htsvm.losses import Hinge, HybridTruncated, Ramp
 from htsvm.problems import Problem
 from htsvm.solvers import Newton
 from htsvm.solvers.newton import valley
-from htsvm.solvers.newton.rounded import FINISHED, Steps, shape_of, value_and_slope
+from htsvm.solvers.newton.rounded import FINISHED, RoundedSteps, shape_of, value_and_slope
 from htsvm.solvers.newton.valley import Valley, suits
 
 needs_compiled = pytest.mark.skipif(valley.compiled is None, reason="nothing was compiled")
@@ -72,7 +72,7 @@ def test_the_compiled_steps_are_the_reference(sparse, intercept, R):
     start = convex.coef, convex.intercept
     q = problem.violations(*start)
     how = {"base": 2.0, "tol": 1e-9, "gain": 0.0, "reach": 1e6, "max_steps": 60}
-    reference = Steps(problem, q.copy(), start[0].copy(), start[1])
+    reference = RoundedSteps(problem, q.copy(), start[0].copy(), start[1])
     status = reference.run(shape, **how)
     w = start[0].copy()
     found = valley.compiled.ValleySteps(

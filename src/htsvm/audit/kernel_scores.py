@@ -37,7 +37,7 @@ MOST_LEVERAGE = 0.999
 
 
 @dataclass(frozen=True, eq=False)
-class KernelSpace:
+class KernelFeatures:
     """Samples as rows of kernel features.
 
     Attributes
@@ -106,7 +106,7 @@ def _gram(A: Array) -> Array:
     return np.asarray(A.T @ A)  # NumPy sees that both are the same and calls syrk.
 
 
-def kernel_space(X: Any, n: int, seed: int) -> KernelSpace:
+def kernel_space(X: Any, n: int, seed: int) -> KernelFeatures:
     """Return kernel features of n samples; several views, given as a mapping, count alike."""
     rng = np.random.default_rng(seed)
     size = min(n, max(LEAST_LANDMARKS, min(MOST_LANDMARKS, n // 3)))
@@ -116,7 +116,7 @@ def kernel_space(X: Any, n: int, seed: int) -> KernelSpace:
     if not isinstance(X, Mapping) and X.shape[1] <= LINEAR_COLUMNS:
         columns = _linear(X.toarray() if sp.issparse(X) else X)
         features = np.hstack([features, columns.astype(features.dtype)])
-    return KernelSpace(features, _isolation(distances, marks))
+    return KernelFeatures(features, _isolation(distances, marks))
 
 
 def one_hot(codes: Array, n_classes: int) -> Array:

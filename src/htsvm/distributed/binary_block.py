@@ -28,7 +28,7 @@ ON_MARGIN = 1e-9
 SCALARS = 5
 
 
-class Part:
+class BinaryPart:
     """The rows of a block that a round looks at, with their violations where it is."""
 
     def __init__(self, block: BinaryBlock, entry: Entry) -> None:
@@ -54,7 +54,7 @@ class Part:
         """Take a step `t` along the direction."""
         self.q, self.chosen = self.q - t * self.delta, None
 
-    def attempt(self, t: float) -> tuple[Any, Part]:
+    def attempt(self, t: float) -> tuple[Any, BinaryPart]:
         """Return the two terms of the line search after a step `t`, and the part there."""
         terms = kernels.active.line_terms(
             self.q, self.alpha, self.c, self.problem.penalty, self.delta, self.xi, t
@@ -100,7 +100,7 @@ class BinaryBlock(Block, LocalRows):
 
     problem: Problem
     given: Problem
-    part_kind = Part
+    part_kind = BinaryPart
 
     # What rows in one process can be asked as well.
     start_at_zero = question(changes=True)(LocalRows.start_at_zero)

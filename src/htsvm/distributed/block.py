@@ -39,7 +39,7 @@ class Block:
 
     it: Any
     start_at_zero: Any
-    # What makes the part of a round, from block and `Entry`: see `Part`.
+    # What makes the part of a round, from block and `Entry`: see `BinaryPart`.
     part_kind: Any
 
     def __init__(self, problem: Any, offset: int) -> None:

@@ -26,7 +26,7 @@ from htsvm.solvers.multiclass.sweeps import square_sums
 from htsvm.solvers.multiclass.system import UndecidedRows, row_moments
 
 
-class Part(MulticlassPart):
+class MulticlassBlockPart(MulticlassPart):
     """The rows of a block that a round looks at, with their levels where it is."""
 
     def __init__(self, block: MulticlassBlock, entry: Entry) -> None:
@@ -56,7 +56,7 @@ class Part(MulticlassPart):
         self.U = self.U + t * self.D
         self.project(self.U, 0.0)
 
-    def attempt(self, t: float) -> tuple[Any, Part]:
+    def attempt(self, t: float) -> tuple[Any, MulticlassBlockPart]:
         """Return the two terms of the line search after a step `t`, and the part there."""
         after = shallow(self)
         return [self.fixed, after.project(self.D, t)], after
@@ -100,7 +100,7 @@ class MulticlassBlock(Block, MulticlassState):
 
     problem: MulticlassProblem
     given: MulticlassProblem
-    part_kind = Part
+    part_kind = MulticlassBlockPart
     # The state before the last round.
     before: Any = None
 

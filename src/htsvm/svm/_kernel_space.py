@@ -41,7 +41,7 @@ VALUE, MEGABYTE = 8, 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class KernelSpace:
+class FittedSpace:
     """The samples of a fit, as the solvers want them.
 
     Attributes
@@ -135,7 +135,7 @@ def kernel_space(
     one_problem: bool,
     rng: np.random.Generator,
     in_coordinates: bool = False,
-) -> KernelSpace:
+) -> FittedSpace:
     """Return the space in which a `KernelHTSVC` is fitted to X.
 
     Parameters
@@ -168,7 +168,7 @@ def kernel_space(
         K = X if function is None else kernel_matrix(function, X)
         check_positive(K, model.kernel)
         candidates = choose_landmarks(X, weights, m, "uniform", rng)
-        return KernelSpace("exact", gamma, KernelOperator(K), rows=candidates)
+        return FittedSpace("exact", gamma, KernelOperator(K), rows=candidates)
     selection = "uniform" if precomputed else model.landmark_selection
     rows = choose_landmarks(X, weights, m if count is None else count, selection, rng)
     K = X[np.ix_(rows, rows)] if function is None else kernel_matrix(function, X[rows])
@@ -182,7 +182,7 @@ def kernel_space(
         values = X[part][:, rows] if function is None else function(X[part], X[rows])
         coordinates[part] = found.coordinates(values)
     method = "exact" if count is None else "landmarks"
-    return KernelSpace(method, gamma, coordinates, rows, found, not near)
+    return FittedSpace(method, gamma, coordinates, rows, found, not near)
 
 
 def _landmark_count(model: Any, m: int, one_problem: bool) -> int | None:

@@ -27,7 +27,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class GridPoint:
     """A solved point of the grid.
 
     Attributes
@@ -86,10 +86,10 @@ class Grid:
         self.losses = [loss_at(float(cap)) for cap in caps]
         self.solver = solver
         self.order = np.argsort(-Cs, kind="stable")
-        self.points: dict[Place, Point] = {}
+        self.points: dict[Place, GridPoint] = {}
         self.passes = 0.0
 
-    def solve(self) -> list[list[Point]]:
+    def solve(self) -> list[list[GridPoint]]:
         """Return all points, a list per cap, in the order of `Cs`."""
         back = np.argsort(self.order)
         return [[self._point(i, int(rank)) for rank in back] for i in range(len(self.caps))]
@@ -107,13 +107,13 @@ class Grid:
 
     # ------------------------------------------------------------------------------- one point
 
-    def _point(self, i: int, rank: int) -> Point:
+    def _point(self, i: int, rank: int) -> GridPoint:
         """Return a point; solve it, and those that it starts from, where that is still to do."""
         if (i, rank) not in self.points:
             self.points[i, rank] = self._solved(i, rank)
         return self.points[i, rank]
 
-    def _solved(self, i: int, rank: int) -> Point:
+    def _solved(self, i: int, rank: int) -> GridPoint:
         known = [self._point(*place) for place in self._leading_to(i, rank)]
         began, before = time.perf_counter(), self.problem.operator.passes
         C = float(self.Cs[self.order[rank]])
@@ -123,7 +123,7 @@ class Grid:
         result = self._solver.solve(problem, start=self._start(problem, known))
         violations = problem.violations_at(result.coef, result.intercept)
         self.passes += self.problem.operator.passes - before
-        return Point(result, C, violations, time.perf_counter() - began)
+        return GridPoint(result, C, violations, time.perf_counter() - began)
 
     @cached_property
     def _solver(self) -> Any:
@@ -138,7 +138,7 @@ class Grid:
         near = [(i - 1, rank), (i, rank - 1)]
         return [place for place in near if min(place) >= 0]
 
-    def _start(self, problem: AnyProblem, known: list[Point]) -> Any:
+    def _start(self, problem: AnyProblem, known: list[GridPoint]) -> Any:
         """Return the start of a point; None if nothing is known."""
         if known:
             values = [problem.objective(point.result.coef, point.violations) for point in known]
@@ -154,7 +154,7 @@ class Grid:
         return shrunk(self.problem, strength, np.random.default_rng(self.solver.random_state))
 
 
-def _untouched(problem: AnyProblem, above: Point) -> bool:
+def _untouched(problem: AnyProblem, above: GridPoint) -> bool:
     """Return whether a solution for the same C and a larger cap solves the problem as well.
 
     So it is where all violations are in the part of the loss that is the hinge loss.

@@ -23,7 +23,7 @@ from htsvm.problems.binary import Problem
 from htsvm.solvers import Solver
 from htsvm.svm._kernel_space import (
     FEW_STARTS,
-    KernelSpace,
+    FittedSpace,
     is_one_problem,
     kernel_space,
     quick_start,
@@ -109,7 +109,7 @@ class BaseKernelSVC(BaseLinearSVC):
         result = solver.solve(problem)
         return result.coef, result.intercept, result.multipliers
 
-    def _store_kernel(self, X: Any, space: KernelSpace) -> None:
+    def _store_kernel(self, X: Any, space: FittedSpace) -> None:
         """Turn what was fitted in coordinates into a sum over samples."""
         self.method_, self.gamma_ = space.method, space.gamma
         self.landmarks_, self.landmark_coef_ = space.lift(self.coef_)

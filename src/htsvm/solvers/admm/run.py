@@ -42,7 +42,7 @@ WIDEN = 4.0
 
 
 @dataclass
-class Run:
+class ADMMRun:
     """One call of `ADMM.solve`."""
 
     options: ADMM

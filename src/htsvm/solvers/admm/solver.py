@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from htsvm.problems.binary import Problem, Start
-from htsvm.solvers.admm.run import Run
+from htsvm.solvers.admm.run import ADMMRun
 from htsvm.solvers.admm.safeguards import DEFAULT_SAFEGUARDS, check_safeguards
 from htsvm.solvers.api import Solver
 from htsvm.solvers.result import SolverResult
@@ -85,11 +85,11 @@ class ADMM(Solver):
         self.check_loss(problem.loss)
         rows = np.flatnonzero(problem.penalty > 0.0)
         if len(rows) == problem.n_samples:
-            return Run(self, problem).solve(start)
+            return ADMMRun(self, problem).solve(start)
         part = problem.take(rows)
         if start is not None and start[2] is not None:
             start = (start[0], start[1], start[2][rows])
-        result = Run(self, part).solve(start)
+        result = ADMMRun(self, part).solve(start)
         multipliers = np.zeros(problem.n_samples)
         multipliers[rows] = result.multipliers
         result.multipliers = multipliers

@@ -64,7 +64,7 @@ class KernelRounds:
         some = 0 < len(rows) <= SUBSET_SHARE * m and bool(np.isin(held, rows).all())
         if not some:
             rows = np.arange(m)
-        part = Inner(
+        part = KernelInner(
             self.operator.part(rows) if some else self.operator,
             y[rows], problem.penalty[rows], problem.fit_intercept,
             it.w[rows], it.b, it.q[rows], it.alpha[rows], it.weights[rows],
@@ -108,7 +108,7 @@ class KernelRounds:
             active=int(np.count_nonzero((s > 0.0) & (s < c))), support=int(np.count_nonzero(s)),
         )  # fmt: skip
 
-    def _leave(self, it: Iterate, rows: Array, part: Inner, report: RoundReport) -> None:
+    def _leave(self, it: Iterate, rows: Array, part: KernelInner, report: RoundReport) -> None:
         """Write back; a finished round leaves w as the combination that its multipliers say."""
         y = self.problem.y
         it.alpha = np.zeros(len(y))
@@ -120,7 +120,7 @@ class KernelRounds:
 
 
 @dataclass
-class Inner:
+class KernelInner:
     """The inner function on some samples, and Newton's method for it.
 
     Attributes

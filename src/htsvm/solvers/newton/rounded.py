@@ -52,7 +52,7 @@ def value_and_slope(shape: Shape, q: Array) -> tuple[Array, Array]:
 
 
 @dataclass
-class Steps:
+class RoundedSteps:
     """Newton's method for a rounded loss on some rows: the reference of `_valley.pyx`.
 
     Attributes

@@ -27,7 +27,7 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.losses import Loss
 from htsvm.problems.binary import Problem
-from htsvm.solvers.newton.rounded import MOVED, Shape, Steps, shape_of, value_and_slope
+from htsvm.solvers.newton.rounded import MOVED, RoundedSteps, Shape, shape_of, value_and_slope
 
 # All steps in one call, and the pass over all rows; None where nothing was compiled.
 compiled = kernels.optional("solvers.newton._valley")
@@ -211,7 +211,7 @@ class Valley:
             part, q = problem.take(rows), q[rows]
             part.operator.row_length = problem.operator.row_length
         if compiled is None or part.operator.compiled_rows is None:
-            return Steps(part, q, *point), whole
+            return RoundedSteps(part, q, *point), whole
         R = problem.regularizer
         steps = compiled.ValleySteps(
             part.operator.compiled_rows, part.y, part.penalty, q, *point,

@@ -90,7 +90,7 @@ class Convex(SearchStart):
         ones beyond. All of these have a sample where the loss bends: what the lightest one costs
         there is a lower bound, for which little data has the time.
         """
-        if not (one_column.suits(problem) or Lines.suits(problem)):
+        if not (one_column.suits(problem) or LinesStart.suits(problem)):
             return GOOD_FIT * float(problem.trivial_objective)
         # Copies of a sample count as one.
         lightest = float(lines.Lines(problem).penalty.min(initial=np.inf))
@@ -112,7 +112,7 @@ class RescaledConvex(SearchStart):
 
 
 @dataclass(frozen=True)
-class LeastSquares(SearchStart):
+class LeastSquaresStart(SearchStart):
     """The least squares fit times the best number, truncated at once."""
 
     name = "least_squares"
@@ -222,7 +222,7 @@ class OneColumn(SearchStart):
 
 
 @dataclass(frozen=True)
-class Lines(SearchStart):
+class LinesStart(SearchStart):
     """On little data: exact searches along the directions of other classifiers, then of columns."""
 
     name = "lines"
@@ -276,14 +276,14 @@ class Lines(SearchStart):
 
 ALL: tuple[SearchStart, ...] = (
     Convex(),
-    LeastSquares(),
+    LeastSquaresStart(),
     Annealed("annealed", WARM),
     Annealed("ladder", LADDER),
     Annealed("balanced", WARM, balanced=True),
     Spread(),
     Pushed(),
     OneColumn(),
-    Lines(),
+    LinesStart(),
 )
 NAMES = tuple(start.name for start in ALL)
 # On a sample of the rows these find what all of them would: the others are for little data.
@@ -295,7 +295,7 @@ ON_WIDE_ROWS: tuple[SearchStart, ...] = (ALL[0], ALL[2])
 # three meet.
 ON_MANY_ROWS: tuple[SearchStart, ...] = (
     Convex(FEWER_CAPS, 2 * STRETCHED_STEPS),
-    LeastSquares(),
+    LeastSquaresStart(),
     Annealed("annealed", WARM),
     RescaledConvex(),
     Annealed("ladder", SHORT_LADDER, like="annealed"),
