@@ -17,23 +17,14 @@ if __name__ == "__main__":
 from benchmarks import (  # noqa: E402
     accuracy,
     audit,
-    baselines,
     distributed,
     kernels,
     label_issues,
     memory,
     minima,
-    multiclass,
     multiclass_speed,
-    multiview,
-    multiview_accuracy,
-    multiview_baselines,
-    multiview_images,
-    multiview_multiclass,
-    multiview_rivals,
     multiview_speed,
     path,
-    quality,
     report,
     resume,
     speed,
@@ -48,26 +39,17 @@ from htsvm.experiments import environment  # noqa: E402
 
 PARTS = {
     "speed": speed,
-    "baselines": baselines,
     "path": path,
     "accuracy": accuracy,
     "memory": memory,
     "startup": startup,
-    "multiview": multiview,
-    "multiview_accuracy": multiview_accuracy,
-    "multiview-baselines": multiview_baselines,
-    "multiview-images": multiview_images,
-    "multiview-rivals": multiview_rivals,
     "multiview-speed": multiview_speed,
-    "multiclass": multiclass,
     "multiclass-speed": multiclass_speed,
-    "multiview-multiclass": multiview_multiclass,
     "label-issues": label_issues,
     "audit": audit,
     "distributed": distributed,
     "kernels": kernels,
     "minima": minima,
-    "quality": quality,
 }
 RESULTS = Path(__file__).parent / "results"
 FULL_REPEATS, QUICK_REPEATS = 5, 3
@@ -76,20 +58,13 @@ FULL_REPEATS, QUICK_REPEATS = 5, 3
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "--quick", action="store_true", help="small sets, few repeats, no restarts: under a minute"
+        "--quick", action="store_true", help="small sets, few repeats: under a minute"
     )
     parser.add_argument("--only", metavar="PARTS", type=_names, help=f"some of {','.join(PARTS)}")
     parser.add_argument(
         "--sets", type=_names, help=f"some of {','.join(source.name for source in SOURCES)}"
     )
     parser.add_argument("--repeats", type=int, help=f"of each timing; {FULL_REPEATS} by default")
-    parser.add_argument(
-        "--quality", action=argparse.BooleanOptionalAction, default=None,
-        help="compare objectives with 20 restarts, which is slow; part of every run but --quick",
-    )  # fmt: skip
-    parser.add_argument(
-        "--time-limit", type=float, default=300.0, help="seconds per set for the restarts"
-    )
     parser.add_argument(
         "--rows", type=int, help="the most training rows of the parts accuracy, audit and kernels"
     )
@@ -115,11 +90,7 @@ def _names(text: str) -> list[str]:
 
 def parts_of(options: argparse.Namespace) -> list[str]:
     """Return the parts to run."""
-    wanted = options.only or list(PARTS)
-    quality = options.quality
-    if quality is None:
-        quality = "quality" in options.only if options.only else not options.quick
-    return [name for name in wanted if name != "quality"] + ["quality"] * quality
+    return options.only or list(PARTS)
 
 
 def folder_of(options: argparse.Namespace) -> Path:
@@ -140,10 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     default = QUICK_REPEATS if options.quick else FULL_REPEATS
-    plan = Plan(
-        sources, options.repeats or default, time_limit=options.time_limit, quick=options.quick,
-        rows=options.rows,
-    )  # fmt: skip
+    plan = Plan(sources, options.repeats or default, quick=options.quick, rows=options.rows)
     folder = folder_of(options)
     done: list[str] = []
     failed: list[str] = []

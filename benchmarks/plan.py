@@ -28,8 +28,6 @@ class Plan:
         Repeats of each timing.
     penalties : tuple of float
         The values of C.
-    time_limit : float
-        Seconds per set for the restarts.
     quick : bool
         Whether to leave out what takes long.
     rows : int or None
@@ -41,7 +39,6 @@ class Plan:
     sources: list[Source]
     repeats: int = 5
     penalties: tuple[float, ...] = PENALTIES
-    time_limit: float = 300.0
     quick: bool = False
     rows: int | None = None
     began: float = field(default_factory=time.perf_counter)

@@ -44,15 +44,3 @@ SGD = rival("sgd", "SGDClassifier", "sgd")
 LOGISTIC = rival("logistic", "LogisticRegression", "logistic", max_iter=100, random_state=None)
 
 RIVALS = (OURS, DEFAULT, HINGE, SGD, LOGISTIC)
-
-# ---------------------------------------------------------------------- the baselines and theirs
-
-HINGE_SVC = rival("hinge", "HingeSVC", "hinge-ours", random_state=None)
-LEAST_SQUARES = rival("least_squares", "LeastSquaresSVC", "ls")
-PINBALL = rival("pinball", "PinballSVC", "pin", tau=0.5, random_state=None)
-RAMP = rival("ramp", "RampSVC", "ramp", random_state=None)
-ZERO_ONE = rival("zero_one", "ZeroOneSVC", "zero-one", random_state=None)
-RIDGE = rival("ridge", "RidgeClassifier", "ridge")
-LIBSVM = rival("svc", "SVC (LIBSVM)", "hinge", cache_size=200, random_state=None)
-
-BASELINES = (HINGE_SVC, LEAST_SQUARES, PINBALL, RAMP, ZERO_ONE)

@@ -16,6 +16,8 @@ from benchmarks.sets import Dataset, gaussians
 from benchmarks.timing import Timings, interleaved, median_seconds
 
 LARGE = 20_000
+# The parts of `seconds_`.
+PARTS = ("search", "descents", "certificate")
 
 
 def run(plan: Plan) -> list[Row]:
@@ -85,16 +87,14 @@ def _own_columns(timings: Timings) -> Row:
     fitted = timings.result
     certificate = fitted.certificate_[0]
     parts, wall = fitted.seconds_[0], timings.seconds[-1]
-    named = ("passes", "newton_systems", "line_searches")
-    shares = {f"share_{name}": parts[name] / wall for name in named}
+    shares = {f"share_{name}": parts[name] / wall for name in PARTS}
     return {
         "certified": bool(certificate.certified) and not timings.unconverged,
         "residual": certificate.residual,
         "local_minimizer": certificate.local_minimizer,
         "passes": fitted.n_passes_,
         **shares,
-        "share_solver_other": parts["other"] / wall,
-        "share_outside_solver": 1.0 - parts["total"] / wall,
+        "share_outside": 1.0 - parts["total"] / wall,
         "support": len(fitted.support_),
         "ignored": len(fitted.ignored_),
         "objective": float(fitted.objective_[0]),
@@ -145,9 +145,8 @@ def tables(rows: list[Row]) -> str:
             markdown_table([_time_cells(row) for row in rows]),
             "## Work\n\nOne pass is one product `X @ w` (NumPy or SciPy). *Passes*: products "
             "counted by the fit; *time in passes*: fit time over the time of one pass. Shares of "
-            "the time of a fit: in passes, in Newton systems, in line searches, in the rest of the "
-            "solver (Python and O(m) vector work), outside the solver (checks of the input, "
-            "certificate, attributes).",
+            "the time of a fit (`seconds_`): the search for starts, the descents from them, the "
+            "certificate, and outside (checks of the input, attributes).",
             markdown_table([_work_cells(row) for row in rows]),
             "## Result of the fit",
             markdown_table([_result_cells(row) for row in rows]),
@@ -183,8 +182,8 @@ def _work_cells(row: Row) -> dict[str, str]:
     cells["one pass (ms)"] = number(row["pass_ms"])
     cells["passes"] = number(row.get("passes"))
     cells["time in passes"] = number(row["htsvc_seconds_in_passes"])
-    for name in ("passes", "newton_systems", "line_searches", "solver_other", "outside_solver"):
-        cells[f"% {name.replace('_', ' ')}"] = percent(row.get(f"share_{name}"))
+    for name in (*PARTS, "outside"):
+        cells[f"% {name}"] = percent(row.get(f"share_{name}"))
     return cells
 
 

@@ -15,7 +15,6 @@ PREFIX = "sources of "
 # What parts depend on besides, by a word of their names.
 FURTHER = {
     "multiview": ("multiview", "baselines"),
-    "baselines": ("baselines",),
     "accuracy": ("baselines",),
     "audit": ("audit",),
     "distributed": ("distributed",),

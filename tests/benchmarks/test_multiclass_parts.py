@@ -1,16 +1,15 @@
-"""The benchmarks of wrong labels, and of several classes in several views, on small data."""
+"""The benchmarks of wrong labels, and of several classes, on small data."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.multiclass_data import NOISES, Noisy, digits, with_noise
+from benchmarks.multiclass_data import NOISES, Noisy, digits
 from benchmarks.plan import Plan
 from benchmarks.report import csv_text, read_csv
-from benchmarks.sets import MissingData
 from sklearn.metrics import auc, roc_auc_score
 
-from benchmarks import label_issues, multiclass_speed, multiview_multiclass
+from benchmarks import label_issues, multiclass_speed
 from htsvm import HTSVC
 
 
@@ -73,33 +72,6 @@ def test_a_lost_comparison_is_lost():
         row(label_issues.CLEANLAB, 0.9, 2.0),
     ]  # fmt: skip
     assert [bar.met for bar in label_issues.bars(rows)] == [False, False, True, True]
-
-
-def test_several_classes_in_several_views(monkeypatch):
-    rng = np.random.default_rng(0)
-    y = np.arange(240) % 3
-    X = rng.normal(size=(240, 7)) + 2.0 * rng.normal(size=(3, 7))[y]
-    toy = Noisy("toy", "20 %", X[:120], with_noise(y[:120], 0.2, "any"), y[:120], X[120:], y[120:])
-    monkeypatch.setattr(multiview_multiclass, "WIDTHS", (4, 3))
-    monkeypatch.setattr(multiview_multiclass, "handwritten", lambda *noise: toy)
-    scaled = multiview_multiclass.in_views(toy)
-    np.testing.assert_allclose(scaled.X[:, :4], X[:120, :4] * np.sqrt(7 / 4))
-    rows = multiview_multiclass.run(Plan([], quick=True))
-    methods = (multiview_multiclass.JOINT, multiview_multiclass.OVR, multiview_multiclass.COLUMNS)
-    assert tuple(row["method"] for row in rows) == methods
-    assert all(row["certified"] for row in rows)
-    assert all(row["accuracy"] > 60.0 for row in rows)
-    assert "-" in rows[1]["weights"]
-    assert "-" not in rows[0]["weights"]
-    bars = multiview_multiclass.bars(rows)
-    assert bars[0].met == (rows[0]["accuracy"] >= rows[1]["accuracy"])
-    assert "| 20 % |" in multiview_multiclass.tables(rows)
-
-    def missing(*noise):
-        raise MissingData("no file")
-
-    monkeypatch.setattr(multiview_multiclass, "handwritten", missing)
-    assert multiview_multiclass.run(Plan([], quick=True)) == []
 
 
 def test_speed_of_several_classes_is_measured_beside_rivals():

@@ -3,14 +3,14 @@ from __future__ import annotations
 import math
 
 import pytest
-from benchmarks.__main__ import RESULTS, folder_of, parse, parts_of, run_part, write_summary
-from benchmarks.bars import Bar, at_most, every
+from benchmarks.__main__ import RESULTS, folder_of, parse, run_part, write_summary
+from benchmarks.bars import at_most, every
 from benchmarks.plan import Plan
 from benchmarks.rivals import RIVALS
 from benchmarks.sets import Source, gaussians
 from benchmarks.timing import Timings, allowed, interleaved
 
-from benchmarks import memory, path, quality, report, speed, startup
+from benchmarks import report, speed
 
 
 def speed_row(**changes):
@@ -54,24 +54,6 @@ def test_speed_bars_not_met(changes, word):
     assert any(bar.met is False and word in bar.promise for bar in bars)
 
 
-def test_speed_table_marks_slow_and_unconverged_rivals():
-    row = speed_row(
-        linearsvc_hinge_repeats=2, linearsvc_hinge_unconverged=2, sgd_error="ValueError: no"
-    )
-    text = speed.tables([row])
-    assert "| 0.500*! |" in text
-    assert "| failed |" in text
-
-
-def test_failed_fit_of_ours_is_shown():
-    row = speed_row(htsvc_error="ValueError: no", htsvc_seconds=math.nan, certified=False)
-    row["ratio_linearsvc"] = math.nan
-    for name in ("passes", "objective", "residual", "convex_objective", "trivial_objective"):
-        del row[name]
-    assert "failed" in speed.tables([row])
-    assert "NOT met" in verdicts(speed.bars([row])).values()
-
-
 def test_at_most_names_the_worst_and_ignores_gaps():
     rows = [{"set": "a", "x": 1.0}, {"set": "b", "x": 5.0}, {"set": "c", "x": math.nan}]
     bar = at_most("x <= 2", rows, "x", 2.0)
@@ -90,59 +72,11 @@ def test_bars_are_the_same_from_csv(tmp_path):
     assert speed.bars(report.read_csv(tmp_path / "speed.csv")) == speed.bars(rows)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0123456, "0.0123"), (1234.5, "1234"), (0.5, "0.500"), (0, "0"), (2e-9, "2.00e-09"),
-     (1e9, "1e+09"), (None, ""), (math.nan, "")],
-)  # fmt: skip
-def test_number(value, text):
-    assert report.number(value) == text
-
-
 def test_write_leaves_no_temporary_file(tmp_path):
     report.write(tmp_path / "a" / "x.md", "one")
     report.write(tmp_path / "a" / "x.md", "two")
     assert [p.name for p in (tmp_path / "a").iterdir()] == ["x.md"]
     assert (tmp_path / "a" / "x.md").read_text() == "two"
-
-
-def test_pages_of_the_other_parts():
-    memory_rows = [
-        {"kind": kind, "set": name, "m": m, "n": 2, "estimator": "HTSVC", "C": 1.0,
-         "data_bytes": 16 * m, "extra_bytes": 80 * m, "times_data": times, "bytes_per_sample": 80.0,
-         "traced_bytes": 70 * m}
-        for kind, name, m, times in (
-            ("set", "large", 10**6, 1.2), ("set", "small", 10, 9.0),
-            ("growth", "gaussians, n = 2", 10**4, 5.0), ("growth", "gaussians, n = 2", 10**6, 5.0),
-        )
-    ]  # fmt: skip
-    # Small data does not count, large data does.
-    assert [bar.met for bar in memory.bars(memory_rows)] == [True, True]
-    memory_rows[0]["times_data"] = 1.4
-    assert [bar.met for bar in memory.bars(memory_rows)] == [False, True]
-    assert memory.slope(memory_rows[2:]) == pytest.approx(1.0)
-    assert "gaussians" in memory.tables(memory_rows)
-
-    startup_rows = [
-        {"kind": "first fit", "set": "toy", "estimator": "HTSVC", "first_seconds": 0.2,
-         "later_seconds": 0.1, "ratio": 2.0},
-        {"kind": "import", "set": "import", "htsvm_seconds": 0.6, "sklearn_svm_seconds": 0.55,
-         "difference_seconds": 0.05, "added_seconds": 0.04},
-    ]  # fmt: skip
-    assert [bar.met for bar in startup.bars(startup_rows)] == [False, True, True]
-    assert "toy" in startup.tables(startup_rows)
-
-    path_row = {"set": "toy", "path_seconds": 1.0, "sum_seconds": 4.0, "seconds_at_1": 0.5}
-    path_row |= {"in_mean_fits": 2.0, "in_fits_at_1": 4.0, "certified": True}
-    assert [bar.met for bar in path.bars([path_row])] == [True, False, True]
-    assert "toy" in path.tables([path_row])
-
-    quality_row = {"set": "toy", "C": 1.0, "objective": 1.0, "best_objective": 0.98}
-    quality_row |= {"restarts": 20, "convex_objective": 2.0, "trivial_objective": 3.0}
-    quality_row |= {"over_best": 1.02, "over_convex": 0.5, "over_trivial": 0.3}
-    assert [bar.met for bar in quality.bars([quality_row])] == [False, True, True]
-    assert "toy" in quality.tables([quality_row])
-    assert "1 of 1 had fewer" in quality.bars([{**quality_row, "restarts": 5}])[0].figure
 
 
 def test_interleaved_order_and_failures():
@@ -163,28 +97,6 @@ def test_slow_works_get_fewer_repeats():
     assert (allowed([0.1], 5), allowed([11.0], 5), allowed([61.0], 5)) == (5, 2, 1)
 
 
-QUICK_PARTS = [
-    "speed", "baselines", "path", "accuracy", "memory", "startup", "multiview",
-    "multiview_accuracy", "multiview-baselines", "multiview-images", "multiview-rivals",
-    "multiview-speed", "multiclass", "multiclass-speed", "multiview-multiclass", "label-issues",
-    "audit", "distributed", "kernels", "minima",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        ([], [*QUICK_PARTS, "quality"]),
-        (["--quick"], QUICK_PARTS),
-        (["--no-quality"], QUICK_PARTS),
-        (["--only", "memory,quality"], ["memory", "quality"]),
-        (["--only", "speed", "--quality"], ["speed", "quality"]),
-    ],
-)
-def test_parts(arguments, parts):
-    assert parts_of(parse(arguments)) == parts
-
-
 def test_only_full_runs_replace_full_results():
     assert folder_of(parse(["--only", "memory"])) == RESULTS
     for narrowed in (["--quick"], ["--sets", "a9a"], ["--repeats", "2"]):
@@ -194,17 +106,10 @@ def test_only_full_runs_replace_full_results():
 def test_a_tiny_run_from_measurement_to_files(tmp_path, capsys):
     plan = Plan([Source("toy", lambda: gaussians(200, 50))], repeats=1, penalties=(1.0,))
     run_part("speed", plan, tmp_path)
-    run_part("quality", plan, tmp_path)
     write_summary(tmp_path)
-    names = {"speed.csv", "speed.md", "quality.csv", "quality.md", "runs.json", "summary.md"}
+    names = {"speed.csv", "speed.md", "runs.json", "summary.md"}
     assert {p.name for p in tmp_path.iterdir()} == names
     assert "certified at tol = 1e-3 every time | 1 of 1 | met" in capsys.readouterr().out
     page = (tmp_path / "speed.md").read_text()
     assert "CPU" in page
     assert str(RESULTS.parent) not in page
-
-
-def test_verdict_words():
-    assert [Bar("", "", met).verdict for met in (True, False, None)] == [
-        "met", "NOT met", "not measured",
-    ]  # fmt: skip
