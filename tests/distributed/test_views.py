@@ -8,13 +8,10 @@ import scipy.sparse as sp
 
 from htsvm import IgnoredClassWarning, MultiViewHTSVC
 from htsvm.baselines import MvSL01SVM
-from htsvm.multiview import clusters
-from htsvm.multiview.clusters import cluster_rows, row_keys
 from tests.distributed.data import as_dask, forgetful, noisy, thinned
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
-from htsvm.distributed import structure  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -88,40 +85,16 @@ def test_options(options):
     assert_same_views(*fit_both(X, y, **options))
 
 
-def test_structure_and_sample_weights():
+def test_sample_weights():
     X, y = noisy(500, 8, seed=2)
     weight = np.random.default_rng(0).integers(0, 3, size=500).astype(float)
-    blocks, local = fit_both(X, y, (170, 40), weight=weight, structure=[0.1, 0.0])
-    assert_same_views(blocks, local)
-    assert blocks.n_clusters_ == local.n_clusters_
-    np.testing.assert_array_equal(blocks.cluster_labels_.compute(), local.cluster_labels_)
+    assert_same_views(*fit_both(X, y, (170, 40), weight=weight))
 
 
-def test_structure_from_a_sample(monkeypatch):
-    """Classes with too many rows for Ward's method; the sample is the same in any blocks."""
-    for module in (clusters, structure):
-        monkeypatch.setattr(module, "DIRECT_ROWS", 40)
-        monkeypatch.setattr(module, "SUMMARY_ROWS", 30)
-    monkeypatch.setitem(cluster_rows.__kwdefaults__, "direct_rows", 40)
-    monkeypatch.setitem(cluster_rows.__kwdefaults__, "summary_rows", 30)
-    X, y = noisy(900, 8, seed=3)
-    labels = cluster_rows(X[:, :4])
-    order = np.random.default_rng(0).permutation(900)
-    np.testing.assert_array_equal(cluster_rows(X[order][:, :4]), labels[order])
-    models = [
-        MultiViewHTSVC(views=VIEWS, structure=0.1).fit(*as_dask(X, y, sizes))
-        for sizes in ((900,), (170, 40, 333))
-    ]
-    np.testing.assert_allclose(models[0].objective_, models[1].objective_, rtol=1e-8)
-    np.testing.assert_array_equal(*(m.cluster_labels_.compute() for m in models))
-
-
-def test_sparse_blocks_with_structure():
+def test_sparse_blocks():
     X, y = noisy(500, 8, seed=4)
     for S in (thinned(X), sp.csr_matrix(X)):
-        blocks, local = fit_both(S, y, (170, 40), structure=0.05)
-        assert_same_views(blocks, local)
-        np.testing.assert_array_equal(blocks.cluster_labels_.compute(), local.cluster_labels_)
+        assert_same_views(*fit_both(S, y, (170, 40)))
 
 
 @pytest.mark.parametrize("multi_class", ["joint", "ovr"])
@@ -139,14 +112,13 @@ def test_three_classes(multi_class):
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_classes_as_one_problem_with_structure_and_sample_weights(stream):
+def test_classes_as_one_problem_with_sample_weights(stream):
     X, y = noisy(200, 8, classes=3, seed=13)
     weight = np.random.default_rng(0).integers(0, 3, size=200).astype(float)
     with dask.config.set({"htsvm.stream": stream}):
-        blocks, local = fit_both(X, y, (120,), weight=weight, structure=[0.1, 0.0], C=[0.5, 2.0])
+        blocks, local = fit_both(X, y, (120,), weight=weight, C=[0.5, 2.0])
     assert_same_views(blocks, local)
     assert blocks.view_weights_.shape == (2,)
-    np.testing.assert_array_equal(blocks.cluster_labels_.compute(), local.cluster_labels_)
 
 
 def test_data_frames_by_column_name():
@@ -172,14 +144,13 @@ def test_data_frames_by_column_name():
 def test_streamed(stream):
     X, y = noisy(300, 8, seed=7)
     with dask.config.set({"htsvm.stream": stream}):
-        assert_same_views(*fit_both(X, y, (100,), structure=0.1))
+        assert_same_views(*fit_both(X, y, (100,)))
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_view_wider_than_the_number_of_samples(classes):
     X, y = noisy(60, 90, classes=classes, seed=8)
-    # More columns than samples: the smallest eigenvalues are rounding errors.
-    assert_same_views(*fit_both(X, y, (25,), views=[10, 80], structure=[0.1, 0.0]), tol=1e-6)
+    assert_same_views(*fit_both(X, y, (25,), views=[10, 80]), tol=1e-6)
 
 
 def test_blocks_may_forget(monkeypatch):
@@ -215,20 +186,6 @@ def test_history_counts_the_network():
     assert history["network_bytes"][-1] > 0
 
 
-def test_equal_rows_have_equal_keys_dense_or_sparse():
-    rng = np.random.default_rng(0)
-    X = rng.integers(-2, 3, size=(2_000, 6)).astype(float)
-    keys = row_keys(X)
-    np.testing.assert_array_equal(keys, row_keys(sp.csr_matrix(X)))
-    np.testing.assert_array_equal(keys, row_keys(X.astype(np.float32)))
-    _, place = np.unique(X, axis=0, return_inverse=True)
-    _, of_keys = np.unique(keys, return_inverse=True)
-    assert len({*zip(place.tolist(), of_keys.tolist(), strict=True)}) == place.max() + 1
-    assert len(set(keys.tolist())) == place.max() + 1
-    X[0], X[1] = 0.0, -0.0
-    assert row_keys(X)[0] == row_keys(X)[1]
-
-
 def test_what_blocks_cannot_do_is_refused(tmp_path):
     X, y = noisy(100, 8, seed=12)
     dX, dy = as_dask(X, y, (50,))
@@ -236,6 +193,8 @@ def test_what_blocks_cannot_do_is_refused(tmp_path):
         MultiViewHTSVC(solver="admm").fit(dX, dy)
     with pytest.raises(ValueError, match=r"memory=.* Use memory=None"):
         MultiViewHTSVC(memory=str(tmp_path)).fit(dX, dy)
+    with pytest.raises(ValueError, match=r"structure=0.1 .* Use structure=0"):
+        MultiViewHTSVC(structure=0.1).fit(dX, dy)
     with pytest.raises(TypeError, match=r"axis=1"):
         MultiViewHTSVC().fit([dX, dX], dy)
     with pytest.raises(TypeError, match="MvSL01SVM does not take Dask"):

@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 
-from htsvm.multiview.clusters import cluster_rows, number_of_clusters
+from htsvm.multiview.clusters import cluster_rows, number_of_clusters, row_keys
 from htsvm.multiview.structure import find_structure, within_covariance
 
 X_AXIS = np.arange(2, 31)
@@ -164,3 +164,17 @@ def test_samples_of_weight_zero_belong_to_no_cluster():
     others = np.delete(X, 3, axis=0)
     alone = find_structure([others], np.zeros(29, dtype=int), None)
     np.testing.assert_allclose(structure.covariances[0][0], alone.covariances[0][0], atol=1e-13)
+
+
+def test_equal_rows_have_equal_keys_dense_or_sparse():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-2, 3, size=(2_000, 6)).astype(float)
+    keys = row_keys(X)
+    np.testing.assert_array_equal(keys, row_keys(sp.csr_matrix(X)))
+    np.testing.assert_array_equal(keys, row_keys(X.astype(np.float32)))
+    _, place = np.unique(X, axis=0, return_inverse=True)
+    _, of_keys = np.unique(keys, return_inverse=True)
+    assert len({*zip(place.tolist(), of_keys.tolist(), strict=True)}) == place.max() + 1
+    assert len(set(keys.tolist())) == place.max() + 1
+    X[0], X[1] = 0.0, -0.0
+    assert row_keys(X)[0] == row_keys(X)[1]

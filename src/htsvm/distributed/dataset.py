@@ -13,7 +13,6 @@ from htsvm._typing import Array
 from htsvm.distributed.blocks import Blocks, Source
 from htsvm.distributed.problem import BlockProblem, MulticlassBlockProblem
 from htsvm.distributed.protocol import Data, Task, block_of
-from htsvm.distributed.structure import BlockStructure, find_structure
 from htsvm.optimality import SampleStatus
 from htsvm.problems.build import class_factors, tasks_of
 
@@ -56,14 +55,6 @@ class Dataset:
         kind = MulticlassBlockProblem if multiclass else BlockProblem
         tasks = tasks_of(self.mass, factors, multiclass=multiclass, **options)
         return [kind.of(Blocks(self.sources[view], task)) for task in tasks]
-
-    def structure(self, targets: list[int], seed: int) -> BlockStructure:
-        """Return the clusters of the classes in all views, and the covariances of some views."""
-        return find_structure(self.sources, len(self.classes), targets, seed)
-
-    def cluster_labels(self, structure: BlockStructure) -> Any:
-        """Return the cluster of each sample in each view, as a Dask array."""
-        return structure.labels(self.sources)
 
     def count_classes(self, rows: Array) -> Array:
         """Return how many of the sorted `rows` belong to each class."""

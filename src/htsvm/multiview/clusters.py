@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,42 +26,6 @@ SAMPLE_TIMES = 4
 ROWS_AT_ONCE = 4096
 # Fits that differ by less than this share of the graph's height are equally good.
 EQUAL_FITS = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """The clusters of one class in one view; they can be told of any of its rows.
-
-    Attributes
-    ----------
-    count : int
-        Their number.
-    labels : ndarray of intp
-        The cluster of each of the known rows, or of each centre.
-    keys : ndarray of uint64, or None
-        The keys of the known rows, in order.
-    centres : ndarray or None
-        The centres; a row belongs to the nearest.
-    """
-
-    count: int
-    labels: Array
-    keys: Array | None = None
-    centres: Array | None = None
-
-    def of(self, X: Any) -> Array:
-        """Return the cluster of each row of X."""
-        if self.centres is None:
-            assert self.keys is not None
-            labels: Array = self.labels[np.searchsorted(self.keys, row_keys(X))]
-            return labels
-        halves = 0.5 * np.square(self.centres).sum(axis=1)
-        nearest = np.empty(X.shape[0], dtype=np.intp)
-        for low in range(0, X.shape[0], ROWS_AT_ONCE):
-            part = slice(low, low + ROWS_AT_ONCE)
-            products = np.asarray(X[part] @ self.centres.T, dtype=np.float64)
-            nearest[part] = (halves - products).argmin(axis=1)
-        return self.labels[nearest]
 
 
 def cluster_rows(
@@ -90,35 +53,34 @@ def cluster_rows(
     """
     first, place = distinct_rows(X)
     distinct = X[first]
-    sample = sample_rows(distinct, direct_rows)
-    clusters = find_clusters(sample, direct_rows=direct_rows, summary_rows=summary_rows, seed=seed)
-    return clusters.of(distinct)[place]
+    if distinct.shape[0] <= direct_rows:
+        return _ward(distinct)[place]
+    summary = MiniBatchKMeans(
+        n_clusters=summary_rows, random_state=seed, n_init=1, batch_size=2048, max_iter=20
+    ).fit(_sample(distinct, SAMPLE_TIMES * direct_rows))
+    centres = summary.cluster_centers_[np.unique(summary.labels_)].astype(np.float64)
+    return _ward(centres)[_nearest(distinct, centres)][place]
 
 
-def sample_rows(distinct: Any, direct_rows: int) -> Any:
+def _sample(distinct: Any, size: int) -> Any:
     """Return distinct rows as they are, or where they are many those with the smallest keys.
 
-    A row is in the sample because of what is in it: neither the order of the rows matters, nor
-    whether they come all at once or in blocks, whose samples are put together and sampled again.
+    A row is in the sample because of what is in it, so that the order of the rows does not matter.
     """
-    size = SAMPLE_TIMES * direct_rows
     if distinct.shape[0] <= size:
         return distinct
     return distinct[np.sort(np.argpartition(row_keys(distinct), size)[:size])]
 
 
-def find_clusters(sample: Any, *, direct_rows: int, summary_rows: int, seed: int) -> Clusters:
-    """Return the clusters of a class from a sample by `sample_rows`, sorted by `distinct_rows`."""
-    if sample.shape[0] <= direct_rows:
-        labels, keys = _ward(sample), row_keys(sample)
-        order = np.argsort(keys)
-        return Clusters(int(labels.max()) + 1, labels[order], keys=keys[order])
-    summary = MiniBatchKMeans(
-        n_clusters=summary_rows, random_state=seed, n_init=1, batch_size=2048, max_iter=20
-    ).fit(sample)
-    centres = summary.cluster_centers_[np.unique(summary.labels_)].astype(np.float64)
-    labels = _ward(centres)
-    return Clusters(int(labels.max()) + 1, labels, centres=centres)
+def _nearest(X: Any, centres: Array) -> Array:
+    """Return the centre that is nearest to each row."""
+    halves = 0.5 * np.square(centres).sum(axis=1)
+    nearest = np.empty(X.shape[0], dtype=np.intp)
+    for low in range(0, X.shape[0], ROWS_AT_ONCE):
+        part = slice(low, low + ROWS_AT_ONCE)
+        products = np.asarray(X[part] @ centres.T, dtype=np.float64)
+        nearest[part] = (halves - products).argmin(axis=1)
+    return nearest
 
 
 def row_keys(X: Any) -> Array:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.linalg.spaces import RowSpace
 from htsvm.multiview.parameters import per_view
@@ -39,21 +38,21 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
     estimator.view_columns_ = [view.columns for view in resolved]
     estimator._names_in_views = None
     strength = per_view("structure", estimator.structure, estimator.view_names_, zero=True)
+    if np.any(strength > 0.0):
+        raise ValueError(
+            f"structure={estimator.structure!r} does not work on {backend.NAME}: clusters of their "
+            "rows are not formed. Use structure=0, or pass X.compute() if it fits into memory."
+        )
     dataset = backend.open_dataset(X, y, sample_weight, estimator.view_columns_)
     problems: list[list[AnyProblem]] = []
     try:
         check_classes(type(estimator).__name__, dataset.classes, dataset.mass)
         multiclass = is_multiclass(estimator.multi_class, len(dataset.classes), solver)
         estimator.n_features_in_ = int(X.shape[1])
-        targets = np.flatnonzero(strength > 0.0).tolist()
-        seed = seed_of(estimator.random_state)
-        structure = dataset.structure(targets, seed) if targets else None
         problems = _problems(estimator, dataset, multiclass)
-        covariances = None if structure is None else structure.covariances
-        outcomes = estimator._solved(problems, strength, covariances)
+        outcomes = estimator._solved(problems, strength, None)
         estimator.classes_ = dataset.classes
-        estimator.n_clusters_ = None if structure is None else structure.n_clusters
-        estimator.cluster_labels_ = None if structure is None else dataset.cluster_labels(structure)
+        estimator.n_clusters_ = estimator.cluster_labels_ = None
         estimator._store_fit(outcomes, [RowSpace(None) for _ in resolved])
         estimator._store_certificates(outcomes)
         shares = _store_samples(backend, estimator, outcomes, problems, dataset)

@@ -201,7 +201,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
     the covariances count every sample, with its weight.
 
     X may be a Dask array or DataFrame with all views side by side; see the page on Dask in the
-    documentation. `sample_status_`, `ignored_` and `cluster_labels_` are Dask arrays then.
+    documentation. `sample_status_` and `ignored_` are Dask arrays then; `structure` must be zero.
 
     A dense view with more columns than samples is solved in coordinates of its row space, exactly;
     so is a sparse one if it has a structure. With ``structure=0`` a sparse view may be of any size.

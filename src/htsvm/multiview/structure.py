@@ -106,40 +106,15 @@ def within_covariance(X: Any, labels: Array, weights: Array | None = None) -> Ar
         Clusters count alike whatever their size; one of a single sample adds nothing.
     """
     weights = np.ones(len(labels)) if weights is None else weights
-    mass, sums = cluster_sums(X, labels, weights, int(labels.max(initial=-1)) + 1)
-    return scatter(X, labels, weights, mass, sums / mass[:, None])
-
-
-def cluster_sums(X: Any, labels: Array, weights: Array, count: int) -> tuple[Array, Array]:
-    """Return the weight of each of `count` clusters, and the weighted sum of its rows."""
     rows = np.flatnonzero(labels >= 0)
-    assignment = sp.csr_matrix(
-        (weights[rows], (labels[rows], rows)), shape=(count, X.shape[0]), dtype=np.float64
-    )
-    sums = assignment @ X
-    mass = np.bincount(labels[rows], weights=weights[rows], minlength=count)
-    return mass, sums.toarray() if sp.issparse(sums) else sums
-
-
-def scatter(X: Any, labels: Array, weights: Array, mass: Array, means: Array) -> Array:
-    """Return what rows add to the sum over clusters of the covariances within them.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_columns)
-        Some or all of the samples.
-    labels, weights : ndarrays of shape (n_rows,)
-        Their clusters and weights; samples with a negative label are left out.
-    mass, means : ndarray of shape (n_clusters,) and (n_clusters, n_columns)
-        The weight and the mean of each cluster, over all samples.
-    """
-    rows = np.flatnonzero(labels >= 0)
-    X, labels = X[rows], labels[rows]
-    shares = weights[rows] / mass[labels]
-    n = X.shape[1]
+    X, labels, weights = X[rows], labels[rows], weights[rows]
+    count, n = int(labels.max(initial=-1)) + 1, X.shape[1]
+    mass, sums = _cluster_sums(X, labels, weights, count)
+    means = sums / mass[:, None]
+    shares = weights / mass[labels]
     if sp.issparse(X):
         scaled = X.multiply(np.sqrt(shares)[:, None]).tocsr()
-        here, sums = cluster_sums(X, labels, shares, len(mass))
+        here, sums = _cluster_sums(X, labels, shares, count)
         mixed = (sums - 0.5 * here[:, None] * means).T @ means
         spread: Array = (scaled.T @ scaled).toarray() - (mixed + mixed.T)
         return spread
@@ -151,3 +126,13 @@ def scatter(X: Any, labels: Array, weights: Array, mass: Array, means: Array) ->
         centred *= np.sqrt(shares[part])[:, None]
         total += centred.T @ centred
     return total
+
+
+def _cluster_sums(X: Any, labels: Array, weights: Array, count: int) -> tuple[Array, Array]:
+    """Return the weight of each of `count` clusters, and the weighted sum of its rows."""
+    assignment = sp.csr_matrix(
+        (weights, (labels, np.arange(len(labels)))), shape=(count, len(labels)), dtype=np.float64
+    )
+    sums = assignment @ X
+    mass = np.bincount(labels, weights=weights, minlength=count)
+    return mass, sums.toarray() if sp.issparse(sums) else sums
