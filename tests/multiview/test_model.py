@@ -14,8 +14,8 @@ from htsvm.linalg import Quadratic, as_operator
 from htsvm.linalg.simplex import project_to_simplex
 from htsvm.losses import HybridTruncated
 from htsvm.multiview import MultiViewHTSVC
+from htsvm.multiview.alternation import best_weights
 from htsvm.multiview.structure import find_structure
-from htsvm.multiview.weights import best_weights
 from htsvm.solvers import ADMM, Problem
 from tests.multiview.data import golden, three_classes, two_views
 

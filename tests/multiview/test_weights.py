@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from htsvm.multiview.weights import balanced_smoothness, best_weights
+from htsvm.multiview.alternation import balanced_smoothness, best_weights
 
 
 @pytest.mark.parametrize("seed", range(20))

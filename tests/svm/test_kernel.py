@@ -17,7 +17,7 @@ from htsvm import HTSVC, KernelHTSVC
 from htsvm.datasets import flip_labels
 from htsvm.losses import HybridTruncated
 from htsvm.solvers.newton import kernel_rounds
-from htsvm.svm import _kernel_space, _kernels, kernel
+from htsvm.svm import _kernel_space, kernel
 from tests.oracles.convex import solve_hinge
 from tests.oracles.scip import solve_globally
 
@@ -316,8 +316,10 @@ def test_too_little_memory_is_said_before_any_is_taken(n_landmarks, advice, monk
 
 def test_tiles_make_the_whole_kernel_matrix(monkeypatch):
     X = np.random.default_rng(0).normal(size=(23, 3))
-    monkeypatch.setattr(_kernels, "TILE", 5)
-    np.testing.assert_allclose(_kernels.kernel_matrix(rbf_kernel, X), rbf_kernel(X), rtol=1e-12)
+    monkeypatch.setattr(_kernel_space, "TILE", 5)
+    np.testing.assert_allclose(
+        _kernel_space.kernel_matrix(rbf_kernel, X), rbf_kernel(X), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize(("kernel", "compared"), [("linear", "auto"), ("rbf", ("convex",))])

@@ -19,7 +19,7 @@ from htsvm.distributed.cluster import Cluster
 from htsvm.distributed.dataset import Dataset
 from htsvm.distributed.protocol import Data
 from htsvm.linalg import as_operator
-from htsvm.linalg.columns import better_dense, take_columns
+from htsvm.multiview.views import better_dense, take_columns
 
 
 @dataclass(eq=False)

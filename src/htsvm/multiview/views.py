@@ -23,7 +23,9 @@ import scipy.sparse as sp
 
 from htsvm._sklearn import get_feature_names
 from htsvm._typing import Array
-from htsvm.linalg.columns import better_dense, take_columns
+
+# A sparse matrix takes this many bytes for the place of a stored value, beside the value.
+INDEX_BYTES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,3 +371,27 @@ def _split_off(X: Any, columns: Array) -> Any:
     if sp.issparse(part) and better_dense(part.nnz, part.shape, part.dtype.itemsize, X.shape[1]):
         return part.toarray()
     return part
+
+
+def take_columns(X: Any, columns: Array) -> Any:
+    """Return some columns of X as a C-ordered array or CSR matrix; X itself where it is all."""
+    whole = len(columns) == X.shape[1] and np.array_equal(columns, np.arange(X.shape[1]))
+    part = X if whole else X[:, _contiguous(columns)]
+    return part.tocsr() if sp.issparse(part) else np.ascontiguousarray(part)
+
+
+def better_dense(stored: int, shape: tuple[int, int], size: int, n_columns: int) -> bool:
+    """Return whether a view of a sparse matrix with `n_columns` is smaller as a dense array.
+
+    `stored` values of `size` bytes are not zero. What is all of a sparse matrix stays sparse.
+    """
+    entries = shape[0] * shape[1] * size
+    return shape[1] < n_columns and stored * (size + INDEX_BYTES) >= entries
+
+
+def _contiguous(columns: Array) -> Any:
+    """Return a slice where the columns are neighbours in order: that is quicker."""
+    low, high = int(columns[0]), int(columns[-1])
+    if high - low + 1 == len(columns) and np.all(np.diff(columns) == 1):
+        return slice(low, high + 1)
+    return columns

@@ -1,14 +1,19 @@
-"""The rule by which a point of the grid is chosen."""
+"""The rules by which a point of the grid is chosen: by agreement, by score, by sparsity."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.svm.folds import Held
+from htsvm.svm.folds import Held, predicted
 
+# By how many standard errors of the difference in accuracy a point may be worse than the best.
+ERRORS = 2.0
+# By how much its agreement may be lower, and in units of 1 - agreement^2, as errors of correlations
+# are: where the best is nearly certain a little less is much.
+MOST_LOWER, SHARE_LOWER = 0.05, 0.08
 # Points whose accuracy is within this many standard errors of the best are equally accurate.
 WIDTH = 0.5
 # A point that is not constant is preferred to one that is, unless it is worse by this many.
@@ -189,3 +194,43 @@ def _at_the_edge(place: Place, values: Array, Cs: Array) -> tuple[str, ...]:
 def _place(values: Array) -> Place:
     i, j = np.unravel_index(int(values.argmax()), values.shape)
     return int(i), int(j)
+
+
+def slack(agreement: float) -> float:
+    """Return by how much the agreement may be lower than that of the best point."""
+    return min(MOST_LOWER, SHARE_LOWER * (1.0 - agreement**2))
+
+
+def sparser(held: Held, agreement: Array, choice: Choice) -> Choice:
+    """Return the point with the fewest support vectors of those hardly worse than the chosen one.
+
+    With a kernel every support vector costs time at each prediction. What this choice saves and
+    costs is in docs/developers/choosing-c-and-cap.md.
+
+    Parameters
+    ----------
+    held : Held
+        The decisions on the held-out samples, of two classes; of more the choice stays.
+    agreement : ndarray of shape (n_caps, n_Cs)
+        The agreement of each point.
+    choice : Choice
+        The best point.
+    """
+    constant = held.constant()
+    if held.decisions.shape[-1] > 1 or held.support is None or constant[choice.place]:
+        return choice
+    named, accuracy = predicted(held.decisions), held.accuracy()
+    changed = held.share(named != named[choice.place])
+    error = np.sqrt(changed / held.size)
+    able = accuracy >= accuracy[choice.place] - ERRORS * error - 1e-12
+    best = float(agreement[choice.place])
+    able &= (agreement >= best - slack(best)) & ~constant
+    # Of as many support vectors, the higher agreement; agreements differ by at most two.
+    cost = np.where(able, held.support - 0.1 * agreement, np.inf)
+    i, j = np.unravel_index(int(cost.argmin()), cost.shape)
+    place = int(i), int(j)
+    if place == choice.place:
+        return choice
+    order = choice.order.copy()
+    order[place] = order.max() + 1.0
+    return replace(choice, place=place, order=order, remarks=())

@@ -23,14 +23,12 @@ from htsvm.problems.binary import Problem
 from htsvm.solvers import Solver
 from htsvm.svm._kernel_space import (
     FEW_STARTS,
+    SELECTIONS,
     FittedSpace,
+    check_precomputed,
     is_one_problem,
     kernel_space,
     quick_start,
-)
-from htsvm.svm._kernels import (
-    SELECTIONS,
-    check_precomputed,
 )
 from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.validation import canonical, check_scale

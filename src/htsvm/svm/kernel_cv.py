@@ -20,11 +20,11 @@ from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
 from htsvm.svm import choosing, folds
 from htsvm.svm._kernel_space import is_one_problem, kernel_space
+from htsvm.svm.choosing import sparser
 from htsvm.svm.cv import HTSVCCV, check_caps
 from htsvm.svm.folds import Held, Routed
 from htsvm.svm.kernel import BaseKernelSVC
 from htsvm.svm.path import check_grid
-from htsvm.svm.sparse_choice import sparser
 
 # Where the default grid of C begins and ends, and the factors of the default gamma.
 SMALLEST_C, LARGEST_C = 2.0**-6, 2.0**8
