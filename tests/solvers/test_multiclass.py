@@ -11,15 +11,13 @@ from htsvm.linalg import _numpy_multiclass as twin
 from htsvm.linalg.simplex import project_to_simplex
 from htsvm.losses import Hinge, HybridTruncated
 from htsvm.optimality import certify
-from htsvm.optimality.multiclass import balanced_flow
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem, solve_certified
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
 from htsvm.solvers.multiclass import system as multiclass_system
-from htsvm.solvers.multiclass.round import MulticlassIterate, RoundOptions
+from htsvm.solvers.multiclass.round import MulticlassIterate
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
-from htsvm.solvers.multiclass.ties import tie_directions
 from tests.oracles.multiclass import solve_crammer_singer, solve_multiclass_globally, violations
 
 PRECISE = MulticlassNewton(tol=1e-7, max_iter=1000)
@@ -78,39 +76,6 @@ def test_sweeps_find_the_same_convex_solution(sweeps, sparse):
     assert result.objective == pytest.approx(exact.objective, rel=1e-3)
     assert "cg_steps" in result.history
     assert not any(result.history["cg_steps"])
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_sweeps_do_not_mind_a_part_that_all_rows_share(sweeps, sparse):
-    X, labels = data(3, k=4)
-    results = []
-    for moved in (X, X + 10.0):
-        problem = stated(sp.csr_matrix(moved) if sparse else moved, labels, loss=Hinge())
-        result, certificate = solve_certified(problem, MulticlassNewton(tol=1e-4, max_iter=3000))
-        assert certificate.certified
-        results.append(result)
-    here, there = results
-    assert there.objective == pytest.approx(here.objective, rel=1e-3)
-    np.testing.assert_allclose(there.coef, here.coef, atol=0.02)
-    assert there.passes <= 4.0 * here.passes
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_sweep_keeps_its_sums(sweeps, sparse):
-    X, labels = data(5, k=3)
-    X, m = X + 3.0, len(X)
-    problem = stated(sp.csr_matrix(X) if sparse else X, labels)
-    rounds = multiclass_sweeps.MulticlassSweeps(problem, np.random.default_rng(0))
-    W, b = np.zeros((3, X.shape[1])), np.zeros(3)
-    it = MulticlassIterate(W, b, problem.levels(W, b), np.ones(m), np.eye(3)[labels], np.ones(m))
-    rounds.run(it, RoundOptions(1.0, 1e-3, 100, np.inf))
-    B = np.eye(3)[labels] - it.alpha
-    np.testing.assert_allclose(it.alpha.sum(axis=1), 1.0)
-    np.testing.assert_allclose(rounds.WT[:, :3], X.T @ B, atol=1e-9)
-    assert not rounds.WT[:, 3:].any()
-    np.testing.assert_allclose(rounds.balance, B.sum(axis=0), atol=1e-9)
-    np.testing.assert_allclose(rounds.offset, X.mean(axis=0) @ rounds.WT, atol=1e-8)
-    np.testing.assert_allclose(it.W, ((X - X.mean(axis=0)).T @ B).T, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, sp.csr_matrix])
@@ -339,27 +304,6 @@ def test_every_round_is_reported_and_restarts_never_hurt():
     assert many.objective <= one.objective
 
 
-def test_a_large_C_is_left_to_newton_unless_there_are_many_features(sweeps, monkeypatch):
-    X, labels = data(3, k=4)
-    strong = stated(X, labels, C=1e4)
-    assert multiclass_sweeps.prefers_sweeps(strong)
-    monkeypatch.setattr(multiclass_sweeps, "MOST_SPECTRUM_FEATURES", X.shape[1])
-    assert not multiclass_sweeps.prefers_sweeps(strong)
-    weak = stated(X, labels, C=0.01)
-    assert not multiclass_sweeps.prefers_sweeps(weak), "its Newton system is small"
-    monkeypatch.setattr(multiclass_sweeps, "MOST_DIRECT", 0)
-    assert multiclass_sweeps.prefers_sweeps(weak)
-
-
-def test_sweeps_that_crawl_give_way_to_newton(sweeps, monkeypatch):
-    monkeypatch.setattr(multiclass_sweeps, "MOST_SWEEPS", 0)
-    X, labels = data(3, k=4)
-    result, certificate = solve_certified(stated(X, labels, C=100.0), MulticlassNewton(tol=1e-6))
-    assert certificate.certified
-    assert sum(result.history["sweeps"]) > 0
-    assert sum(result.history["newton_steps"]) > 0
-
-
 @pytest.mark.parametrize("R", [None, "diagonal", "matrix"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_the_space_of_ties_gives_the_same_newton_step(monkeypatch, R, fit_intercept):
@@ -379,16 +323,6 @@ def test_the_space_of_ties_gives_the_same_newton_step(monkeypatch, R, fit_interc
         dW, db = MulticlassSystem.of(problem).direction(rows, 8.0, gradient, 1e-12)
         steps.append(np.column_stack([dW, db if fit_intercept else np.zeros(5)]))
     np.testing.assert_allclose(steps[0], steps[1], rtol=1e-8, atol=1e-10)
-
-
-def test_directions_of_ties_are_a_basis_of_the_differences():
-    mask = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 1, 1, 1]], dtype=np.uint8)
-    at, V = tie_directions(mask)
-    np.testing.assert_array_equal(at, [0, 0, 1, 2, 2, 2])
-    for row, among in enumerate(mask):
-        A = among.astype(float)
-        expected = np.diag(A) - np.outer(A, A) / A.sum()
-        np.testing.assert_allclose(V[at == row].T @ V[at == row], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "rounded", "convex"])
@@ -425,20 +359,6 @@ def test_columns_of_very_different_scale_change_nothing_but_the_units():
     assert other.objective == pytest.approx(plain.objective, rel=2e-2)
 
 
-def test_flow_between_classes_is_balanced_along_any_way():
-    # Class 0 pulls too much, class 3 too little, and only a chain leads from one to the other.
-    flow = np.zeros((4, 4))
-    flow[0, 1], flow[1, 2], flow[2, 3], flow[3, 0] = 5.0, 4.0, 4.0, 3.0
-    keep = balanced_flow(flow)
-    kept = keep * flow
-    assert np.all((keep >= 0.0) & (keep <= 1.0))
-    np.testing.assert_allclose(kept.sum(axis=0), kept.sum(axis=1), atol=1e-12)
-    np.testing.assert_allclose(kept[[0, 1, 2, 3], [1, 2, 3, 0]], 3.0)
-    # No way leads on from class 1: nothing is kept.
-    flow[1, 2] = 0.0
-    assert not np.any(balanced_flow(flow) * flow)
-
-
 def test_rough_rows_multiply_like_the_rows_themselves():
     X, labels = data(5, m=80, n=40, k=4)
     problem = stated(X, labels)
@@ -465,26 +385,3 @@ def test_sweeps_over_a_few_classes_that_are_all_of_them_are_the_same(
         found.append(MulticlassNewton(starts=("convex",)).solve(problem))
     np.testing.assert_allclose(found[1].coef, found[0].coef, atol=1e-8)
     np.testing.assert_allclose(found[1].multipliers, found[0].multipliers, atol=1e-8)
-
-
-def test_sweeps_leave_out_classes_far_below_the_highest_level(sweeps, monkeypatch):
-    X, labels = data(7, m=90, n=5, k=6)
-    problem = stated(X + 3.0, labels)
-    rounds = multiclass_sweeps.MulticlassSweeps(problem, np.random.default_rng(0))
-    monkeypatch.setattr(multiclass_sweeps, "MANY_CLASSES", 2)
-    result = MulticlassNewton().solve(problem)
-    assert solve_certified(problem, MulticlassNewton())[1].certified
-    U = problem.levels(result.coef, result.intercept)
-    it = MulticlassIterate(
-        result.coef, result.intercept + result.coef @ rounds.mean, U, problem.violations(U),
-        np.maximum(-result.multipliers, 0.0), problem.penalty,
-    )  # fmt: skip
-    it.alpha[np.arange(90), labels] = 0.0
-    rounds._refresh(it)
-    few = rounds._few_classes(it)
-    expected = (U.max(axis=1)[:, None] - multiclass_sweeps.RIVALS < U) | (it.alpha > 0.0)
-    expected[np.arange(90), labels] = True
-    assert not expected.all()
-    chosen = np.zeros_like(expected)
-    chosen[np.repeat(np.arange(90), np.diff(few.first)), few.classes] = True
-    assert np.mean(chosen == expected) > 0.99

@@ -2,7 +2,6 @@
 
 import json
 import math
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +12,12 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_info
 
-from htsvm.linalg import Quadratic, _numpy, as_operator, kernels
+from htsvm.linalg import Quadratic, as_operator
 from htsvm.linalg.row_system import RowSystem
 from htsvm.losses import Hinge, HybridTruncated, Loss
 from htsvm.optimality import certify
 from htsvm.solvers import Newton, Problem, solve_certified
 from htsvm.solvers.newton import inner as newton_inner
-from htsvm.solvers.newton import run as newton
 from tests import oracles
 from tests.optimality.points import KNOWN
 from tests.oracles import golden
@@ -210,26 +208,6 @@ def test_the_guard_returns_stationary_points_only():
     assert certificate.certified
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_last_stage_descends(seed):
-    """Majorising lowers the objective, up to the errors of inner solves that are not exact.
-
-    Loops are merged (one multiplier step, then new weights), so that a single early round may go
-    up a little; what is asked for is descent over the stage, and at its end.
-    """
-    X, y = noisy(400, 5, seed, flip=0.2)
-    problem = make_problem(X, y, [0.1, 1.0, 10.0][seed % 3])
-    tol = 1e-5
-    result = Newton(tol=tol).solve(problem)
-    cap, objective = np.array(result.history["cap"]), np.array(result.history["objective"])
-    last = objective[cap == LOSS.cap]
-    assert len(last) >= 2
-    assert np.all(np.diff(last) <= 0.05 * np.abs(last[:-1]))
-    assert np.all(np.diff(last[-2:]) <= tol * np.abs(last[-1]))
-    assert last[-1] <= last.min() * (1.0 + 1e-3)
-    assert objective[-1] == pytest.approx(result.objective, rel=1e-12)
-
-
 def test_global_optimum_of_tiny_problems():
     """Eleven starts reach the global optimum on most, and nobody ever goes below it.
 
@@ -339,18 +317,6 @@ def forms_used(problem, monkeypatch):
     result, certificate = solve_certified(problem, Newton())
     assert certificate.certified
     return seen, result
-
-
-@pytest.mark.usefixtures("step_by_step")
-def test_few_features_use_the_primal_form(monkeypatch):
-    assert "primal" in forms_used(make_problem(*noisy(400, 5)), monkeypatch)[0]
-
-
-def test_many_features_use_the_dual_form(monkeypatch):
-    X, y = noisy(50, 1000, flip=0.0, scale=0.03)
-    seen, result = forms_used(make_problem(X, y), monkeypatch)
-    assert seen == {"dual"}
-    assert result.coef.shape == (1000,)
 
 
 def test_a_full_matrix_R_is_never_inverted(monkeypatch):
@@ -511,17 +477,6 @@ def test_interrupting_leaves_nothing_broken(sparse):
     assert Newton().solve(problem).converged
 
 
-@pytest.mark.parametrize("loss", [LOSS, Hinge()])
-def test_one_round_is_not_enough(loss):
-    X, y = noisy(200, 4)
-    one = Newton(max_iter=1, starts=("convex",))
-    result = one.solve(make_problem(X, y, 10.0, loss=loss))
-    assert not result.converged
-    assert result.n_iter == 1
-    assert np.all(np.isfinite(result.coef))
-    assert result.residual > 1e-3
-
-
 class NoProfile(Loss):
     """A loss that is no function of the hinge."""
 
@@ -541,61 +496,6 @@ def test_a_loss_without_a_profile_is_refused():
 # ----------------------------------------------------------------------------------- many rows
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_looking_at_some_rows_only(sparse, monkeypatch):
-    """From 1000 samples on a round copies the relevant rows; both sets of kernels agree."""
-    X, y = noisy(3000, 5, seed=5)
-    X = sp.csr_matrix(X) if sparse else X
-    ours = Newton().solve(make_problem(X, y))
-    assert min(ours.history["rows"]) < 1500
-    monkeypatch.setattr(kernels, "active", _numpy)
-    twin = Newton().solve(make_problem(X, y))
-    assert ours.converged
-    assert twin.converged
-    assert twin.objective == pytest.approx(ours.objective, rel=1e-3)
-
-
-def test_some_rows_or_all_rows_lead_to_the_same_convex_solution(monkeypatch):
-    X, y = noisy(3000, 5, seed=6)
-    some = Newton(tol=1e-6).solve(make_problem(X, y, loss=Hinge()))
-    monkeypatch.setattr("htsvm.solvers.newton.round.SUBSET_FROM", 10**9)
-    whole = Newton(tol=1e-6).solve(make_problem(X, y, loss=Hinge()))
-    assert some.objective == pytest.approx(whole.objective, rel=1e-6)
-
-
 def first_rounds(result):
     """Return the rounds of the convex start in the history."""
     return int(np.isinf(result.history["cap"]).sum())
-
-
-def test_the_convex_start_uses_a_sample_of_many_rows(monkeypatch):
-    X, y = noisy(9000, 3, seed=7)
-    own_way = partial(Newton, 1e-3, 200, 0, starts=("convex",))
-    taken = []
-    original = Problem.take
-
-    def spy(self, rows):
-        taken.append((self.n_samples, len(rows)))
-        return original(self, rows)
-
-    monkeypatch.setattr(Problem, "take", spy)
-    monkeypatch.setattr(newton, "SAMPLE_FROM", 0)
-    a, b, c = (own_way(s).solve(make_problem(X, y)) for s in (1, 1, 2))
-    assert taken[0] == (9000, newton.SAMPLE_ROWS)
-    np.testing.assert_array_equal(a.coef, b.coef)
-    assert a.history["passes"] == b.history["passes"]
-    assert c.objective == pytest.approx(a.objective, rel=1e-2)
-    monkeypatch.setattr(newton, "SAMPLE_ROWS", 10**9)
-    whole = own_way(0).solve(make_problem(X, y))
-    assert first_rounds(a) < first_rounds(whole)
-    assert a.objective == pytest.approx(whole.objective, rel=1e-2)
-
-
-def test_a_sample_of_one_class_only_does_no_harm():
-    X, y = noisy(9000, 2, seed=8)
-    y[:] = -1
-    y[:3] = 1
-    X[:3] += 20.0
-    result, certificate = solve_certified(make_problem(X, y), Newton())
-    assert certificate.certified
-    assert result.objective < 3.0

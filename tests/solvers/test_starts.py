@@ -18,13 +18,10 @@ from htsvm.linalg import Quadratic, as_operator, kernels
 from htsvm.losses import HybridTruncated, Ramp
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem
-from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.newton import run as newton_run
-from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, MulticlassTerrain, chosen, search
+from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, MulticlassTerrain, search
 from htsvm.solvers.starts import choice as choice_module
-from htsvm.solvers.starts import descents as descents_module
 from htsvm.solvers.starts import portfolio as portfolio_module
-from htsvm.solvers.starts import searching as search_module
 from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares
 
@@ -185,27 +182,6 @@ def test_rescaling_takes_the_best_multiple():
 USUAL = [start for start in ALL if start.name != "one_column"]
 
 
-@pytest.mark.parametrize("start", USUAL, ids=[start.name for start in USUAL])
-def test_each_start_leads_below_its_own_beginning(start):
-    X, y = noisy(6)
-    problem = stated(X, y)
-    found = search(BinaryTerrain(problem), [start], np.random.default_rng(0))
-    assert list(found.reached) == [start.name]
-    value = found.reached[start.name]
-    assert value == pytest.approx(found.terrain.objective(found.point))
-    assert value < float(problem.penalty.sum()) * float(problem.loss.value(1.0))
-
-
-def test_the_cap_comes_down_from_the_convex_solution():
-    X, y = noisy(7)
-    problem = stated(X, y)
-    found = search(BinaryTerrain(problem), chosen(["convex"]), np.random.default_rng(0))
-    hinge = Newton(tol=1e-5).solve(replace(problem, loss=HybridTruncated(cap=np.inf)))
-    near = np.append(hinge.coef, hinge.intercept)
-    assert np.linalg.norm(found.convex - near) <= 0.2 * np.linalg.norm(near)
-    assert found.reached["convex"] <= problem.objective_at(hinge.coef, hinge.intercept)
-
-
 def test_waves_depend_on_row_and_label_alone():
     X, y = noisy(8, m=40)
     weight = 1.0 + np.arange(40) % 2
@@ -240,21 +216,6 @@ def test_better_than_the_convex_way_and_never_above_what_is_known():
     assert lower >= 2
 
 
-def test_nothing_to_compare():
-    X, y = noisy(9, flipped=0.0)
-    assert Newton().solve(stated(X, y, loss=HybridTruncated(cap=np.inf))).starts == {}
-    X[:, 0] += 3.0 * y
-    separable = stated(X, y, C=10.0)
-    result = Newton().solve(separable)
-    own = Newton(starts=("convex",)).solve(separable)
-    np.testing.assert_array_equal(result.coef, own.coef)
-    assert list(result.starts) == ["convex"]
-    assert result.start == "convex"
-    assert Newton(starts=("convex",)).solve(stated(*noisy(9))).starts == {}
-    warm = Newton().solve(stated(*noisy(9)), start=(np.ones(4), 0.0, None))
-    assert (warm.start, warm.starts) == ("warm", {})
-
-
 def test_a_sample_of_many_rows_finds_what_all_rows_find():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12_000, 3))
@@ -282,105 +243,6 @@ def spied(monkeypatch):
     return seen
 
 
-def test_on_many_rows_all_of_them_are_searched():
-    """Where labels are wrong, the result does not hang on a sample of rows, nor on their order."""
-    X, y = noisy(m=9000, n=5, flipped=0.3)
-    result = Newton().solve(stated(X, y, C=1.0))
-    assert result.objective <= 1.001 * min(result.starts.values())
-    assert result.objective <= result.convex_objective
-    for order in (np.arange(len(y))[::-1], np.random.default_rng(1).permutation(len(y))):
-        other = Newton(random_state=1).solve(stated(X[order], y[order], C=1.0))
-        assert other.objective == pytest.approx(result.objective, rel=2e-3)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_on_many_rows_least_squares_is_solved_at_once(sparse, fit_intercept):
-    X, y = noisy(m=300)
-    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=len(y))
-    rows = sp.csr_matrix(X) if sparse else X
-    problem = stated(rows, y, C=0.1, weight=weight, fit_intercept=fit_intercept)
-    part = BinaryTerrain(problem.take(np.arange(50)))
-    z = BinaryTerrain(problem, part).least_squares(0)
-    ridge = Ridge(alpha=10.0, fit_intercept=fit_intercept).fit(X, y, sample_weight=weight)
-    np.testing.assert_allclose(z, np.append(ridge.coef_, ridge.intercept_), rtol=1e-8, atol=1e-10)
-
-
-def test_on_many_rows_the_ladder_is_tried_where_it_is_named(monkeypatch):
-    X, y = noisy(m=12_000, flipped=0.4)
-    monkeypatch.setattr(search_module, "MET", -1.0)
-    tried = HTSVC(starts=["annealed", "ladder"]).fit(X, y).starts_[0]
-    assert list(tried) == ["annealed", "ladder"]
-    tried = HTSVC().fit(X, y).starts_[0]
-    assert "pushed" in tried
-    assert "ladder" not in tried
-
-
-def test_on_many_rows_a_fit_without_truncation_needs_one_start():
-    X, y = noisy(m=9000, n=5, flipped=0.0)
-    result = Newton().solve(stated(np.where(y[:, None] == 1, X + 20.0, X - 20.0), y, C=1.0))
-    assert (result.start, list(result.starts)) == ("convex", ["convex"])
-
-
-def test_starts_that_meet_end_the_search(monkeypatch):
-    X, y = noisy(m=9000, n=5, flipped=0.02)
-    X[:, 0] += 2.0 * np.sign(X[:, 0])
-    problem = stated(X, y, C=1.0)
-    assert list(Newton().solve(problem).starts) == ["convex", "least_squares"]
-    monkeypatch.setattr(search_module, "MET", -1.0)
-    assert "pushed" in Newton().solve(problem).starts
-    monkeypatch.setattr(search_module, "USELESS", -1.0)
-    assert list(Newton().solve(problem).starts)[-1] == "annealed"
-
-
-@pytest.mark.skipif(not kernels.COMPILED, reason="rows are left out by compiled searches only")
-def test_steps_on_the_rows_near_the_bends_never_lead_up():
-    """The margins are so wide that a step moves rows that were left out across the bends."""
-    X, y = noisy(m=6000, n=5, flipped=0.2)
-    problem = stated(np.where(np.arange(6000)[:, None] < 40, X, 50.0 * X), y, C=1.0)
-    terrain = BinaryTerrain(problem)
-    for seed in range(8):
-        z = np.random.default_rng(seed).normal(size=6)
-        assert terrain.objective(terrain.settle(z, 25)) <= terrain.objective(z) * (1.0 + 1e-3)
-
-
-@pytest.mark.skipif(not kernels.COMPILED, reason="Newton steps take part in compiled searches only")
-@pytest.mark.parametrize("wide", [1.0, 50.0])
-def test_newton_steps_of_a_search_lead_near_a_minimum(wide):
-    """Also from zero and from far off, where no row is near a bend of the loss."""
-    X, y = noisy(m=9000, n=5, flipped=0.2)
-    terrain = BinaryTerrain(stated(wide * X, y, C=1.0))
-    assert terrain.by_newton
-    for z in (
-        np.zeros(6),
-        np.array([3.0, -2.0, 0.5, 1.0, 0.0, 0.3]) / wide,
-        np.full(6, 4.0 / wide),
-    ):
-        for stretch in (2.0, np.inf):
-            stage = terrain.final_stage(stretch)
-
-            def value(point, stage=stage):
-                q = 1.0 - y * (wide * X @ point[:-1] + point[-1])
-                return 0.5 * point[:-1] @ point[:-1] + stage.value_and_slope(q)[0].sum()
-
-            end = terrain.settle(z, 40, stretch=stretch)
-            assert value(end) <= value(z)
-            scaled = minimize(lambda p, value=value: value(p / wide), wide * end, method="BFGS")
-            assert value(end) <= 1.02 * scaled.fun
-
-
-@pytest.mark.parametrize(("close", "takes_part"), [(np.inf, True), (-0.5, False)])
-def test_what_is_far_behind_on_all_rows_is_left_out(monkeypatch, close, takes_part):
-    X, y = noisy(m=900, flipped=0.3)
-    problem = stated(X, y, C=10.0)
-    monkeypatch.setattr(descents_module, "CLOSE", close)
-    seen = spied(monkeypatch)
-    result = Newton().solve(problem)
-    assert min(result.starts, key=result.starts.get) != "convex"
-    assert any(own for own, _, _ in seen) == takes_part
-    assert np.isfinite(result.convex_objective)
-
-
 def test_little_data_end_no_higher_than_the_exact_convex_solution(monkeypatch):
     X, y = noisy(m=60, flipped=0.3)
     problem = stated(X, y, C=10.0)
@@ -391,21 +253,6 @@ def test_little_data_end_no_higher_than_the_exact_convex_solution(monkeypatch):
     result = Newton().solve(problem)
     assert result.objective <= 1.001 * reached
     assert result.start == "convex"
-
-
-def test_a_descent_that_falls_behind_ends(monkeypatch):
-    X, y = noisy(m=400, flipped=0.3)
-    problem = stated(X, y, C=10.0)
-    whole = newton_run.Run(problem, Newton(), np.random.default_rng(0)).run(None)
-    hopeless = newton_run.Run(
-        problem, Newton(), np.random.default_rng(0), beat=0.5 * whole.objective
-    ).run(None)
-    level = newton_run.Run(problem, Newton(), np.random.default_rng(0), beat=whole.objective).run(
-        None
-    )
-    assert hopeless.n_iter < whole.n_iter
-    assert not hopeless.converged
-    assert level.objective == whole.objective
 
 
 def test_points_of_a_sample_get_better_on_all_rows():
@@ -419,15 +266,6 @@ def test_points_of_a_sample_get_better_on_all_rows():
         assert whole is not None
         for z in found.points.values():
             assert whole.objective(whole.settle(z, 10)) <= whole.objective(z) * (1.0 + 1e-3)
-
-
-def test_multiclass_search():
-    problem = several(3, m=150)
-    ours = MulticlassNewton(max_iter=1000).solve(problem)
-    own = MulticlassNewton(max_iter=1000, starts=("convex",)).solve(problem)
-    assert ours.objective <= 1.005 * own.objective
-    assert set(ours.starts) <= set(NAMES)
-    assert len(ours.starts) > 1
 
 
 def test_estimators_tell_which_start_won():
@@ -505,33 +343,6 @@ def test_zero_weights_are_as_if_absent():
     np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-6, atol=1e-8)
 
 
-def test_one_clear_message_where_the_constant_is_best():
-    X, y = noisy(13, m=80)
-    y[:60] = 1
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        clf = HTSVC(C=1e-6).fit(X, y)
-    assert not np.any(clf.coef_)
-    assert clf.start_ == ["constant"]
-    assert len(caught) == 1
-    assert "constant classifier" in str(caught[0].message)
-    assert "a larger C" in str(caught[0].message)
-
-
-def test_a_start_that_fails_is_left_out(monkeypatch):
-    X, y = noisy(14)
-
-    def broken(self, search):
-        raise np.linalg.LinAlgError("singular")
-
-    monkeypatch.setattr(portfolio_module.LeastSquaresStart, "run", broken)
-    clf = HTSVC().fit(X, y)
-    assert np.isnan(clf.starts_[0]["least_squares"])
-    assert clf.certificate_[0].certified
-    only = HTSVC(starts=["least_squares"]).fit(X, y)
-    assert only.start_ == ["convex"]
-
-
 def test_interrupt_during_a_start_leaves_the_old_fit(monkeypatch):
     X, y = noisy(15)
     clf = HTSVC().fit(X, y)
@@ -547,14 +358,3 @@ def test_interrupt_during_a_start_leaves_the_old_fit(monkeypatch):
     monkeypatch.undo()
     clf.fit(X, y)
     assert clf.certificate_[0].certified
-
-
-def test_rows_of_the_search_are_not_those_that_a_user_drew_with_the_same_seed():
-    """Labels flipped with `default_rng(0)` must not all be in the sample."""
-    from htsvm.solvers.starts.choice import own_generator
-
-    flipped = np.random.default_rng(0).choice(30_000, size=12_000, replace=False)
-    searched = own_generator(0).choice(30_000, size=3000, replace=False)
-    assert abs(np.isin(searched, flipped).mean() - 0.4) < 0.05
-    drawn = np.random.default_rng(0).choice(30_000, size=3000, replace=False)
-    assert abs(np.isin(drawn, flipped).mean() - 0.4) > 0.05

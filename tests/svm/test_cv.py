@@ -22,8 +22,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning
-from htsvm.svm import base
-from htsvm.svm.folds import Held
 
 SMALL = {"Cs": [0.1, 1.0], "caps": [np.inf, 1.0], "cv": 3}
 
@@ -104,28 +102,6 @@ def test_what_is_delivered_is_what_was_scored():
             assert whole.score(X[300:], y[300:]) == pytest.approx(
                 scored.scores_[0, row, j], abs=0.021
             )
-
-
-def test_the_final_fit_starts_between_the_solutions_of_the_folds(monkeypatch):
-    seen = {}
-
-    def gathered(parts, codes, weights, of=Held.of):
-        seen["folds"] = parts
-        return of(parts, codes, weights)
-
-    def certified(problem, solver, start=None, solve=base.solve_certified):
-        seen["start"] = start
-        return solve(problem, solver, start=start)
-
-    monkeypatch.setattr(Held, "of", gathered)
-    monkeypatch.setattr(base, "solve_certified", certified)
-    X, y = make_classification(300, 6, flip_y=0.4, random_state=1)
-    model = HTSVCCV(Cs=[0.1, 1.0], caps=[1.0]).fit(X, y)
-    at = (0, model.best_index_)
-    w, b, _ = seen["start"]
-    np.testing.assert_allclose(w, np.mean([fold.coef[at][0] for fold in seen["folds"]], axis=0))
-    np.testing.assert_allclose(b, np.mean([fold.intercept[at][0] for fold in seen["folds"]]))
-    assert model.certificate_[0].certified
 
 
 def test_without_truncation_mean_scores_are_those_of_a_grid_search():
@@ -335,16 +311,6 @@ def test_it_works_in_a_pipeline_and_gives_a_plain_model():
     pipe = make_pipeline(StandardScaler(), HTSVCCV(**SMALL)).fit(X, y)
     model = pipe[-1].as_htsvc()
     assert (model.C, model.cap) == (pipe[-1].C_, pipe[-1].cap_)
-
-
-def test_the_grid_costs_a_few_fits():
-    # 180 problems; what they cost is counted in products with the data.
-    X, y = data(800, flip=0.3)
-    clf = HTSVCCV().fit(X, y)
-    single = np.mean([
-        HTSVC(C=C, cap=cap).fit(X, y).n_passes_ for C in clf.Cs_[::2] for cap in clf.caps_
-    ])  # fmt: skip
-    assert clf.search_passes_ < 60 * single
 
 
 @pytest.mark.parametrize("caps", [0.0, -1.0, [1.0, 0.0]])

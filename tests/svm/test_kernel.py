@@ -314,30 +314,6 @@ def test_too_little_memory_is_said_before_any_is_taken(n_landmarks, advice, monk
         KernelHTSVC(n_landmarks=n_landmarks, memory_limit=10).fit(X, y)
 
 
-def test_tiles_make_the_whole_kernel_matrix(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(23, 3))
-    monkeypatch.setattr(_kernel_space, "TILE", 5)
-    np.testing.assert_allclose(
-        _kernel_space.kernel_matrix(rbf_kernel, X), rbf_kernel(X), rtol=1e-12
-    )
-
-
-@pytest.mark.parametrize(("kernel", "compared"), [("linear", "auto"), ("rbf", ("convex",))])
-def test_all_starts_are_compared_where_the_landmarks_span_the_space(monkeypatch, kernel, compared):
-    monkeypatch.setattr(_kernel_space, "FIRST_LANDMARKS", 20)
-    seen = []
-    rough = KernelHTSVC._rough_start
-
-    def watched(self, problem, starts):
-        seen.append(starts)
-        return rough(self, problem, starts)
-
-    monkeypatch.setattr(KernelHTSVC, "_rough_start", watched)
-    X, y = make_moons(60, noise=0.2, random_state=0)
-    KernelHTSVC(kernel=kernel).fit(X, y)
-    assert seen == [compared]
-
-
 @pytest.mark.parametrize(("wrong", "cap", "quick"), [(0.3, 1.0, True), (0.0, 1.0, False),
                                                     (0.3, np.inf, False)])  # fmt: skip
 def test_the_quick_start_is_for_noisy_labels_and_truncated_losses(monkeypatch, wrong, cap, quick):
@@ -403,15 +379,3 @@ def test_pairs_end_where_newton_steps_do(monkeypatch, C, cap):
         )
     else:
         assert pairs.objective_[0] <= 1.05 * steps.objective_[0]
-
-
-@pytest.mark.skipif(kernel_rounds.compiled is None, reason="nothing was compiled")
-def test_where_pairs_take_long_newton_steps_go_on(monkeypatch):
-    X, y, _ = moons(200)
-    best = KernelHTSVC(100.0, gamma=0.5, cap=np.inf).fit(X, y)
-    monkeypatch.setattr(kernel_rounds, "PAIRS_PER_ROW", 1)
-    monkeypatch.setattr(kernel_rounds, "FEWEST_PAIRS", 20)
-    model = KernelHTSVC(100.0, gamma=0.5, cap=np.inf).fit(X, y)
-    assert certified(model)
-    assert model.history_["newton_steps"].sum() > 0
-    assert model.objective_[0] == pytest.approx(best.objective_[0], rel=1e-3)
