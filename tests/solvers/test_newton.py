@@ -494,8 +494,3 @@ def test_a_loss_without_a_profile_is_refused():
 
 
 # ----------------------------------------------------------------------------------- many rows
-
-
-def first_rounds(result):
-    """Return the rounds of the convex start in the history."""
-    return int(np.isinf(result.history["cap"]).sum())

@@ -18,7 +18,6 @@ from htsvm.linalg import Quadratic, as_operator, kernels
 from htsvm.losses import HybridTruncated, Ramp
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem
-from htsvm.solvers.newton import run as newton_run
 from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, MulticlassTerrain, search
 from htsvm.solvers.starts import choice as choice_module
 from htsvm.solvers.starts import portfolio as portfolio_module
@@ -227,20 +226,6 @@ def test_a_sample_of_many_rows_finds_what_all_rows_find():
     assert max(result.starts.values()) < 2.0 * result.objective
     again = Newton().solve(stated(X, y))
     np.testing.assert_array_equal(again.coef, result.coef)
-
-
-def spied(monkeypatch):
-    """Return the starts that descents are run from, as they are asked for, and what they reach."""
-    seen = []
-    run = newton_run.Run.run
-
-    def watched(self, start, restart=False):
-        result = run(self, start, restart)
-        seen.append((start is None, self.beat, result))
-        return result
-
-    monkeypatch.setattr(newton_run.Run, "run", watched)
-    return seen
 
 
 def test_little_data_end_no_higher_than_the_exact_convex_solution(monkeypatch):
