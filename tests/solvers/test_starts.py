@@ -22,7 +22,7 @@ from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, MulticlassTerrain, s
 from htsvm.solvers.starts import choice as choice_module
 from htsvm.solvers.starts import portfolio as portfolio_module
 from htsvm.solvers.starts.quasi_newton import minimise
-from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares
+from htsvm.solvers.starts.terrain import Rounded, Sigmoid, Squares
 
 
 def noisy(seed=0, m=120, n=4, flipped=0.25):

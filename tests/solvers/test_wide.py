@@ -12,7 +12,7 @@ from htsvm.losses import HybridTruncated
 from htsvm.problems.binary import Problem
 from htsvm.solvers import Newton
 from htsvm.solvers.newton import wide
-from htsvm.solvers.newton.momentum import DELAY, Momentum
+from htsvm.solvers.newton.dual_sweeps import DELAY, Momentum
 from htsvm.solvers.newton.run import Run
 from htsvm.solvers.newton.state import Iterate
 

@@ -17,8 +17,7 @@ from htsvm.linalg.row_system import LARGEST_MATRIX, RowSystem, conjugate_directi
 from htsvm.losses import Loss
 from htsvm.solvers.descent import REACH
 from htsvm.solvers.newton.inner import Steps
-from htsvm.solvers.newton.round import SUBSET_FROM, SUBSET_SHARE, Rounds
-from htsvm.solvers.newton.rows import QUANTILE_ROWS, ramp_width
+from htsvm.solvers.newton.rows import QUANTILE_ROWS, SUBSET_FROM, SUBSET_SHARE, Rounds, ramp_width
 from htsvm.solvers.newton.state import Closing, Iterate, RoundReport, Updates, violated
 
 if TYPE_CHECKING:

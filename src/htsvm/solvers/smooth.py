@@ -15,8 +15,7 @@ from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts import MulticlassTerrain
 from htsvm.solvers.starts.quasi_newton import minimise
-from htsvm.solvers.starts.smoothing import Rounded
-from htsvm.solvers.starts.terrain import ROUNDING
+from htsvm.solvers.starts.terrain import ROUNDING, Rounded
 
 # Steps of one point at most, each of which gains at least this share. On 600 digits with and
 # without wrong labels (five draws) 40 steps, and 1e-4, chose points 0.2 less accurate in the mean.

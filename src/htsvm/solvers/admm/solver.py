@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from htsvm.problems.binary import Problem, Start
-from htsvm.solvers.admm.run import ADMMRun
-from htsvm.solvers.admm.safeguards import DEFAULT_SAFEGUARDS, check_safeguards
+from htsvm.solvers.admm.run import DEFAULT_SAFEGUARDS, ADMMRun, check_safeguards
 from htsvm.solvers.api import Solver
 from htsvm.solvers.result import SolverResult
 
@@ -24,7 +23,7 @@ class ADMM(Solver):
     samples, psi over F and zero elsewhere; stop when the four printed residuals are below `tol`.
     On real data that rarely converges, and then mostly to a constant classifier. The default
     safeguards keep the splitting and the stopping rule and repair the rest; each is described in
-    `htsvm.solvers.admm.safeguards.SAFEGUARDS` and can be left out.
+    `htsvm.solvers.admm.run.SAFEGUARDS` and can be left out.
 
     Parameters
     ----------

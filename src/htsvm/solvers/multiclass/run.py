@@ -13,7 +13,6 @@ from htsvm._typing import Array
 from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.descent import CIRCLES, OBJECTIVE_SHARE, ROUGH, Descent
-from htsvm.solvers.multiclass import hard_margin
 from htsvm.solvers.multiclass.least_squares import (
     UNINFORMATIVE,
     is_uninformative,
@@ -22,6 +21,8 @@ from htsvm.solvers.multiclass.least_squares import (
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.result import SolverResult
 
+# The largest violation that a slightly larger W may mend.
+KEPT = 0.01
 # Each inner problem is solved to the first share of what its stage asks for, and while the residual
 # is large only to the second share of that; on large data less well.
 INNER_SHARE, EARLY_SHARE = 0.3, 0.1
@@ -170,10 +171,10 @@ class MulticlassRun(Descent):
 
     def _hard_margin(self, start: MulticlassStart, share: float) -> SolverResult | None:
         """Return the solution of the convex problem with a share of C if it is that for C."""
-        smaller = hard_margin.with_share_of_C(self.problem, share)
+        smaller = with_share_of_C(self.problem, share)
         run = MulticlassRun(smaller, self.options, self.rng)
         run.xi = HARD_PENALTY
-        result = hard_margin.keeping_margins(run.run(start), run.rows.largest_violation())
+        result = keeping_margins(run.run(start), run.rows.largest_violation())
         if result is None:
             return None
         self._start_at(result.coef, result.intercept)
@@ -368,3 +369,30 @@ class MulticlassRun(Descent):
             # Where the loss is all but zero at the solution, the energy says what is much.
             unit = min(unit, 2.0 * energy)
         return float(closing.before.residual(unit))
+
+
+def with_share_of_C(problem: MulticlassProblem, share: float) -> MulticlassProblem:
+    """Return the convex problem with a share of C."""
+    without = problem.loss.stretched(math.inf) or problem.loss
+    return replace(problem, penalty=share * problem.penalty, C=share * problem.C, loss=without)
+
+
+def keeping_margins(result: SolverResult, violation: float) -> SolverResult | None:
+    """Return a result times the least number with which it keeps all margins; None if too large.
+
+    Parameters
+    ----------
+    result : SolverResult
+        The solution of a convex problem.
+    violation : float
+        The largest violation there.
+    """
+    if not (result.converged and violation < KEPT):
+        return None
+    larger = 1.0 / (1.0 - violation)
+    return replace(
+        result,
+        coef=larger * result.coef,
+        intercept=larger * result.intercept,
+        multipliers=larger * result.multipliers,
+    )

@@ -29,25 +29,7 @@ class MulticlassNewton(Solver):
     loss itself. Where the convex problem finds nothing better than equal scores for all classes,
     a least squares fit takes its place.
 
-    Parameters
-    ----------
-    tol : float, default=1e-3
-        Stop when the largest residual is below this, and a round lowers the objective by a share
-        of less than ``0.3 * tol``.
-    max_iter : int, default=200
-        The largest number of rounds.
-    n_restarts : int, default=0
-        Further runs from convex starts with random sample weights; the best objective wins.
-    random_state : int or numpy.random.Generator, default=0
-        Drives the order of sweeps and the restarts.
-    callback : callable, optional
-        Called after each round with its row of the history.
-    starts : "auto" or tuple of str, default="auto"
-        The names of the starts that are compared where the loss is truncated and there is no warm
-        start; see `htsvm.solvers.starts`. ``("convex",)`` takes the solver's own way alone.
-    compare_warm : bool or "search", default=False
-        Whether a warm start is compared with these starts too: it may lead into a poor minimum.
-        With "search" only where a quick search says that they lead lower.
+    The options are those of `Newton`; `random_state` drives the order of sweeps and the restarts.
     """
 
     requires: ClassVar[tuple[str, ...]] = ("profile",)

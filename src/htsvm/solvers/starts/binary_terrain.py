@@ -16,8 +16,16 @@ from htsvm.problems.binary import Problem
 from htsvm.solvers.newton import valley
 from htsvm.solvers.newton.ridge import is_cheap, ridge_point
 from htsvm.solvers.starts.quasi_newton import minimise
-from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
-from htsvm.solvers.starts.terrain import MULTIPLES, ROUGH, Terrain, inverse
+from htsvm.solvers.starts.terrain import (
+    MULTIPLES,
+    ROUGH,
+    Rounded,
+    Sigmoid,
+    Squares,
+    Stage,
+    Terrain,
+    inverse,
+)
 
 # Searches in one call each; None where nothing was compiled.
 compiled = kernels.optional("solvers.starts._smooth")

@@ -6,7 +6,12 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from htsvm._typing import Array
 from htsvm.problems.binary import Problem
+from htsvm.solvers.newton import valley
+from htsvm.solvers.newton.ridge import is_cheap, ridge_point
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.binary_terrain import LITTLE_DATA
 from htsvm.solvers.starts.choice import best_start, own_generator, searches, terrain_of
@@ -15,13 +20,24 @@ from htsvm.solvers.starts.descents import (
     Descend,
     descended,
     from_given,
+    given,
     lower_of,
     named,
     never_up,
 )
-from htsvm.solvers.starts.multiples import no_higher_than_directions
 from htsvm.solvers.starts.portfolio import ALL, ON_WIDE_ROWS
 from htsvm.solvers.starts.searching import SearchStart, search
+
+# On fewer samples directions are searched exactly ("lines"); with more stored values the time is
+# better spent elsewhere.
+MOST_SAMPLES_OF_LINES, MOST_VALUES = 150, 1_000_000
+# Multiples, in units of the direction itself and of its typical score; of them so many are looked
+# at on all rows, and what is near the best.
+MULTIPLES = np.exp(np.linspace(-6.0, 8.0, 36))
+LOOKED_AT, NEARBY = 3, np.array([0.8, 0.9, 1.1, 1.25])
+# With more rows than the first number some, drawn by their penalties, say whether directions come
+# within this share of the result at all; so many of them say which multiples are worth a look.
+FEW_ROWS, NEAR, ASKED = 3000, 0.01, 500
 
 
 def first_descent(problem: Any, solver: Any, start: Any, descend: Descend) -> SolverResult:
@@ -107,3 +123,84 @@ def no_worse_than_cold(
             cold = descended(problem, found, share, descend)
             result = min(warm, cold, key=lambda one: one.objective)
     return replace(result, passes=warm.passes + problem.operator.passes - before)
+
+
+def no_higher_than_directions(problem: Any, result: SolverResult, descend: Descend) -> SolverResult:
+    """Return `result`, or what a multiple of a least squares direction leads to, if that is lower.
+
+    Searches follow a smoothed loss from least squares. Where the cap is small and the labels are
+    noisy that leads away from points that are lower than all they end at.
+    """
+    if not _suits(problem) or not _is_near(problem, result):
+        return result
+    w, b, reached = _lowest(problem)
+    if not reached < (1.0 - SLIPPED) * result.objective:
+        return result
+    start = given(problem, (w, b)) if valley.suits(problem) else (w, b, None)
+    lower = never_up(problem, start, reached, descend)
+    if not lower.objective < result.objective:
+        return result
+    convex = result.convex_objective
+    passes = result.passes + lower.passes
+    lower.convex_objective, lower.passes = convex, passes
+    return named(lower, "least_squares", result.starts)
+
+
+def _suits(problem: Any) -> bool:
+    """Return whether there are many rows of two classes, here, and few enough of their values."""
+    if not isinstance(problem, Problem) or problem.n_samples <= MOST_SAMPLES_OF_LINES:
+        return False
+    return is_cheap(problem) and 0 < problem.operator.stored <= MOST_VALUES
+
+
+def _is_near(problem: Problem, result: SolverResult) -> bool:
+    """Return whether, as far as some of the rows say, a direction may be below the result."""
+    if problem.n_samples <= FEW_ROWS:
+        return True
+    rows = np.sort(_drawn(problem.penalty, FEW_ROWS))
+    share = np.full(FEW_ROWS, float(problem.penalty.sum()) / FEW_ROWS)
+    part = replace(problem.take(rows), penalty=share)
+    reached = _lowest(part)[2]
+    return reached < (1.0 + NEAR) * part.objective_at(result.coef, result.intercept)
+
+
+def _drawn(penalty: Array, count: int) -> Array:
+    """Return rows evenly spread over the sum of the penalties, heavy ones more than once."""
+    mass = np.cumsum(penalty)
+    places = (np.arange(count) + 0.5) / count * mass[-1]
+    rows: Array = np.minimum(np.searchsorted(mass, places), len(mass) - 1)
+    return rows
+
+
+def _lowest(problem: Problem) -> tuple[Array, float, float]:
+    """Return the best multiple of two ridge fits, with the objective there.
+
+    One has the penalties of the problem, one those of C = 1.
+    """
+    best: tuple[Array, float, float] = (np.zeros(problem.n_features), 0.0, np.inf)
+    for penalty in (problem.penalty, problem.penalty / problem.C):
+        z = ridge_point(problem, penalty)
+        w, b = np.ascontiguousarray(z[:-1]), float(z[-1])
+        if not (np.all(np.isfinite(z)) and np.any(w)):
+            continue
+        scores = 1.0 - problem.violations(w, b)
+        energy = problem.regularizer.energy(w)
+        tried = _promising(problem, scores, energy)
+        for _ in range(2):
+            values = problem.loss.totals(1.0 - scores, problem.penalty, tried) + tried**2 * energy
+            t, reached = float(tried[values.argmin()]), float(values.min())
+            if reached < best[2]:
+                best = (t * w, t * b, reached)
+            tried = t * NEARBY
+    return best
+
+
+def _promising(problem: Problem, scores: Array, energy: float) -> Array:
+    """Return the multiples that are the lowest on some samples, drawn by their penalties."""
+    size = float(np.median(np.abs(scores)))
+    multiples = np.concatenate([MULTIPLES, MULTIPLES / size]) if size > 0.0 else MULTIPLES
+    some = _drawn(problem.penalty, ASKED)
+    share = np.full(ASKED, float(problem.penalty.sum()) / ASKED)
+    values = problem.loss.totals(1.0 - scores[some], share, multiples) + multiples**2 * energy
+    kept: Array = multiples[np.argsort(values, kind="stable")[:LOOKED_AT]]
+    return kept

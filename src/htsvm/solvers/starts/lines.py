@@ -22,6 +22,8 @@ from htsvm.problems.binary import Problem
 
 # So many samples are put on the margin in turn, unless told otherwise.
 MOST_KINKS = 150
+# As many samples are looked at; more, if they are copies of so few.
+MOST_SAMPLES, MOST_COPIES = MOST_KINKS, 3000
 # The lowest points of so many lines are evaluated anew, without what sums have lost; so many of
 # them may have the same direction.
 FINALISTS, PER_DIRECTION = 16, 8
@@ -250,3 +252,28 @@ def _lowest(at: Array, coefficients: list[Array]) -> tuple[Array, Array]:
             best_values = np.where(better, lowest, best_values)
             best_steps = np.where(better, t[rows, where], best_steps)
     return best_values, best_steps
+
+
+def is_one_column(problem: Any) -> bool:
+    """Return whether the problem has one column, few samples and a loss of known pieces."""
+    return (
+        suits(problem)
+        and problem.n_features == 1
+        and problem.n_samples <= MOST_COPIES
+        and _distinct(problem) <= MOST_SAMPLES
+    )
+
+
+def lowest_point(problem: Problem) -> Array:
+    """Return the (w, b) with the lowest objective, as an array of two numbers."""
+    found, _ = Lines(problem).lowest(np.zeros((1, 2)), np.array([[1.0, 0.0]]))
+    lowest: Array = found[0]
+    return lowest
+
+
+def _distinct(problem: Problem) -> int:
+    """Return the number of samples that count and are no copies of others."""
+    signed = np.empty(problem.n_samples)
+    problem.operator.signed_dot(problem.y, np.ones(1), 0.0, signed)
+    counts = problem.penalty > 0.0
+    return sum(len(np.unique(signed[counts & (problem.y == side)])) for side in (-1, 1))

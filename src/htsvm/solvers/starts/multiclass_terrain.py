@@ -13,8 +13,16 @@ from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels, single
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.starts.quasi_newton import minimise
-from htsvm.solvers.starts.smoothing import Rounded, Sigmoid, Squares, Stage
-from htsvm.solvers.starts.terrain import MULTIPLES, ROUGH, Terrain, inverse
+from htsvm.solvers.starts.terrain import (
+    MULTIPLES,
+    ROUGH,
+    Rounded,
+    Sigmoid,
+    Squares,
+    Stage,
+    Terrain,
+    inverse,
+)
 
 # The largest score of a rival is rounded over this, with a sigmoid and with the loss itself.
 WIDE, NARROW = 0.6, 0.2

@@ -10,7 +10,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.solvers.descent import CAP_FACTORS
-from htsvm.solvers.starts import directions, lines, one_column
+from htsvm.solvers.starts import directions, lines
 from htsvm.solvers.starts.binary_terrain import LITTLE_DATA
 from htsvm.solvers.starts.searching import FAR_BEHIND, Search, SearchStart
 from htsvm.solvers.starts.terrain import FINE, ROUGH, Terrain
@@ -90,7 +90,7 @@ class Convex(SearchStart):
         ones beyond. All of these have a sample where the loss bends: what the lightest one costs
         there is a lower bound, for which little data has the time.
         """
-        if not (one_column.suits(problem) or LinesStart.suits(problem)):
+        if not (lines.is_one_column(problem) or LinesStart.suits(problem)):
             return GOOD_FIT * float(problem.trivial_objective)
         # Copies of a sample count as one.
         lightest = float(lines.Lines(problem).penalty.min(initial=np.inf))
@@ -217,8 +217,8 @@ class OneColumn(SearchStart):
 
     def run(self, search: Search) -> None:
         """Find it by sorting."""
-        if one_column.suits(search.terrain.problem):
-            search.add(self.name, one_column.lowest_point(search.terrain.problem))
+        if lines.is_one_column(search.terrain.problem):
+            search.add(self.name, lines.lowest_point(search.terrain.problem))
 
 
 @dataclass(frozen=True)
