@@ -66,6 +66,12 @@ class Scaled(Operator):
     def _taken(self, rows: Array) -> DenseOperator:
         return DenseOperator(self.block(rows))
 
+    def copied(self) -> Operator:
+        """Return an operator on a copy of all rows."""
+        copy = self.adopted(DenseOperator(self.block(slice(None))))
+        copy.columns = self.columns
+        return copy
+
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""
         w = w * self.scale
