@@ -96,9 +96,9 @@ class Block:
         self.problem = replace(self.given, penalty=self.given.penalty * noise)
 
     @question(Reads.DATA, reduce=merged)
-    def column_moments(self) -> Moments:
-        """Return the moments of the columns, weighted by the penalties in units of C."""
-        return moments(self.given.operator, self.given.penalty / self.given.C)
+    def column_moments(self, largest: float) -> Moments:
+        """Return the moments of the columns, weighted by penalties of which this is the largest."""
+        return moments(self.given.operator, self.given.penalty, largest)
 
     @question(Reads.DATA, reduce=joined)
     def rows_at(self, rows: Array) -> tuple[Any, Array, Array]:

@@ -133,9 +133,9 @@ class RemoteProblem:
         return convex, self.energy(w) + loss
 
     def moments(self: Any) -> Moments:
-        """Return the moments of the columns, weighted by the penalties in units of C."""
+        """Return the moments of the columns, weighted by penalties."""
         self.operator.count(1.0)
-        found: Moments = self.blocks.ask(Block.column_moments)
+        found: Moments = self.blocks.ask(Block.column_moments, self.largest_penalty)
         return found
 
     def in_columns(self: Any, mean: Array, scale: Array) -> Any:

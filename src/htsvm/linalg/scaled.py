@@ -13,8 +13,13 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.linalg.csr import CSROperator
 from htsvm.linalg.dense import DenseOperator
-from htsvm.linalg.operators import BLOCK, Operator
+from htsvm.linalg.operators import Operator
 
+# Values that are looked at together: 4 MB.
+BLOCK_VALUES = 1 << 19
+# Rows of less than this share of the largest weight count with it: what they alone tell of a column
+# would have next to no spread.
+LIGHT = 1e-6
 # None where nothing was compiled.
 compiled = kernels.optional("linalg._rows")
 
@@ -115,11 +120,13 @@ class Moments(NamedTuple):
     sparse: bool
 
 
-def moments(operator: Operator, weights: Array) -> Moments:
-    """Return the moments of rows with weights, which are not negative."""
+def moments(operator: Operator, weights: Array, largest: float) -> Moments:
+    """Return the moments of rows by their weights; `largest` is the largest of all rows."""
+    weights = weights / (largest or 1.0)
+    np.maximum(weights, LIGHT, out=weights, where=weights > 0.0)
     none = np.zeros(operator.shape[1])
     parts = [Moments(0.0, none, none, operator.sparse)]
-    for rows, part in operator.blocks(BLOCK):
+    for rows, part in operator.blocks(max(BLOCK_VALUES // max(operator.shape[1], 1), 1)):
         mass, total = weights[rows], float(weights[rows].sum())
         mean = mass @ part / (total or 1.0)
         if operator.sparse:

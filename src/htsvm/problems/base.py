@@ -101,9 +101,9 @@ class BaseProblem:
         return convex, self.objective(w, q)
 
     def moments(self) -> Moments:
-        """Return the moments of the columns, weighted by the penalties in units of C."""
+        """Return the moments of the columns, weighted by penalties."""
         self.operator.count(1.0)
-        return moments(self.operator, self.penalty / self.C)
+        return moments(self.operator, self.penalty, float(self.penalty.max(initial=0.0)))
 
     def in_columns(self, mean: Array, scale: Array) -> Self:
         """Return the problem on the rows ``(x - mean) * scale``; its regulariser stays."""

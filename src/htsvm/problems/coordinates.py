@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from htsvm._typing import Array
 from htsvm.linalg import CSROperator, DenseOperator, Quadratic
-from htsvm.linalg.scaled import Scaled
+from htsvm.linalg.scaled import Moments, Scaled
 from htsvm.linalg.spaces import row_space
 
 # A spread that is this share of the mean is rounding; beyond the range its square is zero or inf.
@@ -83,40 +83,48 @@ def in_coordinates(problem: Any) -> Coordinates:
     They are its own where the rows are those of a kernel, and where they were changed already.
     """
     X, R, n = problem.operator, problem.regularizer, problem.n_features
-    remote, zero = problem.rows is not None, np.zeros(n)
-    own = Coordinates(problem, zero, _same, _same)
-    if not remote and not isinstance(X, (DenseOperator, CSROperator)):
-        return own
-    if n == 0 or X.columns is not None:
+    here = isinstance(X, (DenseOperator, CSROperator))
+    own = Coordinates(problem, np.zeros(n), _same, _same)
+    if not (here or problem.rows is not None) or n == 0 or X.columns is not None:
         return own
     found = problem.moments()
     if not found.mass > 0.0:
         return own
-    mean = np.where(np.isfinite(found.mean), found.mean, 0.0) if problem.fit_intercept else zero
+    free = problem.fit_intercept & np.isfinite(found.mean)
+    mean = np.where(free, found.mean, 0.0)
+    inside = None
+    if here and not X.sparse and R.is_matrix:
+        inside = _whitened(problem, mean)
+    elif here and not X.sparse and R.positive and n > problem.n_samples:
+        inside = _in_row_space(problem, mean)
+    return inside or _in_columns(problem, found, mean) or own
+
+
+def _in_columns(problem: Any, found: Moments, mean: Array) -> Coordinates | None:
+    """Return a problem on centred, scaled columns; None where they are so already."""
+    X, R, n = problem.operator, problem.regularizer, problem.n_features
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = np.sqrt(found.squares / found.mass + np.square(found.mean - mean))
-    if found.sparse:
-        # At least half of the values of such a column are stored already.
-        mean = np.where(np.abs(mean) > spread, mean, 0.0)
-    elif not remote and R.is_matrix:
-        white = _whitened(problem, mean)
-        if white is not None:
-            return white
-    elif not remote and R.positive and n > problem.n_samples:
-        return _in_row_space(problem, mean)
+        variances = found.squares / found.mass
+        spread = np.sqrt(variances + np.square(found.mean - mean))
+        if found.sparse:
+            # At least half of the values of such a column are stored already.
+            mean = np.where(np.abs(mean) > spread, mean, 0.0)
+        squares = variances + np.square(found.mean - mean)
     # Coordinate descent in the dual asks for an R that is a number.
     scaled = problem.n_scores == 1 and not R.is_matrix and not (found.sparse and n >= MANY_COLUMNS)
     usable = (spread > ROUNDING * np.abs(mean)) & (spread > SMALLEST) & (spread < LARGEST)
     scale = np.divide(1.0, spread, out=np.ones(n), where=usable & scaled)
     if np.all(scale == 1.0) and not np.any(mean):
-        return own
+        return None
     inside = problem.in_columns(mean, scale)
     if isinstance(inside.operator, Scaled) and X.stored <= COPIED:
         inside = replace(inside, operator=inside.operator.copied())
     if scaled:
         inside = replace(inside, regularizer=Quadratic(R.diagonal() * scale**2, n))
-    if mean is not zero:
-        inside.operator.row_length = float(np.sqrt(np.sum(np.square(spread * scale))))
+    squares *= scale**2
+    if np.isfinite(squares.sum()):
+        inside.operator.column_squares = squares
+        inside.operator.row_length = float(np.sqrt(squares.sum()))
     return Coordinates(inside, mean, lambda w: w / scale, lambda u: u * scale)
 
 
