@@ -39,7 +39,11 @@ def test_residuals_are_their_formulas():
     norm = np.linalg.norm
     own, pull = R @ w, N.T @ psi
     parts = norm(own) + norm(pull)
-    assert c.stationarity == pytest.approx(norm(own + pull) / parts, rel=1e-12)
+    fixed = certify(
+        X, y, w, 0.0, psi, C=0.7, loss=LOSS, sample_weight=weight, regularizer=R,
+        fit_intercept=False,
+    )  # fmt: skip
+    assert fixed.stationarity == pytest.approx(norm(own + pull) / parts, rel=1e-12)
     assert c.balance == pytest.approx(abs(y @ psi) / np.abs(psi).sum(), rel=1e-12)
     size = weight @ (1.0 + q**2)
     assert c.prox_residual == pytest.approx(np.sqrt(weight @ (q - prox) ** 2 / size), rel=1e-12)
@@ -51,6 +55,16 @@ def test_residuals_are_their_formulas():
     assert not c.certified
     assert c.nu_max == 0.0
     assert c.local_minimizer == "undecided"
+
+
+def test_moving_all_rows_changes_no_residual():
+    X, y, w, b, psi = some_point()
+    shift = np.array([1e6, -1e3, 0.0, 30.0])
+    here = certify(X, y, w, b, psi, C=0.7, loss=LOSS)
+    there = certify(X + shift, y, w, b - shift @ w, psi, C=0.7, loss=LOSS)
+    assert here.balance > 0.01
+    for name in ("stationarity", "balance", "prox_residual", "duality_gap", "objective"):
+        assert getattr(there, name) == pytest.approx(getattr(here, name), rel=1e-6), name
 
 
 def test_default_nu():

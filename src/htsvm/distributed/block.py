@@ -14,6 +14,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.distributed.protocol import Data, Reads, joined, question
 from htsvm.linalg import as_operator
+from htsvm.linalg.scaled import Moments, in_columns, merged, moments
 from htsvm.optimality import SampleStatus
 
 Copied = TypeVar("Copied")
@@ -44,7 +45,7 @@ class Block:
 
     def __init__(self, problem: Any, offset: int) -> None:
         self.problem = self.given = problem
-        self.offset = offset
+        self.offset, self.columns = offset, problem.operator.columns
         self.part: Any = None
         self.start_at_zero()
 
@@ -63,6 +64,8 @@ class Block:
         """Give a block that has travelled its rows back."""
         if self.given.operator is None:
             operator = as_operator(data.X)
+            if self.columns is not None:
+                operator = in_columns(operator, *self.columns)
             self.problem = replace(self.problem, operator=operator)
             self.given = replace(self.given, operator=operator)
         if self.part is not None and self.part.problem is None:
@@ -91,6 +94,11 @@ class Block:
         bits.state = state
         noise = np.random.Generator(bits).exponential(size=len(self.given.penalty))
         self.problem = replace(self.given, penalty=self.given.penalty * noise)
+
+    @question(Reads.DATA, reduce=merged)
+    def column_moments(self, largest: float) -> Moments:
+        """Return the moments of the columns, weighted by penalties of which this is the largest."""
+        return moments(self.given.operator, self.given.penalty, largest)
 
     @question(Reads.DATA, reduce=joined)
     def rows_at(self, rows: Array) -> tuple[Any, Array, Array]:

@@ -16,8 +16,10 @@ from htsvm.distributed.block import Block
 from htsvm.distributed.blocks import Blocks, Multipliers, stack_rows
 from htsvm.distributed.multiclass_block import MulticlassBlock
 from htsvm.distributed.multiclass_rows import MulticlassBlockRows
+from htsvm.distributed.protocol import ColumnsTask
 from htsvm.distributed.rows import BinaryRows
 from htsvm.linalg import Extent, Operator, Quadratic, as_operator
+from htsvm.linalg.scaled import Moments
 from htsvm.losses import Hinge
 from htsvm.optimality import BinaryCertificate, certify_problem
 from htsvm.optimality.binary import conclude, spread_positions
@@ -129,6 +131,20 @@ class RemoteProblem:
         blocks, loss = self.blocks.majorised(w, b)
         convex = replace(self, operator=BlockOperator(blocks), loss=Hinge(), blocks=blocks)
         return convex, self.energy(w) + loss
+
+    def moments(self: Any) -> Moments:
+        """Return the moments of the columns, weighted by penalties."""
+        self.operator.count(1.0)
+        found: Moments = self.blocks.ask(Block.column_moments, self.largest_penalty)
+        return found
+
+    def in_columns(self: Any, mean: Array, scale: Array) -> Any:
+        """Return the problem on the rows ``(x - mean) * scale``; its regulariser stays."""
+        task = ColumnsTask(self.blocks.task, mean, scale)
+        blocks = Blocks(self.blocks.source, task, self.blocks.penalties, self.blocks.traffic)
+        operator = BlockOperator(blocks)
+        operator.work, operator.columns = self.operator.work, (mean, scale)
+        return replace(self, operator=operator, blocks=blocks)
 
     def traffic(self) -> dict[str, float]:
         """Return the passes over the network so far, and the bytes they moved."""

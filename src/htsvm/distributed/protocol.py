@@ -39,8 +39,23 @@ class MajorisedTask:
         return self.base.problem(operator, codes, weights).majorised(self.w, self.b)[0]
 
 
+@dataclass(frozen=True, eq=False)
+class ColumnsTask:
+    """The problem of the task `base` on the rows ``(x - mean) * scale``."""
+
+    base: Stated
+    mean: Array
+    scale: Array
+
+    def problem(
+        self, operator: Operator, codes: Array, weights: Array | None
+    ) -> Problem | MulticlassProblem:
+        """Return the problem on some rows; only the driver knows the regulariser."""
+        return self.base.problem(operator, codes, weights).in_columns(self.mean, self.scale)
+
+
 # Problems that blocks can be made for.
-Task = Stated | MajorisedTask
+Task = Stated | MajorisedTask | ColumnsTask
 
 
 @dataclass(eq=False)

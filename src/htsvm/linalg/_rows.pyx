@@ -9,6 +9,7 @@ order of the blocks, so a result depends on the number of threads but never on t
 import numpy as np
 
 from cython.parallel cimport prange
+from libc.stdlib cimport abort, calloc, free
 
 cdef extern from "_threads.h" nogil:
     int htsvm_max_threads()
@@ -250,6 +251,39 @@ def dense_signed_tdot(const real[:, ::1] X, const signed char[::1] y, const doub
     return float(summed[n])
 
 
+# Rows seen as (x - mean) * scale: each is centred, since corrected sums lose digits.
+
+cdef void _scaled_dot_block(const real* X, Py_ssize_t n, const double* mean, const double* scale,
+                            const signed char* y, const double* w, double b, double* out,
+                            Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef double total
+    cdef const real* row
+    for i in range(low, high):
+        row = X + i * n
+        total = 0.0
+        for j in range(n):
+            total += (row[j] - mean[j]) * (scale[j] * w[j])
+        out[i] = y[i] * (total + b)
+
+
+cdef void _scaled_tdot_block(const real* X, Py_ssize_t n, const double* mean, const double* scale,
+                             const signed char* y, const double* v, double* out, double* total,
+                             Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef double signed_sum = 0.0, own
+    cdef const real* row
+    for i in range(low, high):
+        if v[i] == 0.0:
+            continue
+        own = y[i] * v[i]
+        signed_sum += own
+        row = X + i * n
+        for j in range(n):
+            out[j] += own * ((row[j] - mean[j]) * scale[j])
+    total[0] += signed_sum
+
+
 cdef void _dense_gram_row(const real* x, Py_ssize_t n, double weight, double* out) noexcept nogil:
     cdef Py_ssize_t a, b, side = n + 1
     cdef double value
@@ -267,18 +301,29 @@ cdef void _dense_gram_row(const real* x, Py_ssize_t n, double weight, double* ou
 
 # --------------------------------------------------------------------------------- the rows
 
+cdef double* _scratch(Py_ssize_t n) noexcept nogil:
+    """Return n zeros, to be freed."""
+    cdef double* values = <double*>calloc(n + 1, sizeof(double))
+    if values == NULL:
+        abort()
+    return values
+
+
 cdef class Rows:
     """The rows of a dense array or a CSR matrix, whatever the types of their entries."""
 
     @staticmethod
-    def dense(X):
-        """Wrap a C-contiguous float32 or float64 array."""
+    def dense(X, mean=None, scale=None):
+        """Wrap a C-contiguous float32 or float64 array, as (X - mean) * scale if these are given."""
         cdef Rows rows = Rows()
         rows.m, rows.n = X.shape
         rows.stored = X.size
         rows.single = X.dtype == np.float32
         rows.data = <const void*><Py_ssize_t>X.ctypes.data
-        rows.keep = X
+        rows.keep = (X, mean, scale)
+        if mean is not None:
+            rows.mean = <const double*><Py_ssize_t>mean.ctypes.data
+            rows.scale = <const double*><Py_ssize_t>scale.ctypes.data
         return rows
 
     @staticmethod
@@ -304,6 +349,46 @@ cdef class Rows:
 
     cdef void dot(self, const signed char* y, const double* w, double b, double* out,
                   Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+        if self.mean == NULL:
+            self._dot(y, w, b, out, low, high)
+        elif self.single:
+            _scaled_dot_block(<const float*>self.data, self.n, self.mean, self.scale, y, w, b, out,
+                              low, high)
+        else:
+            _scaled_dot_block(<const double*>self.data, self.n, self.mean, self.scale, y, w, b,
+                              out, low, high)
+
+    cdef void add_tdot(self, const signed char* y, const double* v, double* out, double* total,
+                       Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+        if self.mean == NULL:
+            self._add_tdot(y, v, out, total, low, high)
+        elif self.single:
+            _scaled_tdot_block(<const float*>self.data, self.n, self.mean, self.scale, y, v, out,
+                               total, low, high)
+        else:
+            _scaled_tdot_block(<const double*>self.data, self.n, self.mean, self.scale, y, v, out,
+                               total, low, high)
+
+    cdef void add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil:
+        """Add ``weight * (x_i, 1)(x_i, 1)'`` to the lower triangle of `out`."""
+        cdef double* row
+        cdef Py_ssize_t j
+        if self.mean == NULL:
+            self._add_gram(i, weight, out)
+            return
+        # Each row is centred: what a correction of the sums would leave is rounding.
+        row = _scratch(self.n)
+        for j in range(self.n):
+            if self.single:
+                row[j] = (<const float*>self.data)[i * self.n + j]
+            else:
+                row[j] = (<const double*>self.data)[i * self.n + j]
+            row[j] = self.scale[j] * (row[j] - self.mean[j])
+        _dense_gram_row(row, self.n, weight, out)
+        free(row)
+
+    cdef void _dot(self, const signed char* y, const double* w, double b, double* out,
+                   Py_ssize_t low, Py_ssize_t high) noexcept nogil:
         if not self.sparse:
             if self.single:
                 _dense_dot_block(<const float*>self.data, self.n, y, w, b, out, low, high)
@@ -323,8 +408,8 @@ cdef class Rows:
             _csr_dot_block(<const int*>self.indptr, <const int*>self.indices,
                            <const double*>self.data, y, w, b, out, low, high)
 
-    cdef void add_tdot(self, const signed char* y, const double* v, double* out, double* total,
-                       Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+    cdef void _add_tdot(self, const signed char* y, const double* v, double* out, double* total,
+                        Py_ssize_t low, Py_ssize_t high) noexcept nogil:
         if not self.sparse:
             if self.single:
                 _dense_tdot_block(<const float*>self.data, self.n, y, v, out, total, low, high)
@@ -344,8 +429,7 @@ cdef class Rows:
             _csr_tdot_block(<const int*>self.indptr, <const int*>self.indices,
                             <const double*>self.data, y, v, out, total, low, high)
 
-    cdef void add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil:
-        """Add ``weight * (x_i, 1)(x_i, 1)'`` to the lower triangle of `out`."""
+    cdef void _add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil:
         if not self.sparse:
             if self.single:
                 _dense_gram_row(<const float*>self.data + i * self.n, self.n, weight, out)

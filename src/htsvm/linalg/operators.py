@@ -47,6 +47,11 @@ class Extent(ABC):
     shape: tuple[int, int]
     sparse: ClassVar[bool] = False
     representers: ClassVar[bool] = False
+    # Of rows that were brought into other coordinates: what was taken off the columns, and what
+    # they were multiplied by.
+    columns: tuple[Any, ...] | None = None
+    # About the mean squares of the columns, where they are known.
+    column_squares: Array | None = None
 
     def __init__(self) -> None:
         self.work = Work()
@@ -119,7 +124,7 @@ class Operator(Extent):
         other.work, other.share = Work(), 1.0
         return other
 
-    def _blocks(self, size: int | None = None) -> Iterator[tuple[slice, Any]]:
+    def blocks(self, size: int | None = None) -> Iterator[tuple[slice, Any]]:
         """Yield all rows in double precision, some at a time, with their places."""
         size = size or self.block_rows
         for low in range(0, self.shape[0], size):
@@ -131,7 +136,7 @@ class Operator(Extent):
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""
         self.count(1.0)
-        for rows, part in self._blocks():
+        for rows, part in self.blocks():
             np.multiply(y[rows], part @ w + b, out=out[rows])
         return out
 
@@ -140,7 +145,7 @@ class Operator(Extent):
         self.count(share)
         signed = y * v
         out = np.zeros(self.shape[1])
-        for rows, part in self._blocks():
+        for rows, part in self.blocks():
             out += signed[rows] @ part
         return out, float(signed.sum())
 
@@ -148,7 +153,7 @@ class Operator(Extent):
         """Return ``X @ W.T + b``, of shape (n_samples, n_classes)."""
         self.count(len(W))
         out = np.empty((self.shape[0], len(W)))
-        for rows, part in self._blocks():
+        for rows, part in self.blocks():
             if sp.issparse(part):
                 out[rows] = part @ W.T
             else:
@@ -160,7 +165,7 @@ class Operator(Extent):
         """Return ``B.T @ X``, of shape (n_classes, n_features)."""
         self.count(B.shape[1])
         out = np.zeros((B.shape[1], self.shape[1]))
-        for rows, part in self._blocks():
+        for rows, part in self.blocks():
             out += B[rows].T @ part
         return out
 
@@ -168,7 +173,7 @@ class Operator(Extent):
         """Return ``B.T @ X**2``: the diagonals of Gram matrices, weighted by the columns of B."""
         self.count(B.shape[1])
         out = np.zeros((B.shape[1], self.shape[1]))
-        for rows, part in self._blocks(BLOCK):
+        for rows, part in self.blocks(BLOCK):
             out += B[rows].T @ squared(part)
         return out
 
@@ -183,7 +188,7 @@ class Operator(Extent):
         """Return the squared length of each row."""
         self.count(1.0)
         out = np.empty(self.shape[0])
-        for rows, part in self._blocks(BLOCK):
+        for rows, part in self.blocks(BLOCK):
             out[rows] = np.asarray(squared(part).sum(axis=1)).ravel()
         return out
 

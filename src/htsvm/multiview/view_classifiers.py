@@ -19,7 +19,6 @@ from htsvm.multiview.warm_start import (
     majorised,
     start_of,
 )
-from htsvm.multiview.whitening import Unchanged, whitened
 from htsvm.solvers import Solver, SolverResult, certify_result, solve_certified
 
 
@@ -167,8 +166,8 @@ class ViewClassifiers(Classifiers[ViewPoints]):
         for v, view in enumerate(views):
             problem: Any = self._problem(v, weights)
             certificate = certify_result(problem, view.result, self.solver.tol)
-            if not certificate.certified and whitened(problem) is not None:
-                # Residuals are measured in the given coordinates.
+            if not certificate.certified and problem.regularizer.is_matrix and not self.literal:
+                # The solver measures residuals where the regulariser is the identity.
                 better = self._point(v, problem, self._finer(problem, view.result))
                 if self._is_lower(v, weights, better, view):
                     view = views[v] = better
@@ -203,7 +202,7 @@ class ViewClassifiers(Classifiers[ViewPoints]):
     # --------------------------------------------------------------------------------- a view
 
     def _finer(self, problem: Any, result: SolverResult) -> SolverResult:
-        """Return a point below `result` that is found in the given coordinates."""
+        """Return a point below `result` that is solved better."""
         return majorised(problem, for_warm_start(self.solver, problem), result)
 
     def _same_problem(self, v: int, weights: Array, before: Array) -> bool:
@@ -238,17 +237,15 @@ class ViewClassifiers(Classifiers[ViewPoints]):
         given = self._problem(v, weights)
         if self.literal:
             return self._point(v, given, self.solver.solve(given))
-        white = whitened(given) or Unchanged(given)
         if before is None:
-            start = None if self.start is None else white.enter(self.start.views[v].result)
-            result = self.solver.solve(white.problem, start=start and start_of(start))
-            return self._point(v, given, white.leave(result))
-        solver, near = for_warm_start(self.solver, given), white.enter(before.result)
-        result = solver.solve(white.problem, start=start_of(near))
-        after = self._point(v, given, white.leave(result))
+            start = None if self.start is None else start_of(self.start.views[v].result)
+            return self._point(v, given, self.solver.solve(given, start=start))
+        solver = for_warm_start(self.solver, given)
+        result = solver.solve(given, start=start_of(before.result))
+        after = self._point(v, given, result)
         if self._is_lower(v, weights, after, before):
             return after
-        after = self._point(v, given, white.leave(majorised(white.problem, solver, near)))
+        after = self._point(v, given, majorised(given, solver, before.result))
         return after if self._is_lower(v, weights, after, before, slack) else before
 
     def _is_lower(

@@ -32,7 +32,8 @@ class BinaryCertificate(PointCertificate):
     Attributes
     ----------
     stationarity : float
-        ``||R w + N' psi|| / (||R w|| + ||N' psi||)``.
+        ``||R w + N' psi|| / (||R w|| + ||N' psi||)``, with a free intercept for rows less their
+        mean, weighted by the multipliers: it does not change where all rows are moved.
     balance : float
         ``|y' psi| / sum |psi|``; 0 without an intercept.
     prox_residual : float
@@ -207,15 +208,18 @@ def conclude(
     `verdict_of` is asked for the second order if the point is stationary.
     """
     own = point.regularizer.dot(point.w)
-    unit = point.regularizer.length(own) + point.regularizer.length(summary.pull)
+    pull = summary.centred_pull if point.fit_intercept else summary.pull
+    unit = point.regularizer.length(own) + point.regularizer.length(pull)
     support = summary.support
-    typical = _typical_length(point.operator, support[spread_positions(len(support))])
+    few = support[spread_positions(len(support))]
+    typical, centred = _typical_lengths(point.operator, few)
+    typical_pull = centred if point.fit_intercept else typical
     gross = summary.multiplier_sum
     objective = point.regularizer.energy(point.w) + summary.loss
     floor = _rounding_floor(point, summary, gross * typical, unit, objective)
-    pulled = max(gross * typical, residuals.pull_of(objective, point.regularizer))
+    pulled = max(gross * typical_pull, residuals.pull_of(objective, point.regularizer))
     certificate = BinaryCertificate(
-        stationarity=residuals.of_gradient(own, -summary.pull, pulled, point.regularizer),
+        stationarity=residuals.of_gradient(own, -pull, pulled, point.regularizer),
         balance=residuals.balance(summary.signed_sum, gross) if point.fit_intercept else 0.0,
         prox_residual=residuals.violation(summary.square_errors, summary.square_size),
         duality_gap=duality_gap(summary.dual, point.w, point.regularizer, point.fit_intercept),
@@ -266,7 +270,8 @@ def _rounding_floor(
     """
     eps, m = residuals.EPS, point.operator.shape[0]
     pulled = (8.0 + math.sqrt(len(summary.support))) * eps * gross
-    size = _typical_length(point.operator, spread_positions(m)) * float(np.linalg.norm(point.w))
+    typical = _typical_lengths(point.operator, spread_positions(m))[0]
+    size = typical * float(np.linalg.norm(point.w))
     off = 8.0 * eps * (size + abs(point.b))
     mass = float(summary.class_penalty.sum())
     return max(
@@ -281,8 +286,13 @@ def spread_positions(count: int) -> Array:
     return np.linspace(0, count - 1, SAMPLED_ROWS if count else 0).astype(np.intp)
 
 
-def _typical_length(operator: Operator, rows: Array) -> float:
-    """Return the root mean square length of some rows."""
+def _typical_lengths(operator: Operator, rows: Array) -> tuple[float, float]:
+    """Return the root mean square length of some rows, and that of them less their mean."""
     if len(rows) == 0:
-        return 0.0
-    return math.sqrt(operator.take(rows).square_sum / len(rows))
+        return 0.0, 0.0
+    some = operator.take(rows)
+    square = centred = some.square_sum / len(rows)
+    if not some.representers:
+        mean = some.block(slice(None)).mean(axis=0, dtype=np.float64)
+        centred = max(square - float(np.square(mean).sum()), 0.0)
+    return math.sqrt(square), math.sqrt(centred)

@@ -31,7 +31,8 @@ class MulticlassCertificate(PointCertificate):
     Attributes
     ----------
     stationarity : float
-        ``||R W' - X' B|| / (||R W'|| + ||X' B||)``.
+        ``||R W' - X' B|| / (||R W'|| + ||X' B||)``, with free intercepts for rows less their mean,
+        weighted by the sizes of the multipliers: it does not change where all rows are moved.
     balance : float
         ``||sum_i B_i|| / sum_i ||B_i||_1``; 0 without intercepts.
     prox_residual : float
@@ -132,7 +133,8 @@ def conclude_multiclass(
     """
     RW = np.vstack([regularizer.dot(w) for w in W])
     energy = sum(regularizer.energy(w) for w in W)
-    unit = regularizer.length(RW) + regularizer.length(summary.pull)
+    pull = summary.centred_pull if fit_intercept else summary.pull
+    unit = regularizer.length(RW) + regularizer.length(pull)
     gross = summary.gross * row_length
     pulled = max(gross, residuals.pull_of(energy + summary.loss, regularizer))
     square_errors = step_length(loss) ** 2 * summary.square_errors
@@ -140,7 +142,7 @@ def conclude_multiclass(
     balance = float(np.linalg.norm(summary.totals)) if fit_intercept else 0.0
     size = row_length * float(np.linalg.norm(W))
     return MulticlassCertificate(
-        stationarity=residuals.of_gradient(RW, summary.pull, pulled, regularizer),
+        stationarity=residuals.of_gradient(RW, pull, pulled, regularizer),
         balance=residuals.balance(balance, summary.gross),
         prox_residual=residuals.violation(square_errors, summary.square_size) + stray,
         objective=energy + summary.loss,

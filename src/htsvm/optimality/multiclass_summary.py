@@ -27,6 +27,8 @@ class MulticlassSummary:
     ----------
     pull, totals : ndarray of shape (k, n) and (k,)
         ``B' X`` and the column sums of B.
+    gross_pull : ndarray of shape (n,)
+        The sum of the rows times the sizes of their B.
     support, gross : float
         The number of samples that pull, and the sum of the sizes of B.
     square_errors, square_size : float
@@ -47,6 +49,7 @@ class MulticlassSummary:
 
     pull: Array
     totals: Array
+    gross_pull: Array
     support: float
     gross: float
     square_errors: float
@@ -58,6 +61,14 @@ class MulticlassSummary:
     flow: Array
     counts: Array
     rows: int
+
+    @property
+    def centred_pull(self) -> Array:
+        """The pull of rows less their mean, weighted by the sizes of B."""
+        if not self.gross > 0.0:
+            return self.pull
+        centred: Array = self.pull - np.outer(self.totals, self.gross_pull / self.gross)
+        return centred
 
 
 def merge_multiclass(parts: Sequence[MulticlassSummary]) -> MulticlassSummary:
@@ -126,11 +137,14 @@ class MulticlassPoint:
         status = self.status()
         flow = np.zeros((self.k, self.k))
         np.add.at(flow, self.y, self._feasible())
+        sizes = np.abs(self.B).sum(axis=1)
+        pulls = self.operator.pull(np.column_stack([self.B, sizes]))
         summary = MulticlassSummary(
-            pull=self.operator.pull(self.B),
+            pull=pulls[:-1],
             totals=self.B.sum(axis=0),
+            gross_pull=pulls[-1],
             support=int(np.count_nonzero(support)),
-            gross=float(np.abs(self.B).sum()),
+            gross=float(sizes.sum()),
             square_errors=float(moved.sum()),
             square_size=float(self.penalty @ (1.0 + np.square(self.q))),
             stray=float(np.abs(self.B[~kept]).sum()),

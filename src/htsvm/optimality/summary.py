@@ -59,6 +59,18 @@ class Summary:
     counts: Array
     dual: DualSums | None
 
+    @property
+    def centred_pull(self) -> Array:
+        """The pull of rows less their mean, weighted by the sizes of the multipliers.
+
+        It differs from the pull by what the balance of the multipliers lacks times that mean.
+        """
+        if self.dual is None or not float(self.dual.masses.sum()) > 0.0:
+            return self.pull
+        down, up = self.dual.pulls
+        centred: Array = self.pull - self.signed_sum * (up - down) / float(self.dual.masses.sum())
+        return centred
+
 
 def default_nu(point: Point) -> float:
     """Return the nu of the prox residual, unless another is asked for."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator
+from htsvm.linalg.scaled import Moments, in_columns, moments
 from htsvm.losses import Hinge, Loss
 
 
@@ -21,6 +22,7 @@ class BaseProblem:
     operator: Operator
     penalty: Array
     loss: Loss
+    C: float
 
     # What makes the row state of a solver, where rows are not in this process.
     rows: ClassVar[Callable[..., Any] | None] = None
@@ -97,6 +99,16 @@ class BaseProblem:
         # Every problem is a dataclass; this base, which declares no fields of its own, is not.
         convex = replace(self, loss=Hinge(), penalty=weights)  # type: ignore[type-var]
         return convex, self.objective(w, q)
+
+    def moments(self) -> Moments:
+        """Return the moments of the columns, weighted by penalties."""
+        self.operator.count(1.0)
+        return moments(self.operator, self.penalty, float(self.penalty.max(initial=0.0)))
+
+    def in_columns(self, mean: Array, scale: Array) -> Self:
+        """Return the problem on the rows ``(x - mean) * scale``; its regulariser stays."""
+        operator = in_columns(self.operator, mean, scale)
+        return replace(self, operator=operator)  # type: ignore[type-var]
 
     def release(self) -> None:
         """Let go of what a fit keeps in other places; of a problem in this process, nothing."""

@@ -13,6 +13,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated
 from htsvm.problems import AnyProblem
+from htsvm.problems.coordinates import Coordinates, in_coordinates
 from htsvm.solvers import Newton, SolverResult
 from htsvm.solvers.smooth import SmoothMulticlass
 from htsvm.svm.directions import Direction, shrunk
@@ -120,7 +121,10 @@ class Grid:
         problem = replace(self.problem, loss=self.losses[i]).scaled(C)
         if known and _untouched(problem, known[0]):
             return replace(known[0], seconds=0.0)
-        result = self._solver.solve(problem, start=self._start(problem, known))
+        inside = self.coordinates
+        start = inside.enter(self._start(problem, known))
+        stated = replace(inside.problem, loss=problem.loss).scaled(C)
+        result = inside.leave(self._solver.solve(stated, start=start))
         violations = problem.violations_at(result.coef, result.intercept)
         self.passes += self.problem.operator.passes - before
         return GridPoint(result, C, violations, time.perf_counter() - began)
@@ -128,8 +132,13 @@ class Grid:
     @cached_property
     def _solver(self) -> Any:
         """Who solves: the solver, but a search for several classes."""
-        problem: Any = self.problem
+        problem: Any = self.coordinates.problem
         return self.solver if problem.n_scores == 1 else SmoothMulticlass(problem)
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """Where all points are solved."""
+        return in_coordinates(self.problem)
 
     def _leading_to(self, i: int, rank: int) -> list[Place]:
         """Return the places that a point may start from, that for the next larger cap first."""

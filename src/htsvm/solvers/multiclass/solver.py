@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from htsvm.linalg.threads import single_threaded_blas
+from htsvm.problems.coordinates import in_coordinates
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.api import Solver
 from htsvm.solvers.history import Callback, Clock
@@ -59,6 +60,11 @@ class MulticlassNewton(Solver):
             A warm start; the convex start is then left out. B may be None.
         """
         self.check_loss(problem.loss)
+        result: SolverResult = in_coordinates(problem).solved(self._solve, start)
+        return result
+
+    def _solve(self, problem: MulticlassProblem, start: MulticlassStart | None) -> SolverResult:
+        """Return a stationary point of a problem in coordinates that suit a search."""
         rng = np.random.default_rng(self.random_state)
         clock = Clock()
 

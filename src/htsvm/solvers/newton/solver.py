@@ -9,6 +9,7 @@ import numpy as np
 
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.problems.binary import Problem, Start
+from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers.api import Solver
 from htsvm.solvers.history import Callback, Clock
 from htsvm.solvers.multiclass.solver import MulticlassNewton
@@ -81,6 +82,11 @@ class Newton(Solver):
             are guessed from the violations.
         """
         self.check_loss(problem.loss)
+        result: SolverResult = in_coordinates(problem).solved(self._solve, start)
+        return result
+
+    def _solve(self, problem: Problem, start: Start | None) -> SolverResult:
+        """Return a stationary point of a problem in coordinates that suit a search."""
         problem = problem.tilted()
         rng = np.random.default_rng(self.random_state)
         kind, clock = _kind_of_run(problem), Clock()
