@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks.accuracy_data import Data
 from benchmarks.bars import Row
 from htsvm import HTSVCCV
-from htsvm.experiments.methods import get
+from htsvm_paper.experiments.methods import get
 from htsvm.svm.choosing import WIDTH, agreement
 
 FOLDS = 5

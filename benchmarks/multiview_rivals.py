@@ -13,7 +13,7 @@ from benchmarks.multiview_accuracy import _preprocessed
 from benchmarks.multiview_sets import UCI_SETS, loaded
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, percent
-from htsvm.experiments.methods import get
+from htsvm_paper.experiments.methods import get
 
 PENALTIES = [2.0**-2, 1.0, 2.0**2]
 COUPLINGS = [2.0**-4, 2.0**-2]

@@ -6,7 +6,6 @@ from htsvm._lazy import lazy
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.column_views import ColumnViews
 from htsvm.multiview.htsvc import MultiViewHTSVC
-from htsvm.multiview.principal import PrincipalViews, make_views
 from htsvm.multiview.views import (
     columns_starting_with,
     stack_views,
@@ -21,9 +20,7 @@ __all__ = [
     "ColumnViews",
     "MultiViewHTSVC",
     "MultiViewHTSVCCV",
-    "PrincipalViews",
     "columns_starting_with",
-    "make_views",
     "stack_views",
     "views_from_column_transformer",
 ]

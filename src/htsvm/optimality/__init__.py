@@ -8,7 +8,7 @@ from htsvm.optimality.certificate import (
     PointCertificate,
 )
 from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
-from htsvm.optimality.partition import Partition, SampleStatus, partition, sample_status
+from htsvm.optimality.status import SampleStatus, sample_status
 from htsvm.optimality.problem import certify_problem
 
 __all__ = [
@@ -17,12 +17,10 @@ __all__ = [
     "GapCertificate",
     "GradientCertificate",
     "MulticlassCertificate",
-    "Partition",
     "PointCertificate",
     "SampleStatus",
     "certify",
     "certify_multiclass",
     "certify_problem",
-    "partition",
     "sample_status",
 ]

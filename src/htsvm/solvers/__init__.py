@@ -7,7 +7,6 @@ from htsvm.solvers.certified import certify_result, solve_certified
 from htsvm.solvers.least_squares import LinearSystem
 from htsvm.solvers.newton.solver import Newton
 from htsvm.solvers.result import SolverResult
-from htsvm.solvers.zero_one import ZeroOneSolver
 
 __all__ = [
     "ADMM",
@@ -16,7 +15,6 @@ __all__ = [
     "Problem",
     "Solver",
     "SolverResult",
-    "ZeroOneSolver",
     "certify_result",
     "register",
     "solve_certified",

@@ -1,0 +1,1 @@
+"""The paper's experiments, data sets and comparison methods, built on `htsvm`."""
