@@ -1,6 +1,7 @@
 """Losses: functions of the margin violation, with what solvers need to know of them."""
 
-from htsvm.losses.base import ConvexLoss, Loss, SmoothLoss, register, registered, require
+from htsvm._moved import moved
+from htsvm.losses.base import ConvexLoss, Loss, register, registered, require
 from htsvm.losses.hinge import Hinge
 from htsvm.losses.hybrid_truncated import HybridTruncated
 from htsvm.losses.least_squares import LeastSquares
@@ -13,8 +14,14 @@ __all__ = [
     "LeastSquares",
     "Loss",
     "Ramp",
-    "SmoothLoss",
     "register",
     "registered",
     "require",
 ]
+
+__getattr__ = moved(
+    __name__,
+    dict.fromkeys(
+        ["BoundedLinex", "Pinball", "SmoothLoss", "Wave", "ZeroOne"], "htsvm_paper.losses"
+    ),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -19,7 +20,9 @@ from sklearn.utils.validation import (
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.linalg.spaces import Space
+from htsvm.multiview.alternation import Alternation, Classifiers, Point, print_round
 from htsvm.multiview.elsewhere import view_scores
+from htsvm.multiview.parameters import fixed_weights
 from htsvm.multiview.views import (
     check_same_index,
     check_same_rows,
@@ -114,6 +117,19 @@ class BaseMultiViewSVC(BaseSVC):
         )  # fmt: skip
         check_scale(part)
         return canonical(part)
+
+    def _smoothness(self) -> Any:
+        """Return the paper's alpha, or "auto"."""
+        return self.weight_smoothness
+
+    def _by_turns(self, classifiers: Classifiers[Point], **options: Any) -> Alternation[Point]:
+        """Return the search for classifiers and view weights by turns; see `Alternation`."""
+        return Alternation(
+            classifiers, self._smoothness(), fixed_weights(self.view_weights, self.view_names_),
+            self.view_names_, self.tol, self.max_rounds,
+            callback=partial(print_round, type(self).__name__) if self.verbose else None,
+            **options,
+        )  # fmt: skip
 
     def _store_decision(
         self, spaces: list[Space], coefs: list[Array], intercepts: Array, weights: Array

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,14 +17,15 @@ from htsvm._typing import Array
 from htsvm.linalg.spaces import Space
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss
-from htsvm.multiview.alternation import Alternation, Outcome, print_round
+from htsvm.multiview.alternation import Alternation, Outcome
 from htsvm.multiview.base import KERNEL_RULES, BaseMultiViewSVC
-from htsvm.multiview.parameters import fixed_weights, per_view
+from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoints
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
 from htsvm.problems import AnyProblem
+from htsvm.solvers import Solver
 from htsvm.svm.fitted import joined_history
 from htsvm.svm.warn import warn_ignored, warn_unconverged
 
@@ -37,7 +37,7 @@ PER_VIEW = [Real, "array-like", dict]
 class StructuredMultiViewSVC(BaseMultiViewSVC):
     """One classifier per view, whose regularisers are coupled by the weights of the views.
 
-    Subclasses give the losses, `_losses`, and what solves the problem of a view, `_classifiers`.
+    Subclasses give the losses, `_losses`, and the solver of a view's problem, `_solver`.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -56,6 +56,9 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         """Return the loss of each view."""
 
     @abstractmethod
+    def _solver(self) -> Solver:
+        """Return the solver that the parameters describe."""
+
     def _classifiers(
         self,
         problems: list[AnyProblem],
@@ -64,6 +67,10 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         n_jobs: int | None,
     ) -> ViewClassifiers:
         """Return what finds the classifiers of the views."""
+        solver = self._solver().suited_to(problems[0])
+        # The paper's algorithm as printed starts anew in each round.
+        literal = getattr(solver, "safeguards", None) == ()
+        return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
 
     def _fit_checked(
         self, views: list[Any], classes: Array, codes: Array, weights: Array | None
@@ -88,10 +95,6 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
     def _penalties(self) -> Array:
         """Return the C of each view."""
         return per_view("C", self.C, self.view_names_)
-
-    def _smoothness(self) -> Any:
-        """Return the paper's alpha, or "auto"."""
-        return self.weight_smoothness
 
     def _strength(self) -> Array:
         """Return the paper's eta of each view."""
@@ -142,12 +145,7 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
     def _alternation(
         self, classifiers: ViewClassifiers, first: Array | None = None
     ) -> Alternation[ViewPoints]:
-        return Alternation(
-            classifiers, self._smoothness(), fixed_weights(self.view_weights, self.view_names_),
-            self.view_names_, self.tol, self.max_rounds, begin_again=not classifiers.literal,
-            callback=partial(print_round, type(self).__name__) if self.verbose else None,
-            first=first,
-        )  # fmt: skip
+        return self._by_turns(classifiers, begin_again=not classifiers.literal, first=first)
 
     # -------------------------------------------------------------------------- after the fit
 

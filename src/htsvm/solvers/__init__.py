@@ -1,5 +1,6 @@
 """Solvers: each takes a Problem and returns a SolverResult."""
 
+from htsvm._moved import moved
 from htsvm.problems.binary import Problem
 from htsvm.solvers.admm.solver import ADMM
 from htsvm.solvers.api import Solver, register, solver_names
@@ -23,3 +24,5 @@ __all__ = [
 
 register("newton", Newton)
 register("admm", ADMM)
+
+__getattr__ = moved(__name__, {"ZeroOneSolver": "htsvm_paper.solvers"})
