@@ -35,8 +35,12 @@ ONCE_PER_SEARCH = (IgnoredClassWarning, DroppedViewWarning)
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the innermost line that is not part of this package, scikit-learn or joblib."""
     frame, level = sys._getframe(1), 2
+    # An estimator of another package is no more the user's code than those of this one.
+    package = str(frame.f_globals.get("__package__") or "")
+    theirs = Path(frame.f_code.co_filename).parents[package.count(".")] if package else __file__
+    inside = (*OURS, f"{theirs}{os.sep}")
     passed = set()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
         passed.add(frame.f_code.co_name)
         frame, level = frame.f_back, level + 1
     # `GridSearchCV` and others like it try parameters by this function and fit the best directly.

@@ -10,7 +10,8 @@ Estimators: `BaseLinearSVC` (subclasses say `_loss` and `_solver`), `ConvexSVC` 
 `prepare_views`, which returns `Prepared` views, `per_view` parameters, and `Alternation` of
 `Classifiers` and view weights. Beside them: `documented` fills in shared entries of docstrings,
 `validated_fit` checks parameters, `seed_of` and `generator_of` read a `random_state`, `warn_user`
-warns at the user's line, `written_whole` writes a file or nothing, `Array` is an ndarray.
+warns at the user's line, `single_threaded_blas` keeps BLAS to one thread during a fit,
+`written_whole` writes a file or nothing, `Array` is an ndarray.
 """
 
 from htsvm._documented import documented
@@ -19,6 +20,7 @@ from htsvm._typing import Array, validated_fit
 from htsvm.baselines import ConvexSVC
 from htsvm.exceptions import DroppedViewWarning, warn_user
 from htsvm.files import written_whole
+from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import ConvexLoss, Hinge, HybridTruncated, LeastSquares, Loss, Ramp
 from htsvm.losses import register as register_loss
 from htsvm.multiview.alternation import Alternation, Classifiers
@@ -30,7 +32,14 @@ from htsvm.optimality import Certificate, PointCertificate, certify_problem
 from htsvm.optimality.certificate import WithDuality
 from htsvm.optimality.residuals import balance, stationarity
 from htsvm.solvers import (
-    ADMM, LinearSystem, Newton, Problem, Solver, SolverResult, certify_result, solve_certified,
+    ADMM,
+    LinearSystem,
+    Newton,
+    Problem,
+    Solver,
+    SolverResult,
+    certify_result,
+    solve_certified,
 )  # fmt: skip
 from htsvm.solvers import register as register_solver
 from htsvm.solvers.history import Callback, History
@@ -45,5 +54,6 @@ __all__ = [
     "Prepared", "Problem", "Ramp", "Solver", "SolverResult", "StructuredMultiViewSVC",
     "WithDuality", "balance", "certify_result", "documented", "generator_of", "per_view",
     "prepare_views", "register_certificate", "register_loss", "register_solver", "seed_of",
-    "solve_certified", "stationarity", "validated_fit", "warn_user", "written_whole",
+    "single_threaded_blas", "solve_certified", "stationarity", "validated_fit", "warn_user",
+    "written_whole",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from htsvm.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
+from htsvm_paper.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
 from htsvm.multiview import stack_views
 from tests.multiview.data import three_classes, two_views
 

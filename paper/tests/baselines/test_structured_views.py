@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
-from htsvm.baselines import LeastSquaresSVC, MvLSSVC2C, MvSL01SVM, ZeroOneSVC
+from htsvm.baselines import LeastSquaresSVC
+from htsvm_paper.baselines import MvLSSVC2C, MvSL01SVM, ZeroOneSVC
 from htsvm.exceptions import DroppedViewWarning
 from htsvm.multiview.structure import find_structure
 from htsvm.optimality import SampleStatus

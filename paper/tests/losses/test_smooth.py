@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from htsvm_paper.losses.bounded_linex import BoundedLinex
-from htsvm_paper.losses.wave import Wave
+from htsvm_paper.losses import BoundedLinex, Wave
 
 LOSSES = [
     Wave(0.0, 1.0), Wave(0.5, 0.2), Wave(2.0, 3.0),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from functools import partial
 from itertools import pairwise
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (
     _get_feature_names,
@@ -35,10 +37,8 @@ from htsvm.svm.base import BaseSVC
 from htsvm.svm.validation import canonical, check_scale
 
 FLOATS = [np.float64, np.float32]
-KERNEL_RULES: dict[str, list[Any]] = {
-    "kernel": [str, list, tuple, dict, callable],
-    "gamma": ["array-like", dict, str, float, int],
-}
+# A number for all views, or one per view.
+PER_VIEW = [Real, "array-like", dict]
 
 
 class BaseMultiViewSVC(BaseSVC):
@@ -59,7 +59,15 @@ class BaseMultiViewSVC(BaseSVC):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSVC._parameter_constraints,
+        "C": PER_VIEW,
+        "structure": PER_VIEW,
+        "weight_smoothness": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
+        "view_weights": [StrOptions({"learned", "uniform"}), "array-like", dict],
+        "kernel": [str, list, tuple, dict, callable],
+        "gamma": ["array-like", dict, str, float, int],
         "views": [None, list, tuple, dict, np.ndarray],
+        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "memory": [None, str, HasMethods(["cache"])],
     }
 
     def _has_weights(self) -> bool:

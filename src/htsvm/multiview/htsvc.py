@@ -15,8 +15,9 @@ from htsvm._documented import documented
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.multiview import elsewhere
+from htsvm.multiview.base import PER_VIEW
 from htsvm.multiview.parameters import per_view
-from htsvm.multiview.structured import PER_VIEW, StructuredMultiViewSVC
+from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.solvers import Solver
 
 

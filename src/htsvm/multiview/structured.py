@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_memory
 
 from htsvm._seeds import seed_of
@@ -18,7 +16,7 @@ from htsvm.linalg.spaces import Space
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss
 from htsvm.multiview.alternation import Alternation, Outcome
-from htsvm.multiview.base import KERNEL_RULES, BaseMultiViewSVC
+from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoints
@@ -30,8 +28,6 @@ from htsvm.svm.fitted import joined_history
 from htsvm.svm.warn import warn_ignored, warn_unconverged
 
 Outcomes = list[Outcome[ViewPoints]]
-# A number for all views, or one per view.
-PER_VIEW = [Real, "array-like", dict]
 
 
 class StructuredMultiViewSVC(BaseMultiViewSVC):
@@ -39,17 +35,6 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
 
     Subclasses give the losses, `_losses`, and the solver of a view's problem, `_solver`.
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseMultiViewSVC._parameter_constraints,
-        **KERNEL_RULES,
-        "C": PER_VIEW,
-        "structure": PER_VIEW,
-        "weight_smoothness": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
-        "view_weights": [StrOptions({"learned", "uniform"}), "array-like", dict],
-        "max_rounds": [Interval(Integral, 1, None, closed="left")],
-        "memory": [None, str, HasMethods(["cache"])],
-    }
 
     @abstractmethod
     def _losses(self) -> list[Loss]:

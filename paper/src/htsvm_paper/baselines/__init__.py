@@ -1,13 +1,9 @@
 """The comparison methods of the paper that are not in `htsvm.baselines`."""
 
-from htsvm_paper.baselines.mv_asy_bx import MvASYBX
-from htsvm_paper.baselines.mv_lssvc_2c import MvLSSVC2C
-from htsvm_paper.baselines.mv_sl01 import MvSL01SVM
-from htsvm_paper.baselines.mv_svm_2c import MvSVM2C
-from htsvm_paper.baselines.pinball import PinballSVC
-from htsvm_paper.baselines.svm_2k import SVM2K
-from htsvm_paper.baselines.wave_mvsvm import WaveMvSVM
-from htsvm_paper.baselines.zero_one import ZeroOneSVC
+from htsvm_paper.baselines.coupled import SVM2K, MvSVM2C
+from htsvm_paper.baselines.single import PinballSVC, ZeroOneSVC
+from htsvm_paper.baselines.smooth import MvASYBX, WaveMvSVM
+from htsvm_paper.baselines.structured import MvLSSVC2C, MvSL01SVM
 
 __all__ = [
     "SVM2K",

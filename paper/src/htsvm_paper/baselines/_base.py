@@ -4,31 +4,89 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
 
-from htsvm._typing import Array
-from htsvm.baselines.single._base import constraints_without
-from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning, warn_user
-from htsvm.linalg import as_operator
-from htsvm.linalg.spaces import Space
-from htsvm.linalg.threads import single_threaded_blas
-from htsvm.losses import Hinge
-from htsvm.multiview.alternation import Alternation, Classifiers, Outcome, Point, print_round
-from htsvm.multiview.base import BaseMultiViewSVC
-from htsvm.multiview.parameters import fixed_weights
-from htsvm.multiview.preparation import Prepared, prepare_views
-from htsvm.multiview.views import is_view_collection
-from htsvm.optimality import GapCertificate, GradientCertificate
-from htsvm.problems.build import stated_problems, weigh_classes
-from htsvm.svm.fitted import joined_history
+from htsvm import IgnoredClassWarning
+from htsvm.extend import (
+    Array,
+    BaseMultiViewSVC,
+    DroppedViewWarning,
+    Hinge,
+    Prepared,
+    SolverResult,
+    certify_result,
+    per_view,
+    prepare_views,
+    single_threaded_blas,
+    warn_user,
+)
+from htsvm.extend import documented as with_entries
+from htsvm_paper.certificates import GapCertificate, GradientCertificate
+from htsvm_paper.solvers.coupled import CoupledProblem
+from htsvm_paper.solvers.views import ViewsProblem
 
 # Coefficients up to this size are rounding errors.
 ZERO = 1e-8
+POSITIVE = Interval(Real, 0.0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0.0, None, closed="left")
+
+# What several of these estimators say of their parameters and attributes.
+ENTRIES = """\
+C of pairs : float, array-like or dict
+    Penalty of the losses, for both views or one for each.
+C of views : float, array-like or dict
+    Penalty of the losses. One number, or one per view, in their order or by name.
+structure : float, array-like or dict
+    The eta: how much a classifier should vary little within the clusters of the classes; may
+    differ from view to view. Zero leaves the term out, and with it all clustering.
+class_weight of pairs : dict, "balanced" or None
+    Factors of C and D per class; "balanced" gives all classes the same total weight.
+random_state of starts : int, RandomState or None
+    Drives the random starts. None always takes the same seed, so that a fit can be repeated.
+tol of gradients : float
+    The largest residual of the gradient.
+max_iter of descents : int
+    The largest number of iterations of L-BFGS from each start.
+n_restarts of descents : int
+    Random starts, beside w = 0 and the best constant classifiers; the lowest objective wins.
+verbose of rounds : int
+    1 prints a line per round.
+verbose of starts : int
+    1 prints a line per start.
+views of pairs : None, list or dict
+    The columns of the two views in a two-dimensional X: slices, index lists, masks, column names,
+    callables that return one of these, or the widths of views that lie side by side; or None with a
+    list or dict of two matrices. None with a single matrix takes it for both.
+epsilon : float
+    Up to here views may disagree for free.
+certificate_ of gradients : list of GradientCertificate
+    For each binary problem, the residuals of the gradient, the smallest curvature, and the
+    objective beside that of the best constant classifiers.
+support_ of views : list of ndarrays
+    The samples that are part of :math:`w_v`, for each view v.
+n_support_ of views : ndarray of shape (n_views, n_classes)
+    Their number, by view and class.
+n_support_ of all : ndarray of shape (n_views, n_classes)
+    NaN: every sample has a part in the classifiers. `support_` and `dual_coef_` are None.
+view_weights_ : ndarray of shape (n_views,) or (n_classes, n_views)
+    The theta.
+view_weights_ of halves : ndarray
+    1/2 for both views.
+weight_smoothness_ : ndarray of shape (n_problems,)
+    The factor of :math:`\\tfrac12 \\|\\theta\\|^2` in each binary problem.
+"""
+Kind = TypeVar("Kind")
+
+
+def documented(kind: Kind) -> Kind:
+    """Fill in the entries that a docstring names in braces: those of htsvm, and `ENTRIES`."""
+    return with_entries(kind, ENTRIES)
 
 
 @dataclass
@@ -43,10 +101,8 @@ class BinaryFit:
         The shares of the views in the decision.
     certificate : GapCertificate or GradientCertificate
         What shows that it is a solution.
-    n_iter : int
-        Iterations.
-    history : dict of lists
-        One entry per iteration in each column.
+    n_iter, history : int, dict of lists
+        Iterations, and one entry per row in each column.
     pulls : ndarray of shape (n_views, n_samples), optional
         What each sample adds to the classifiers; None where every sample has a part.
     extra : dict
@@ -71,8 +127,9 @@ class MultiViewBaseline(BaseMultiViewSVC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints_without("C", "warm_start", "starts", "n_restarts", "random_state"),
-        "views": BaseMultiViewSVC._parameter_constraints["views"],
+        **BaseMultiViewSVC._parameter_constraints,
+        "D": [NOT_NEGATIVE],
+        "epsilon": [NOT_NEGATIVE],
     }
     # Whether the method is defined for two views alone.
     _pair: ClassVar[bool] = False
@@ -93,8 +150,8 @@ class MultiViewBaseline(BaseMultiViewSVC):
         views, y = super()._validated_data(X, y)
         if not self._pair:
             return views, y
-        if self.views is None and not is_view_collection(X):
-            # Both functions see all columns.
+        if self.views is None and self._names_in_views is None:
+            # A single matrix: both functions see all columns.
             self.view_names_ = [0, 1]
             self.view_columns_ = self.view_columns_ * 2
             return views * 2, y
@@ -112,98 +169,117 @@ class MultiViewBaseline(BaseMultiViewSVC):
             views, self.view_names_, codes, weights, kernel=self.kernel, gamma=self.gamma
         )
 
-    def _alternated(self, classifiers: Classifiers[Point]) -> Outcome[Point]:
-        """Find classifiers and view weights by turns."""
-        return Alternation(
-            classifiers, self.weight_smoothness, fixed_weights(self.view_weights, self.view_names_),
-            self.view_names_, self.tol, self.max_rounds,
-            callback=partial(print_round, type(self).__name__) if self.verbose else None,
-        ).run()  # fmt: skip
+    def _terms(
+        self, prepared: Prepared, y: Array, factors: Array
+    ) -> tuple[list[Any], Array, Array, Array]:
+        """Return what a `ViewsProblem` begins with: views, labels, penalties and coupling."""
+        C = per_view("C", self.C, self.view_names_)
+        return prepared.coordinates, y, np.outer(C, factors), self.D * factors
+
+    def _certified(self, problem: ViewsProblem, result: SolverResult, weights: Array) -> BinaryFit:
+        """Certify the solution of a problem."""
+        coefs, intercepts = problem.parts(problem.joined(result.coef, result.intercept))
+        pulls = None
+        if isinstance(problem, CoupledProblem):
+            pulls = problem.pulls(*result.multipliers[:2])
+        return BinaryFit(
+            coefs, intercepts, weights, certify_result(problem, result, self.tol), result.n_iter,
+            result.history, pulls,
+        )  # fmt: skip
 
     def _fit_checked(
         self, views: list[Any], classes: Array, codes: Array, weights: Array | None
     ) -> None:
         """Fit views that have been validated."""
-        factors = weigh_classes(self.class_weight, classes, codes, weights)
         kept, all_codes = np.arange(len(codes)), codes
-        if weights is not None or np.any(factors == 0.0):
-            total = factors[codes] if weights is None else factors[codes] * weights
-            kept = np.flatnonzero(total > 0.0)
+        problems = self._stated(views, classes, codes, weights)
+        if weights is not None or self.class_weight is not None:
+            kept = np.flatnonzero(problems[0].penalty > 0.0)
         if len(kept) < len(codes):
             same = all(view is views[0] for view in views)
             views = [views[0][kept]] * len(views) if same else [view[kept] for view in views]
             codes, weights = codes[kept], None if weights is None else weights[kept]
+            problems = self._stated(views, classes, codes, weights)
         views = [view.astype(np.float64, copy=False) for view in views]
         prepared = self._prepared(views, codes, weights)
-        problems: list[Any] = stated_problems(
-            views[0], codes, weights, factors, C=1.0, loss=Hinge(), fit_intercept=True,
-            balanced=self._balanced_rest,
-        )  # fmt: skip
-        widest = max(prepared.coordinates, key=lambda view: int(view.shape[1]))
-        with single_threaded_blas(as_operator(widest)):
+        with single_threaded_blas(problems[0].operator):
             fits: list[BinaryFit] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(self._binary)(prepared, one.y.astype(np.float64), one.penalty)
                 for one in problems
             )
         self.classes_ = classes
-        self._store_fits(fits, prepared.spaces)
+        self._store_fits(fits, prepared)
         self._store_support_of(fits, kept, all_codes)
         self._warn_of(fits)
 
+    def _stated(
+        self, views: list[Any], classes: Array, codes: Array, weights: Array | None
+    ) -> list[Any]:
+        """Return the labels and the weights of all binary problems, with the widest view."""
+        widest = max(views, key=lambda view: int(view.shape[1]))
+        return self._problems(widest, classes, codes, weights, C=1.0, loss=Hinge())
+
     # -------------------------------------------------------------------------- after the fit
 
-    def _store_fits(self, fits: list[Any], spaces: list[Space]) -> None:
-        coefs = [np.vstack([fit.coefs[v] for fit in fits]) for v in range(len(spaces))]
+    def _store_fits(self, fits: list[BinaryFit], prepared: Prepared) -> None:
+        views = range(len(self.view_names_))
+        coefs = [np.vstack([fit.coefs[v] for fit in fits]) for v in views]
         intercepts = np.array([fit.intercepts for fit in fits])
-        self._store_decision(spaces, coefs, intercepts, np.array([fit.weights for fit in fits]))
+        weights = np.array([fit.weights for fit in fits])
+        self._store_decision(prepared.spaces, coefs, intercepts, weights)
         self.certificate_: Any = [fit.certificate for fit in fits]
         self.objective_ = np.array([fit.certificate.objective for fit in fits])
         self.n_iter_ = max(fit.n_iter for fit in fits)
-        self.history_ = joined_history(fits)
+        self.history_ = {
+            name: np.concatenate([np.array(fit.history[name]) for fit in fits])
+            for name in fits[0].history
+        }
+        if len(fits) > 1:
+            rows = [len(fit.history["iteration"]) for fit in fits]
+            self.history_ = {"problem": np.repeat(np.arange(len(fits)), rows), **self.history_}
         for name in fits[0].extra:
-            values = [fit.extra[name] for fit in fits]
-            setattr(self, name, np.array(values))
+            setattr(self, name, np.array([fit.extra[name] for fit in fits]))
 
     def _store_support_of(self, fits: list[BinaryFit], kept: Array, codes: Array) -> None:
         """Store the support vectors among all samples, of which only `kept` were fitted."""
-        if fits[0].pulls is None:
-            self._store_view_support(None, codes)
-            return
-        tables = np.zeros((len(fits), len(self.view_names_), len(codes)))
-        for k, fit in enumerate(fits):
-            tables[k][:, kept] = fit.pulls
-        self._store_view_support(list(tables.transpose(1, 0, 2)), codes)
+        tables = None
+        if fits[0].pulls is not None:
+            tables = np.zeros((len(self.view_names_), len(fits), len(codes)))
+            tables[:, :, kept] = np.swapaxes([fit.pulls for fit in fits], 0, 1)
+        self._store_view_support(None if tables is None else list(tables), codes)
 
     def _warn_of(self, fits: list[BinaryFit]) -> None:
         """Warn of problems that were not solved, and of views without weight."""
-        failed = [fit for fit in fits if not fit.certificate.certified]
+
+        def where(count: int) -> str:
+            return f" in {count} of {len(fits)} binary problems" if len(fits) > 1 else ""
+
+        name, failed = type(self).__name__, [one for one in fits if not one.certificate.certified]
         if failed:
             worst = max(failed, key=lambda fit: fit.certificate.residual)
-            where = f" in {len(failed)} of {len(fits)} binary problems" if len(fits) > 1 else ""
             kind = "relative duality gap"
             if isinstance(worst.certificate, GradientCertificate):
                 kind = "residual of the gradient"
             if worst.certificate.weight_change == worst.certificate.residual:
                 kind = "change of the view weights in another round"
             warn_user(
-                f"{type(self).__name__} did not converge{where}: the {kind} is "
+                f"{name} did not converge{where(len(failed))}: the {kind} is "
                 f"{worst.certificate.residual:.2e}, tol is {self.tol:.2e}, after {worst.n_iter} "
                 "iterations. Scale the features to similar ranges (for example with "
                 "StandardScaler), or increase max_iter or tol.",
                 ConvergenceWarning,
             )
-        constant = [all(np.abs(w).max() <= ZERO for w in fit.coefs) for fit in fits]
-        if any(constant):
-            where = f" in {sum(constant)} of {len(fits)} binary problems" if len(fits) > 1 else ""
+        constant = sum(all(np.abs(w).max() <= ZERO for w in fit.coefs) for fit in fits)
+        if constant:
             coupled = " or a smaller D" if hasattr(self, "D") else ""
             warn_user(
-                f"the best classifiers of {type(self).__name__} are constant{where}: they give up "
+                f"the best classifiers of {name} are constant{where(constant)}: they give up "
                 f"one class. Try a larger C{coupled}, or class_weight='balanced'.",
                 IgnoredClassWarning,
             )
         dropped = np.any([fit.weights == 0.0 for fit in fits], axis=0)
         if dropped.any() and getattr(self, "view_weights", None) == "learned":
-            names = [name for name, lost in zip(self.view_names_, dropped, strict=True) if lost]
+            names = [view for view, lost in zip(self.view_names_, dropped, strict=True) if lost]
             warn_user(
                 f"the views {names!r} got the weight 0 and take no part in the decision; a larger "
                 "weight_smoothness would keep them.",

@@ -3,28 +3,21 @@
 A stationary point of min w'Rw/2 + sum_i c_i [q_i > 0] is the hard-margin classifier of the samples
 that it satisfies (q_i <= 0), since nearby the others do not matter. So there are two tasks. Which
 samples to satisfy is found by a descent on losses that approach the 0/1 loss; the margin is then
-made exact.
+made exact. Both are done by `Newton`, on problems with ramp and hinge losses.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from htsvm._typing import Array
-from htsvm.losses import Hinge, Ramp, ZeroOne
-from htsvm.problems.binary import Problem, Start
-from htsvm.solvers.api import Solver
-from htsvm.solvers.newton.solver import Newton
-from htsvm.solvers.restarts import constant, lowest
-from htsvm.solvers.result import SolverResult, continued
-from htsvm.solvers.starts import Convex, chosen
-from htsvm.solvers.starts.descents import lower_of
+from htsvm.extend import Array, Callback, Hinge, Newton, Problem, Ramp, Solver, SolverResult
+from htsvm_paper.losses import ZeroOne
 
 # The ramps that lead from the hinge loss (no ceiling) to the 0/1 loss.
 CEILINGS = (math.inf, 2.0, 1.0, 0.3, 0.1, 0.03, 0.01)
@@ -76,9 +69,10 @@ class ZeroOneSolver(Solver):
         Called after each round or iteration with its row of the history.
     starts : "auto" or tuple of str, default="auto"
         The starts that are compared for the ramp of height one; a second descent begins at what
-        they lead to. There is none with ``("convex",)`` or a warm start.
+        they lead to. There is none with ``("convex",)``.
     compare_warm : bool, default=False
-        Whether a warm start is compared with what a cold one leads to.
+        Whether a warm start is compared with what a cold one leads to. If not, the result is the
+        widest margin for the samples that the start satisfies.
 
     Notes
     -----
@@ -96,43 +90,25 @@ class ZeroOneSolver(Solver):
     n_restarts: int = 0
     random_state: int | np.random.Generator = 0
     admm: Solver | None = None
-    callback: Callable[[dict[str, Any]], None] | None = None
+    callback: Callback | None = None
     starts: str | tuple[str, ...] = "auto"
-    compare_warm: bool | str = False
+    compare_warm: bool = False
 
-    def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
+    def solve(self, problem: Problem, *, start: Any = None) -> SolverResult:
         """Return a stationary point of `problem`, whose loss must be `ZeroOne`.
 
         A warm `start` (w, b, psi) is one of the points compared.
         """
         if not isinstance(problem.loss, ZeroOne):
             raise TypeError(f"ZeroOneSolver solves problems with ZeroOne, not {problem.loss!r}.")
-        rng = np.random.default_rng(self.random_state)
-        first = _Run(self, problem, rng).run(None if self.compare_warm else start)
-        if self.compare_warm and start is not None:
-            first = lower_of(first, _Run(self, problem, rng).run(start), self.tol)
-        best = lowest(
-            first,
-            lambda: _Run(self, problem, rng).run(None, restart=True),
-            self.n_restarts,
-        )
-        trivial, b = problem.trivial()
-        if best.objective < trivial * (1.0 - 1e-9):
-            return best
-        return replace(constant(best, b, trivial), converged=True, residual=0.0)
-
-    def refit(self, problem: Problem, result: SolverResult) -> SolverResult:
-        """Return the classifier with the widest margin for the samples that `result` satisfies.
-
-        Parameters
-        ----------
-        problem : Problem
-            What to minimise.
-        result : SolverResult
-            A point, for instance the solution of a problem with another regulariser.
-        """
-        run = _Run(self, problem, np.random.default_rng(self.random_state))
-        return run.finished(run.rounded(result))
+        run = _Run(self, problem)
+        finals = [] if start is None else run.finals([run.given(start)])
+        if start is None or self.compare_warm:
+            finals += run.finals(run.points())
+            for number in range(1, self.n_restarts + 1):
+                rivals = run.finals(run.ramps(FINE_CEILINGS if run.few else CEILINGS, restart=True))
+                finals += [replace(rival, start=f"restart {number}") for rival in rivals]
+        return run.told(min(finals, key=lambda one: one.objective))
 
 
 class _Candidate(NamedTuple):
@@ -144,105 +120,98 @@ class _Candidate(NamedTuple):
 
 
 class _Run:
-    """One descent."""
+    """One call of `ZeroOneSolver.solve`."""
 
-    def __init__(self, options: ZeroOneSolver, problem: Problem, rng: np.random.Generator) -> None:
+    def __init__(self, options: ZeroOneSolver, problem: Problem) -> None:
         self.options, self.problem = options, problem
-        seed = int(rng.integers(2**31 - 1)) if options.n_restarts else options.random_state
-        self.rng = rng
+        self.rng = np.random.default_rng(options.random_state)
         self.newton = Newton(
-            tol=ROUGH, max_iter=options.max_iter, random_state=seed, callback=options.callback,
-            starts=("convex",),
+            tol=ROUGH, max_iter=options.max_iter, random_state=options.random_state,
+            callback=options.callback, starts=("convex",),
         )  # fmt: skip
+        self.few = problem.n_samples < FEW_SAMPLES
         self.convex_objective = math.nan
         self.steps = 0
+        self.history: dict[str, list[Any]] = {}
         self.began = time.perf_counter()
         self.passes_before = problem.operator.passes
 
-    def run(self, start: Start | None, restart: bool = False) -> SolverResult:
-        candidates: list[_Candidate] = []
-        path: SolverResult | None = None
-        for result in self._points(start, restart):
-            candidates.append(self.rounded(result))
-            path = result if path is None else continued(path, result)
-        assert path is not None
-        candidates.sort(key=lambda candidate: candidate.objective)
-        finals = [
-            replace(self.finished(candidate), start=candidate.result.start)
-            for candidate in candidates[:FINALISTS]
-        ]
-        if min(final.objective for final in finals) > (1.0 + SLIPPED) * candidates[0].objective:
-            # Rounding has kept the exact margin out of reach: better what led to it.
-            finals.append(self._multiple(candidates[0]))
-        best = min(finals, key=lambda final: final.objective)
-        if self._spent:
-            best = replace(best, advice=[SPENT])
+    def told(self, best: SolverResult) -> SolverResult:
+        """Return the best result, or the constant classifier, with what the whole run has taken."""
+        trivial, _ = self.problem.trivial()
+        if not best.objective < trivial * (1.0 - 1e-9):
+            best = self._as_constant(best)
         return replace(
             best,
             convex_objective=self.convex_objective,
-            n_iter=path.n_iter,
+            n_iter=len(self.history["iteration"]),
             passes=self.problem.operator.passes - self.passes_before,
-            history=path.history,
+            history=self.history,
             seconds={"total": time.perf_counter() - self.began},
+            advice=[SPENT] if self._spent else [],
         )
+
+    def given(self, start: Any) -> SolverResult:
+        """Return a warm start as a result."""
+        w, b, psi = start
+        psi = np.zeros(self.problem.n_samples) if psi is None else psi
+        return SolverResult(w, b, psi, self.problem.objective_at(w, b), start="warm")
 
     # ------------------------------------------------------------------- which samples to satisfy
 
-    def _points(self, start: Start | None, restart: bool) -> Iterator[SolverResult]:
+    def points(self) -> Iterator[SolverResult]:
         """Yield the points that are compared."""
-        if self.options.admm is None or restart:
-            searches = start is None and chosen(self.options.starts) != (Convex(),)
-            searches = searches and not restart
-            yield from self._ramps(start, restart, searches and self._is_long)
-            if searches and not self._spent:
-                yield from self._from_search()
-            return
-        result = self.options.admm.solve(self.problem, start=start)
-        self.convex_objective = result.convex_objective
-        yield result
-
-    @property
-    def _is_long(self) -> bool:
-        p = self.problem
-        return p.n_samples >= MANY_SAMPLES and p.n_features <= FEW_COLUMNS
-
-    def _ramps(self, start: Start | None, restart: bool, hinge: bool) -> Iterator[SolverResult]:
-        """Yield the solutions for one ramp after the other, or that for the hinge loss alone."""
-        left, cold = self.options.max_iter, start is None
-        few = self.problem.n_samples < FEW_SAMPLES
-        for ceiling in (math.inf,) if hinge else FINE_CEILINGS if few else CEILINGS:
-            problem = self._ramp(ceiling)
-            if math.isinf(ceiling) and restart:
-                noise = self.rng.exponential(size=problem.n_samples)
-                problem = replace(problem, penalty=problem.penalty * noise)
-            result = self._descended(replace(self.newton, max_iter=left), problem, start)
-            result.start = "convex" if cold else result.start
-            if math.isinf(ceiling):
-                q = self.problem.violations(result.coef, result.intercept)
-                self.convex_objective = self.problem.objective(result.coef, q)
+        if self.options.admm is not None:
+            result = self._descended(self.options.admm, self.problem, None)
+            self.convex_objective = result.convex_objective
             yield result
-            left -= result.n_iter
+            return
+        starts, p = self.options.starts, self.problem
+        searches = starts == "auto" or tuple(starts) != ("convex",)
+        many = p.n_samples >= MANY_SAMPLES and p.n_features <= FEW_COLUMNS
+        ceilings = FINE_CEILINGS if self.few else CEILINGS
+        yield from self.ramps((math.inf,) if searches and many else ceilings)
+        if searches and not self._spent:
+            # A descent from the best of all starts for the ramp of height one.
+            found = self._descended(replace(self.newton, starts=starts), self._ramp(1.0), None)
+            yield found
+            for result in self.ramps([c for c in CEILINGS if c < 1.0], found):
+                yield replace(result, start=found.start)
+
+    def ramps(
+        self, ceilings: Any, result: SolverResult | None = None, restart: bool = False
+    ) -> Iterator[SolverResult]:
+        """Yield the solutions for one ramp after the other, each from the one before."""
+        left = self.options.max_iter
+        for ceiling in ceilings:
             if left <= 0 or self._spent:
                 return
-            start = (result.coef, result.intercept, result.multipliers)
+            problem = self._ramp(ceiling)
+            if restart and math.isinf(ceiling):
+                noise = self.rng.exponential(size=problem.n_samples)
+                problem = replace(problem, penalty=problem.penalty * noise)
+            result = self._descended(replace(self.newton, max_iter=left), problem, result)
+            result.start = "convex"
+            if math.isinf(ceiling) and not restart:
+                at = result.coef, result.intercept
+                self.convex_objective = self.problem.objective_at(*at)
+            yield result
+            left -= result.n_iter
 
-    def _from_search(self) -> Iterator[SolverResult]:
-        """Yield the points of a descent from the best of all starts for the ramp of height one."""
-        searching = replace(self.newton, starts=self.options.starts)
-        result = self._descended(searching, self._ramp(1.0), None)
-        name = result.start
-        yield result
-        for ceiling in (c for c in CEILINGS if c < 1.0):
-            if self._spent:
-                return
-            start = (result.coef, result.intercept, result.multipliers)
-            result = self._descended(self.newton, self._ramp(ceiling), start)
-            yield replace(result, start=name)
-
-    def _descended(self, newton: Newton, problem: Problem, start: Start | None) -> SolverResult:
-        """Return what a start leads to, and count the steps."""
-        result = newton.solve(problem, start=start)
-        self.steps += sum(result.history["newton_steps"])
+    def _descended(
+        self, solver: Solver, problem: Problem, before: SolverResult | None
+    ) -> SolverResult:
+        """Return what a start leads to; count the steps and keep the history."""
+        start = before and (before.coef, before.intercept, before.multipliers)
+        result = solver.solve(problem, start=start)
+        self.steps += sum(result.history.get("newton_steps", []))
+        rows, first = len(result.history["iteration"]), not self.history
+        for name, values in (result.history if first else dict(self.history)).items():
+            more = np.array(result.history.get(name, [math.nan] * rows))
+            if not first and name in ("iteration", "passes", "seconds"):
+                # These go on where the last descent ended.
+                more = more + values[-1]
+            self.history.setdefault(name, []).extend(more.tolist())
         return result
 
     @property
@@ -259,7 +228,7 @@ class _Run:
             C=steeper * problem.C,
         )
 
-    def rounded(self, result: SolverResult) -> _Candidate:
+    def _rounded(self, result: SolverResult) -> _Candidate:
         """Return the 0/1 objective at the best multiple of (w, b), and who is satisfied there.
 
         A sample with y f(x) = u > 0 is satisfied by multiples from 1 / u on, so the multiples 1 / u
@@ -283,7 +252,18 @@ class _Run:
 
     # ------------------------------------------------------------------------- the exact margin
 
-    def finished(self, candidate: _Candidate) -> SolverResult:
+    def finals(self, points: Iterable[SolverResult]) -> list[SolverResult]:
+        """Return the hard-margin classifiers of the best of some points."""
+        candidates = sorted(map(self._rounded, points), key=lambda one: one.objective)
+        finals = [
+            replace(self._finished(one), start=one.result.start) for one in candidates[:FINALISTS]
+        ]
+        if min(final.objective for final in finals) > (1.0 + SLIPPED) * candidates[0].objective:
+            # Rounding has kept the exact margin out of reach: better what led to it.
+            finals.append(self._multiple(candidates[0]))
+        return finals
+
+    def _finished(self, candidate: _Candidate) -> SolverResult:
         """Return the hard-margin classifier of the satisfied samples.
 
         It is that of the few nearest to the margin, as long as the others turn out satisfied; those
@@ -293,17 +273,19 @@ class _Run:
         labels = problem.y[satisfied]
         # An intercept alone satisfies samples of one class; without one, weights have to.
         one_class = problem.fit_intercept and len(labels) > 0 and np.all(labels == labels[0])
-        if len(labels) == 0 or one_class:
-            return self._as_constant(candidate.result)
         result = candidate.result
+        if len(labels) == 0 or one_class:
+            return self._as_constant(result)
         rows = self._nearest(result, satisfied)
         full = result.multipliers
         weight = problem.penalty / problem.C
         penalty = HARD * max(float((np.abs(full[rows]) / weight[rows]).max()), problem.C)
         newton = replace(self.newton, tol=FINER * self.options.tol, callback=None)
         for _ in range(MOST_CORRECTIONS):
-            start = (result.coef, result.intercept, full[rows])
-            result = self._descended(newton, self._hinge(rows, penalty, weight), start)
+            part = replace(
+                problem.take(rows), loss=Hinge(), penalty=penalty * weight[rows], C=penalty
+            )
+            result = self._descended(newton, part, replace(result, multipliers=full[rows]))
             full = np.zeros(problem.n_samples)
             full[rows] = result.multipliers
             q = problem.violations(result.coef, result.intercept)
@@ -314,27 +296,27 @@ class _Run:
                 break
             rows = np.union1d(rows, np.flatnonzero(missing))
             penalty *= 1.0 if hard else HARDER
-        done = replace(
-            result, multipliers=full, passes=problem.operator.passes - self.passes_before
-        )
-        return self._scaled(done, q, satisfied)
+        # Scaled so that no satisfied sample is violated.
+        worst = max(float(q[satisfied].max()), 0.0)
+        factor = 1.0 / (1.0 - worst) if worst < 0.5 else 1.0
+        return self._times(factor, replace(result, multipliers=full), q)
 
     def _multiple(self, candidate: _Candidate) -> SolverResult:
         """Return the multiple of a point that satisfies its samples, as it is."""
-        problem, result = self.problem, candidate.result
-        u = 1.0 - problem.violations(result.coef, result.intercept)
-        least = float(u[candidate.satisfied].min(initial=1.0))
-        factor = 1.0 / least if least > 0.0 else 1.0
-        coef, intercept = factor * result.coef, factor * result.intercept
+        q = self.problem.violations(candidate.result.coef, candidate.result.intercept)
+        least = float((1.0 - q[candidate.satisfied]).min(initial=1.0))
+        point = replace(candidate.result, converged=False, residual=1.0)
+        return self._times(1.0 / least if least > 0.0 else 1.0, point, q)
+
+    def _times(self, factor: float, result: SolverResult, q: Array) -> SolverResult:
+        """Return a multiple of a point with the violations q."""
+        coef = factor * result.coef
         return replace(
             result,
             coef=coef,
-            intercept=intercept,
+            intercept=factor * result.intercept,
             multipliers=factor * result.multipliers,
-            objective=problem.objective_at(coef, intercept),
-            start=result.start,
-            converged=False,
-            residual=1.0,
+            objective=self.problem.objective(coef, 1.0 - factor * (1.0 - q)),
         )
 
     def _nearest(self, result: SolverResult, satisfied: Array) -> Array:
@@ -350,32 +332,11 @@ class _Run:
             chosen.append(rows)
         return np.unique(np.concatenate(chosen))
 
-    def _hinge(self, rows: Array, penalty: float, weight: Array) -> Problem:
-        part = self.problem.take(rows)
-        return replace(part, loss=Hinge(), penalty=penalty * weight[rows], C=penalty)
-
-    def _scaled(self, result: SolverResult, q: Array, satisfied: Array) -> SolverResult:
-        """Scale (w, b) and the multipliers so that no satisfied sample is violated."""
-        worst = max(float(q[satisfied].max()), 0.0)
-        factor = 1.0 / (1.0 - worst) if worst < 0.5 else 1.0
-        coef = factor * result.coef
-        return replace(
-            result,
-            coef=coef,
-            intercept=factor * result.intercept,
-            multipliers=factor * result.multipliers,
-            objective=self.problem.objective(coef, 1.0 - factor * (1.0 - q)),
-        )
-
     def _as_constant(self, result: SolverResult) -> SolverResult:
-        """Return the constant classifier: the satisfied samples are all of one class."""
+        """Return the best constant classifier."""
         objective, b = self.problem.trivial()
         return replace(
-            result,
-            coef=np.zeros(self.problem.n_features),
-            intercept=b,
-            multipliers=np.zeros(self.problem.n_samples),
-            objective=objective,
-            converged=True,
-            residual=0.0,
-        )
+            result, coef=np.zeros(self.problem.n_features), intercept=b, objective=objective,
+            multipliers=np.zeros(self.problem.n_samples), converged=True, residual=0.0,
+            start="constant",
+        )  # fmt: skip
