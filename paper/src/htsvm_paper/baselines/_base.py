@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, TypeVar
 
@@ -91,40 +91,37 @@ def documented(kind: Kind) -> Kind:
 
 @dataclass
 class BinaryFit:
-    """The solution of one binary problem.
-
-    Attributes
-    ----------
-    coefs, intercepts : list of ndarrays, ndarray of shape (n_views,)
-        The classifiers, in the coordinates of the views.
-    weights : ndarray of shape (n_views,)
-        The shares of the views in the decision.
-    certificate : GapCertificate or GradientCertificate
-        What shows that it is a solution.
-    n_iter, history : int, dict of lists
-        Iterations, and one entry per row in each column.
-    pulls : ndarray of shape (n_views, n_samples), optional
-        What each sample adds to the classifiers; None where every sample has a part.
-    extra : dict
-        What else the estimator wants to keep.
-    """
+    """The solution of one binary problem: the classifiers in coordinates, and what shows it."""
 
     coefs: list[Array]
     intercepts: Array
+    # The shares of the views in the decision.
     weights: Array
     certificate: GapCertificate | GradientCertificate
     n_iter: int
     history: dict[str, list[Any]]
+    # What each sample adds to the classifier of each view; None where every sample has a part.
     pulls: Array | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
+    # The factor of the term of learned weights.
+    smoothness: float | None = None
 
 
+@dataclass(eq=False, repr=False)
 class MultiViewBaseline(BaseMultiViewSVC):
     """A classifier with one linear (or kernel) function per view.
 
     Subclasses implement `_binary`. Samples of weight zero are taken out before; more than two
     classes are fitted one against the rest.
     """
+
+    C: Any = 1.0
+    _: KW_ONLY
+    views: Any = None
+    tol: float = 1e-6
+    fit_intercept: bool = True
+    class_weight: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseMultiViewSVC._parameter_constraints,
@@ -133,18 +130,11 @@ class MultiViewBaseline(BaseMultiViewSVC):
     }
     # Whether the method is defined for two views alone.
     _pair: ClassVar[bool] = False
+    _balanced_rest: ClassVar[bool] = False
 
     @abstractmethod
     def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
-        """Solve one binary problem.
-
-        Parameters
-        ----------
-        prepared : Prepared
-            The views in coordinates.
-        y, factors : ndarrays of shape (n_samples,)
-            Labels in {-1, +1}, and the weight of each sample.
-        """
+        """Solve one binary problem, given the labels in {-1, +1} and the weights of the samples."""
 
     def _validated_data(self, X: Any, y: Any) -> tuple[list[Any], Array]:
         views, y = super()._validated_data(X, y)
@@ -237,8 +227,8 @@ class MultiViewBaseline(BaseMultiViewSVC):
         if len(fits) > 1:
             rows = [len(fit.history["iteration"]) for fit in fits]
             self.history_ = {"problem": np.repeat(np.arange(len(fits)), rows), **self.history_}
-        for name in fits[0].extra:
-            setattr(self, name, np.array([fit.extra[name] for fit in fits]))
+        if fits[0].smoothness is not None:
+            self.weight_smoothness_ = np.array([fit.smoothness for fit in fits])
 
     def _store_support_of(self, fits: list[BinaryFit], kept: Array, codes: Array) -> None:
         """Store the support vectors among all samples, of which only `kept` were fitted."""

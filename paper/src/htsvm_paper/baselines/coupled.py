@@ -21,9 +21,26 @@ GAIN_SHARE, LOOSEST = 0.02, 1e-4
 LEAST_WEIGHT = 1e-3
 
 
+@dataclass(eq=False, repr=False)
+class CoupledHinge(MultiViewBaseline):
+    """Classifiers with hinge loss whose decisions are drawn together."""
+
+    D: float = 0.25
+    epsilon: float = 0.1
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    max_iter: int = 1000
+
+    def _problem(self, prepared: Prepared, y: Array, factors: Array) -> CoupledProblem:
+        return CoupledProblem(
+            *self._terms(prepared, y, factors), np.ones(len(prepared.spaces)), float(self.epsilon),
+            fit_intercept=bool(self.fit_intercept),
+        )  # fmt: skip
+
+
 @documented
 @dataclass(eq=False, repr=False)
-class SVM2K(MultiViewBaseline):
+class SVM2K(CoupledHinge):
     r"""Two support vector machines with hinge loss whose decisions are drawn together (SVM-2K).
 
     .. math::
@@ -76,10 +93,7 @@ class SVM2K(MultiViewBaseline):
     Notes
     -----
     The problem is convex and solved by Newton's method on its augmented Lagrangian, which needs
-    neither a QP solver nor a kernel matrix for linear views. Measured beside general QP solvers on
-    ten small sets (``python -m benchmarks --only multiview-baselines``), it took 0.86 s in all,
-    Clarabel 1.30 s and OSQP 12 s. Clarabel was quicker on the seven with the least to do (by 10 %
-    to 63 %), Newton on the others; it was taken because it is as good without another package.
+    neither a QP solver nor a kernel matrix for linear views.
 
     *Our choices.* The intercepts are not regularised: public code puts them into the regulariser
     (K + 1 in place of K), the article has free ones. Its epsilon is left open; public code takes
@@ -102,35 +116,17 @@ class SVM2K(MultiViewBaseline):
     True
     """
 
-    C: Any = 1.0
-    _: KW_ONLY
-    D: float = 0.25
-    epsilon: float = 0.1
-    kernel: Any = "linear"
-    gamma: Any = "scale"
-    views: Any = None
-    tol: float = 1e-6
-    max_iter: int = 1000
-    fit_intercept: bool = True
-    class_weight: Any = None
-    n_jobs: int | None = None
-    verbose: int = 0
-
     _pair: ClassVar[bool] = True
-    _balanced_rest: ClassVar[bool] = False
 
     def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
-        problem = CoupledProblem(
-            *self._terms(prepared, y, factors), np.ones(2), float(self.epsilon),
-            fit_intercept=bool(self.fit_intercept),
-        )  # fmt: skip
-        solver = CoupledNewton(self.tol, self.max_iter, self._progress())
-        return self._certified(problem, solver.solve(problem), np.full(2, 0.5))
+        problem = self._problem(prepared, y, factors)
+        result = CoupledNewton(self.tol, self.max_iter, self._progress()).solve(problem)
+        return self._certified(problem, result, np.full(2, 0.5))
 
 
 @documented
 @dataclass(eq=False, repr=False)
-class MvSVM2C(MultiViewBaseline):
+class MvSVM2C(CoupledHinge):
     r"""Support vector machines in any number of views, by consensus and complementarity (MvSVM-2C).
 
     .. math::
@@ -206,39 +202,24 @@ class MvSVM2C(MultiViewBaseline):
     True
     """
 
-    C: Any = 1.0
     _: KW_ONLY
-    D: float = 0.25
-    epsilon: float = 0.1
     weight_smoothness: Any = "auto"
     view_weights: Any = "learned"
-    kernel: Any = "linear"
-    gamma: Any = "scale"
-    views: Any = None
     tol: float = 1e-4
-    max_iter: int = 1000
     max_rounds: int = 100
-    fit_intercept: bool = True
-    class_weight: Any = None
-    n_jobs: int | None = None
-    verbose: int = 0
-
-    _balanced_rest: ClassVar[bool] = False
 
     def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
-        problem = CoupledProblem(
-            *self._terms(prepared, y, factors), np.ones(len(prepared.spaces)), float(self.epsilon),
-            fit_intercept=bool(self.fit_intercept),
-        )  # fmt: skip
+        problem = self._problem(prepared, y, factors)
         hinges = _Hinges(problem, CoupledNewton(FINER * self.tol, self.max_iter))
         ended = self._by_turns(hinges).run()
         fit = self._certified(hinges.problem, ended.point, ended.weights)
-        fit.certificate = replace(
-            fit.certificate, objective=ended.objective, weight_change=ended.change
-        )
-        fit.n_iter, fit.history = len(ended.history["iteration"]), ended.history
-        fit.extra = {"weight_smoothness_": ended.smoothness}
-        return fit
+        return replace(
+            fit, n_iter=len(ended.history["iteration"]), history=ended.history,
+            certificate=replace(
+                fit.certificate, objective=ended.objective, weight_change=ended.change
+            ),
+            smoothness=ended.smoothness,
+        )  # fmt: skip
 
 
 @dataclass

@@ -29,27 +29,21 @@ class SmoothPair(MultiViewBaseline):
     Subclasses give the loss, whose bound is 1 / `lam`, and the factors of the two regularisers.
     """
 
-    C: Any = 1.0
     _: KW_ONLY
     D: float = 0.1
     lam: float = 0.5
     kernel: Any = "linear"
     gamma: Any = "scale"
-    views: Any = None
-    tol: float = 1e-6
     max_iter: int = 1000
     n_restarts: int = 3
-    fit_intercept: bool = True
-    class_weight: Any = None
-    n_jobs: int | None = None
     random_state: Any = None
-    verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MultiViewBaseline._parameter_constraints,
         "lam": [POSITIVE],
     }
     _pair: ClassVar[bool] = True
+    _balanced_rest: ClassVar[bool] = True
 
     @abstractmethod
     def _smooth_loss(self) -> SmoothLoss:

@@ -110,23 +110,14 @@ class MvLSSVC2C(MultiViewBaseline):
     True
     """
 
-    C: Any = 1.0
     _: KW_ONLY
     structure: Any = 1.0
     D: float = 0.0
     weight_smoothness: Any = "auto"
     view_weights: Any = "learned"
-    views: Any = None
-    tol: float = 1e-6
     max_rounds: int = 200
-    fit_intercept: bool = True
-    class_weight: Any = None
     memory: Any = None
-    n_jobs: int | None = None
     random_state: Any = None
-    verbose: int = 0
-
-    _balanced_rest: ClassVar[bool] = False
 
     def _prepared(self, views: list[Any], codes: Array, weights: Array | None) -> Prepared:
         """Return the views in coordinates, and their structure if it counts."""
@@ -152,7 +143,7 @@ class MvLSSVC2C(MultiViewBaseline):
             *self._terms(prepared, y, factors), np.ones(len(prepared.spaces)), factors,
             self._strength(), prepared.covariances, fit_intercept=bool(self.fit_intercept),
         )  # fmt: skip
-        ended = self._by_turns(_Squares(problem)).run()
+        ended = self._by_turns(problem).run()
         stationarity, balance = problem.residuals_at(ended.point, ended.weights)
         certificate = GradientCertificate(
             stationarity=stationarity, balance=balance, objective=ended.objective, tol=self.tol,
@@ -160,13 +151,12 @@ class MvLSSVC2C(MultiViewBaseline):
         )  # fmt: skip
         return BinaryFit(
             *problem.parts(ended.point), ended.weights, certificate,
-            len(ended.history["iteration"]), ended.history,
-            extra={"weight_smoothness_": ended.smoothness},
+            len(ended.history["iteration"]), ended.history, smoothness=ended.smoothness,
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquaresViews(ViewsProblem):
+class LeastSquaresViews(ViewsProblem, Classifiers[Array]):
     """Squared errors in all views; see `ViewsProblem`, of which the theta are not used.
 
     With intercepts everything is centred: then the mean of each f_v is the mean of y, whatever the
@@ -221,13 +211,13 @@ class LeastSquaresViews(ViewsProblem):
         total: Array = product - self.factors.sum() * np.outer(self.means[u], self.means[v])
         return total
 
-    def minimiser(self, theta: Array) -> Array:
-        """Return the best variables for view weights: the solution of a linear system."""
+    def solve(self, weights: Array, before: Array | None, gain: float) -> Array:
+        """Return the solution of the linear systems; what was before is of no use here."""
         C, D = self.penalties[:, 0] / self.factors[0], self.coupling[0] / self.factors[0]
         blocks, rhs = [], np.split(self.targets, self.edges[1:-1])
         for v, products in enumerate(self.products):
-            A = (C[v] + (len(C) - 1) * D) * products[v] + self._spread(v, theta)
-            A[np.diag_indices(len(A))] += max(float(theta[v]), LEAST_WEIGHT)
+            A = (C[v] + (len(C) - 1) * D) * products[v] + self._spread(v, weights)
+            A[np.diag_indices(len(A))] += max(float(weights[v]), LEAST_WEIGHT)
             blocks.append([A if u == v else -D * products[u] for u in range(len(C)) if D or u == v])
         if D == 0.0:
             pairs = zip(blocks, rhs, strict=True)
@@ -237,56 +227,37 @@ class LeastSquaresViews(ViewsProblem):
         means = zip(self.means, np.split(coef, self.edges[1:-1]), strict=True)
         return self.joined(coef, np.array([self.level - float(mean @ w) for mean, w in means]))
 
-    def _spread(self, v: int, theta: Array) -> Any:
+    def _spread(self, v: int, weights: Array) -> Any:
         """Return the structural matrix of a view, with its factor."""
         if self.covariances is None or self.structure[v] == 0.0:
             return 0.0
-        return self.structure[v] * np.einsum("u,uij->ij", theta, self.covariances[v])
+        return self.structure[v] * np.einsum("u,uij->ij", weights, self.covariances[v])
 
-    def costs(self, z: Array) -> Array:
+    def costs(self, point: Array) -> Array:
         """Return twice the slopes of the objective in the view weights."""
-        coefs = self.parts(z)[0]
+        coefs = self.parts(point)[0]
         costs = np.array([float(w @ w) for w in coefs])
         for v, w in enumerate(coefs):
             if self.covariances is not None and self.structure[v] > 0.0:
                 costs += self.structure[v] * np.array([w @ (S @ w) for S in self.covariances[v]])
         return costs
 
-    def objective(self, z: Array, theta: Array) -> float:
+    def objective(self, point: Array, weights: Array) -> float:
         """Return the objective, without the term of the view weights alone."""
-        f = self.decisions(z)
-        total = float(theta @ self.costs(z) + np.sum(self.penalties * (f - self.y) ** 2))
+        f = self.decisions(point)
+        total = float(weights @ self.costs(point) + np.sum(self.penalties * (f - self.y) ** 2))
         ties = sum((f[u] - f[v]) ** 2 @ self.coupling for u, v in combinations(range(len(f)), 2))
         return 0.5 * (total + float(ties))
 
-    def residuals_at(self, z: Array, theta: Array) -> tuple[float, float]:
+    def residuals_at(self, z: Array, weights: Array) -> tuple[float, float]:
         """Return the size of the gradient in the coefficients, and in the intercepts."""
         f = self.decisions(z)
         slopes = self.penalties * (f - self.y) + self.coupling * (len(f) * f - f.sum(axis=0))
         own = [
-            max(float(theta[v]), LEAST_WEIGHT) * w + np.dot(self._spread(v, theta), w)
+            max(float(weights[v]), LEAST_WEIGHT) * w + np.dot(self._spread(v, weights), w)
             for v, w in enumerate(self.parts(z)[0])
         ]
         return self.residuals(np.concatenate(own), slopes)
-
-
-@dataclass
-class _Squares(Classifiers[Array]):
-    """The classifiers for fixed weights, as the variables of their problem."""
-
-    problem: LeastSquaresViews
-
-    def solve(self, weights: Array, before: Array | None, gain: float) -> Array:
-        """Solve the linear systems; what was before is of no use here."""
-        return self.problem.minimiser(weights)
-
-    def costs(self, point: Array) -> Array:
-        """Return twice the slopes of the objective in the weights."""
-        return self.problem.costs(point)
-
-    def objective(self, point: Array, weights: Array) -> float:
-        """Return the objective, without the term of the weights alone."""
-        return self.problem.objective(point, weights)
 
 
 @documented

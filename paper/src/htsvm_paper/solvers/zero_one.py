@@ -144,7 +144,7 @@ class _Run:
         return replace(
             best,
             convex_objective=self.convex_objective,
-            n_iter=len(self.history["iteration"]),
+            n_iter=len(self.history.get("iteration", ())),
             passes=self.problem.operator.passes - self.passes_before,
             history=self.history,
             seconds={"total": time.perf_counter() - self.began},
