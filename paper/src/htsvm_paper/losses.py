@@ -29,7 +29,6 @@ class Pinball(ConvexLoss):
 
     tau: float = 0.5
 
-    name = "pinball"
     abilities = frozenset({"prox", "profile", "conjugate"})
 
     def __post_init__(self) -> None:
@@ -68,10 +67,6 @@ class Pinball(ConvexLoss):
         """Return g'(h) = 1 + tau."""
         return np.full_like(_floats(h), 1.0 + self.tau)
 
-    def slopes(self, s: Array, penalty: Array, out: Array) -> None:
-        """Set ``out = (1 + tau) * penalty``."""
-        np.multiply(penalty, 1.0 + self.tau, out=out)
-
     def prox_bounds(self, z: Any, step: Any) -> tuple[Array, Array]:
         """Return the minimiser of the prox problem, twice: it is unique."""
         z, step = _floats(z), _floats(step)
@@ -108,7 +103,6 @@ class ZeroOne(Loss):
 
     tolerance: float = 1e-6
 
-    name = "0/1"
     abilities = frozenset({"prox"})
 
     def __post_init__(self) -> None:

@@ -48,7 +48,6 @@ class Loss(ABC):
     of any shape and any float type.
     """
 
-    name: str = ""
     abilities: frozenset[str] = frozenset()
 
     @abstractmethod

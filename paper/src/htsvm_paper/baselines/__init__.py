@@ -1,4 +1,16 @@
-"""The comparison methods of the paper that are not in `htsvm.baselines`."""
+"""The comparison methods of the paper that are not in `htsvm.baselines`.
+
+Examples
+--------
+>>> from sklearn.datasets import make_classification
+>>> from htsvm_paper.baselines import SVM2K, PinballSVC
+>>> X, y = make_classification(n_samples=200, random_state=0)
+>>> int(PinballSVC(tau=0.5).fit(X, y).n_support_.sum())
+200
+>>> clf = SVM2K(views=[slice(0, 10), slice(10, 20)]).fit(X, y)
+>>> clf.certificate_[0].certified
+True
+"""
 
 from htsvm_paper.baselines.coupled import SVM2K, MvSVM2C
 from htsvm_paper.baselines.single import PinballSVC, ZeroOneSVC

@@ -105,15 +105,6 @@ class SVM2K(CoupledHinge):
     ----------
     J. Farquhar, D. Hardoon, H. Meng, J. Shawe-Taylor, S. Szedmak. Two view learning: SVM-2K, theory
     and practice. Advances in Neural Information Processing Systems 18, 2005.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from htsvm_paper.baselines import SVM2K
-    >>> X, y = make_classification(n_samples=200, random_state=0)
-    >>> clf = SVM2K(views=[slice(0, 10), slice(10, 20)]).fit(X, y)
-    >>> clf.certificate_[0].certified
-    True
     """
 
     _pair: ClassVar[bool] = True
@@ -191,15 +182,6 @@ class MvSVM2C(CoupledHinge):
     ----------
     X. Xie, S. Sun. Multi-view support vector machines with the consensus and complementarity
     information. IEEE Transactions on Knowledge and Data Engineering 32, 2020.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from htsvm_paper.baselines import MvSVM2C
-    >>> X, y = make_classification(n_samples=200, random_state=0)
-    >>> clf = MvSVM2C(views=[slice(0, 10), slice(10, 15), slice(15, 20)]).fit(X, y)
-    >>> clf.certificate_[0].certified
-    True
     """
 
     _: KW_ONLY

@@ -52,14 +52,6 @@ class PinballSVC(ConvexSVC):
     ----------
     X. Huang, L. Shi, J. A. K. Suykens. Support vector machine classifier with pinball loss. IEEE
     Transactions on Pattern Analysis and Machine Intelligence 36, 2014.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from htsvm_paper.baselines import PinballSVC
-    >>> X, y = make_classification(n_samples=200, random_state=0)
-    >>> int(PinballSVC(tau=0.5).fit(X, y).n_support_.sum())
-    200
     """
 
     tau: float = 0.5
@@ -140,15 +132,6 @@ class ZeroOneSVC(BaseLinearSVC):
     ----------
     H. Wang, Y. Shao, S. Zhou, C. Zhang, N. Xiu. Support vector machine classifier via L0/1
     soft-margin loss. IEEE Transactions on Pattern Analysis and Machine Intelligence 44, 2022.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from htsvm_paper.baselines import ZeroOneSVC
-    >>> X, y = make_classification(n_samples=200, random_state=0)
-    >>> clf = ZeroOneSVC().fit(X, y)
-    >>> clf.certificate_[0].certified
-    True
     """
 
     C: float = 1.0

@@ -127,15 +127,6 @@ class WaveMvSVM(SmoothPair):
     ----------
     A. Quadir, M. Akhtar, M. Tanveer. Enhancing multiview synergy: robust learning by exploiting the
     wave loss function with consensus and complementarity principles. Neural Networks, 2025.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from htsvm_paper.baselines import WaveMvSVM
-    >>> X, y = make_classification(n_samples=200, random_state=0)
-    >>> clf = WaveMvSVM(views=[slice(0, 10), slice(10, 20)]).fit(X, y)
-    >>> clf.certificate_[0].certified
-    True
     """
 
     _: KW_ONLY
@@ -217,15 +208,6 @@ class MvASYBX(SmoothPair):
     Tang, He, Fu, Tian, Kou, Xu: MVASY-BX. Neurocomputing, 2023; as cited by Y. Yang, C. Chen, Y.
     Liu, H. Wang. Robust and sparse support vector machine via hybrid truncated loss for supervised
     classification.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from htsvm_paper.baselines import MvASYBX
-    >>> X, y = make_classification(n_samples=200, random_state=0)
-    >>> clf = MvASYBX(views=[slice(0, 10), slice(10, 20)]).fit(X, y)
-    >>> clf.certificate_[0].certified
-    True
     """
 
     _: KW_ONLY

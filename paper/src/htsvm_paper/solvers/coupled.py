@@ -41,7 +41,7 @@ import numpy as np
 
 from htsvm.extend import Array, Callback, History, Solver, SolverResult, register_certificate
 from htsvm_paper.certificates import GapCertificate
-from htsvm_paper.solvers.views import NewtonSystem, Shared, ViewsProblem, row_squares
+from htsvm_paper.solvers.views import Shared, ViewsProblem, row_squares
 
 # The first steps, in units of the curvature that a view has of itself, its scale over the variance
 # of its rows; and the largest of them, as a share of the bound of a multiplier: with less than one,
@@ -185,7 +185,6 @@ class _Run:
             if self.first_step < NEAR:
                 self.first_step, start = 1.0, None
         self.cold = start is None
-        self.system = NewtonSystem(problem)
         if start is None:
             self.z = np.zeros(problem.size)
             self.alpha = np.zeros(problem.penalties.shape)
@@ -234,7 +233,7 @@ class _Run:
             unit = float(np.sqrt(own @ own + pull @ pull)) + float(np.abs(g).sum())
             if float(np.linalg.norm(gradient)) <= goal * unit:
                 return
-            direction = self.system.solve(*self._curvatures(alpha, beta, xi), gradient)
+            direction = p.direction(*self._curvatures(alpha, beta, xi), gradient)
             falling = float(gradient @ direction)
             if not falling < 0.0:
                 return

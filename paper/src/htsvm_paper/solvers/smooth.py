@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 
 from htsvm.extend import Array, Callback, History, Solver, SolverResult, register_certificate
 from htsvm_paper.certificates import GradientCertificate
 from htsvm_paper.losses import SmoothLoss
-from htsvm_paper.solvers.views import NewtonSystem, ViewsProblem, factorised, row_squares
+from htsvm_paper.solvers.views import ViewsProblem, factorised, row_squares
 
 # Points with objectives this close, relatively, count as the same.
 SAME = 1e-8
@@ -85,7 +86,7 @@ class SmoothProblem(ViewsProblem):
     def curved(self, curvatures: Array) -> Array:
         """Return the Hessian for these curvatures of the losses."""
         tie = [(0, 1, 2.0 * self.coupling)]
-        return NewtonSystem(self).matrix(self.penalties * curvatures, tie)
+        return self.matrix(self.penalties * curvatures, tie)
 
     def residuals_at(self, z: Array) -> tuple[float, float]:
         """Return the size of the gradient in the coefficients, and in the intercepts."""
@@ -167,12 +168,12 @@ class SmoothDescent(Solver):
             return objective
 
         best, lowest, name = problem.constant(), np.inf, ""
-        coordinates = _Coordinates(problem)
+        root = _coordinates(problem)
         starts = self._starts(problem, best)
         if start is not None:
             starts["warm"] = problem.joined(*start[:2])
         for one, first in starts.items():
-            z, steps = self._descend(problem, coordinates, first)
+            z, steps = self._descend(problem, root, first)
             objective = record(one, z, steps)
             if objective < lowest - SAME * abs(lowest) or not np.isfinite(lowest):
                 best, lowest, name = z, objective, one
@@ -199,59 +200,44 @@ class SmoothDescent(Solver):
             starts[f"random {number}"] = problem.joined(w, np.zeros(2))
         return starts
 
-    def _descend(
-        self, problem: SmoothProblem, coordinates: _Coordinates, start: Array
-    ) -> tuple[Array, int]:
+    def _descend(self, problem: SmoothProblem, root: Array | None, z: Array) -> tuple[Array, int]:
         """Run L-BFGS; the objective is scaled so that its first step is of a sensible length."""
         scale = 1.0 / (1.0 + float(problem.penalties.sum()))
 
+        def from_root(vector: Array, trans: str = "N") -> Array:
+            if root is None:
+                return vector
+            solved: Array = solve_triangular(root, vector, trans=trans, check_finite=False)
+            return solved
+
         def scaled(point: Array) -> tuple[float, Array]:
-            value, gradient = problem.value_and_gradient(coordinates.leave(point))
-            return scale * value, scale * coordinates.gradient(gradient)
+            value, gradient = problem.value_and_gradient(from_root(point))
+            return scale * value, scale * from_root(gradient, "T")
 
         goal = 0.1 * self.tol * scale / np.sqrt(problem.size)
-        gain = LEAST_GAIN if coordinates.root is None else GAIN
         found = minimize(
-            scaled, coordinates.enter(start), jac=True, method="L-BFGS-B",
+            scaled, z if root is None else root @ z, jac=True, method="L-BFGS-B",
             options={"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "gtol": goal,
-                     "ftol": gain, "maxcor": MEMORY},
+                     "ftol": LEAST_GAIN if root is None else GAIN, "maxcor": MEMORY},
         )  # fmt: skip
-        return coordinates.leave(found.x), int(found.nit)
+        return from_root(found.x), int(found.nit)
 
 
-class _Coordinates:
-    """Coordinates u = R z with R' R the curvature of the objective where all losses begin.
+def _coordinates(problem: SmoothProblem) -> Array | None:
+    """Return R with R' R the curvature of the objective where all losses begin; None if too large.
 
-    Samples far longer than the others count less: their losses are likely to be where they are
-    flat, and in coordinates that are theirs L-BFGS ends in worse minima.
-
-    Parameters
-    ----------
-    problem : SmoothProblem
-        Whose variables z are.
+    In u = R z all directions are curved alike. Samples far longer than the others count less: their
+    losses are likely to be where they are flat, and in coordinates that are theirs L-BFGS ends in
+    worse minima.
     """
-
-    def __init__(self, problem: SmoothProblem) -> None:
-        self.root: Array | None = None
-        if problem.size > NEWTON_SIDE:
-            return
-        bend = problem.loss.curvature(np.zeros_like(problem.penalties), problem.y)
-        H = problem.curved(np.maximum(bend, 0.0) * _without_far_samples(problem))
-        places = np.arange(len(H))
-        H[places, places] += RIDGE * float(np.trace(H)) / len(H)
-        self.root = scipy.linalg.cholesky(H, overwrite_a=True)
-
-    def enter(self, z: Array) -> Array:
-        """Return the coordinates of variables."""
-        return z if self.root is None else self.root @ z
-
-    def leave(self, point: Array) -> Array:
-        """Return the variables at coordinates."""
-        return point if self.root is None else _solve_triangular(self.root, point, "N")
-
-    def gradient(self, gradient: Array) -> Array:
-        """Return a gradient in the coordinates."""
-        return gradient if self.root is None else _solve_triangular(self.root, gradient, "T")
+    if problem.size > NEWTON_SIDE:
+        return None
+    bend = problem.loss.curvature(np.zeros_like(problem.penalties), problem.y)
+    H = problem.curved(np.maximum(bend, 0.0) * _without_far_samples(problem))
+    places = np.arange(len(H))
+    H[places, places] += RIDGE * float(np.trace(H)) / len(H)
+    root: Array = scipy.linalg.cholesky(H, overwrite_a=True)
+    return root
 
 
 def _without_far_samples(problem: SmoothProblem) -> Array:
@@ -261,11 +247,6 @@ def _without_far_samples(problem: SmoothProblem) -> Array:
     mean = 1.0 / np.sum(shares / squares, axis=1, keepdims=True)
     factors: Array = np.minimum(1.0, mean / squares)
     return factors
-
-
-def _solve_triangular(R: Array, rhs: Array, trans: str) -> Array:
-    solution: Array = scipy.linalg.solve_triangular(R, rhs, trans=trans, check_finite=False)
-    return solution
 
 
 def _finished(problem: SmoothProblem, z: Array) -> tuple[Array, int]:

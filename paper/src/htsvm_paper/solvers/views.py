@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,113 @@ class ViewsProblem:
             max(balance(float(t), float(g)) for t, g in zip(off, gross, strict=True)),
         )
 
+    # ------------------------------------------------------------------------- Newton systems
+
+    def direction(self, own: Array, shared: Shared, gradient: Array, form: str = "") -> Array:
+        """Return the solution of (diag(theta, 0) + sum_i Z_i' Omega_i Z_i) d = -gradient.
+
+        Z_i holds the rows of sample i in all views, with a one for the intercept; Omega_i is a
+        symmetric matrix with a row and column per view. Three forms: the matrix itself; where it
+        has more rows than there are samples that matter, the Woodbury identity with the kernels of
+        the views; conjugate gradients where both are large.
+
+        Parameters
+        ----------
+        own : ndarray of shape (n_views, n_samples)
+            Curvatures of the terms of single views, not negative: added to the diagonals of Omega.
+        shared : list of (u, v, ndarray of shape (n_samples,))
+            Curvatures of the terms of differences between views u and v.
+        gradient : ndarray
+            The right-hand side, but for its sign.
+        form : {"kernels", "matrix", "cg"}, optional
+            How to solve it; by default what is least work.
+        """
+        forms = {"kernels": self._by_kernels, "matrix": self._by_matrix, "cg": self._by_cg}
+        return forms[form or self._cheapest(own, shared)](own, shared, gradient)
+
+    def _cheapest(self, own: Array, shared: Shared) -> str:
+        """Return the form that takes the fewest products; kernels have only to be factorised."""
+        widths = np.diff(self.edges)
+        side = int(widths.sum())
+        work = sum(np.count_nonzero(one) * n**2 for one, n in zip(own, widths, strict=True))
+        work += sum(np.count_nonzero(one) * widths[u] * widths[v] for u, v, one in shared)
+        count = np.count_nonzero(own) + sum(np.count_nonzero(one) for _, _, one in shared)
+        few = count <= LARGEST_SIDE and count**3 < 3.0 * float(work) + side**3
+        if few and len(self.y) <= KERNEL_SAMPLES:
+            return "kernels"
+        return "matrix" if side <= LARGEST_SIDE else "cg"
+
+    def matrix(self, own: Array, shared: Shared) -> Array:
+        """Return the matrix."""
+        V, edges, omega = len(own), self.edges, _omega(own, shared)
+        side = int(edges[-1])
+        H = np.zeros((side + V, side + V))
+        for u, v in combinations_with_replacement(range(V), 2):
+            rows = np.flatnonzero(omega[u, v])
+            if not len(rows):
+                continue
+            weights = omega[u, v, rows]
+            left, right = self.views[u][rows], self.views[v][rows]
+            at_u, at_v = slice(*edges[u : u + 2]), slice(*edges[v : v + 2])
+            H[at_u, at_v] = weighted_product(left, right, weights)
+            H[at_v, at_u] = H[at_u, at_v].T
+            H[at_u, side + v] = H[side + v, at_u] = left.T @ weights
+            H[at_v, side + u] = H[side + u, at_v] = right.T @ weights
+            H[side + u, side + v] = H[side + v, side + u] = weights.sum()
+        places = np.arange(side)
+        H[places, places] += self.weights
+        return H if self.fit_intercept else H[:side, :side]
+
+    def _by_matrix(self, own: Array, shared: Shared, gradient: Array) -> Array:
+        H = self.matrix(own, shared)
+        last = np.arange(int(self.edges[-1]), len(H))
+        H[last, last] += _ridge(H[last, last])
+        return solve_positive(H, -gradient)
+
+    def _by_kernels(self, own: Array, shared: Shared, gradient: Array) -> Array:
+        """Use one row of a matrix per curved term: (1/omega + A A'/theta) z = r + A_b db."""
+        if not self.kernels:
+            self.kernels.extend(_dense(X @ X.T) for X in self.views)
+        slopes, (gradients, slope) = np.zeros(own.shape), self.parts(gradient)
+        db = -slope
+        rows, signs, curvature = _terms(own, shared)
+        if len(rows):
+            M, r = np.diag(1.0 / curvature), np.zeros(len(rows))
+            for v, sign in enumerate(signs):
+                at = np.flatnonzero(sign)
+                K = self.kernels[v][np.ix_(rows[at], rows[at])]
+                M[np.ix_(at, at)] += np.outer(sign[at] / self.scales[v], sign[at]) * K
+                r[at] -= sign[at] * (self.views[v] @ gradients[v])[rows[at]] / self.scales[v]
+            solved = solve_positive(M, np.column_stack([r, signs.T]))
+            z = solved[:, 0]
+            if self.fit_intercept:
+                S = signs @ solved[:, 1:]
+                S += np.diag(_ridge(np.diagonal(S)))
+                db = np.linalg.solve(S, -slope - signs @ z)
+                z = z + solved[:, 1:] @ db
+            slopes = np.array([np.bincount(rows, sign * z, len(self.y)) for sign in signs])
+        coef = gradient[: len(self.weights)] + self.pull(slopes)
+        return self.joined(-coef / self.weights, db)
+
+    def _by_cg(self, own: Array, shared: Shared, gradient: Array) -> Array:
+        omega = _omega(own, shared)
+        mass = np.einsum("vvi->v", omega)
+        ridge = self.joined(np.zeros(len(self.weights)), _ridge(mass))
+
+        def product(z: Array) -> Array:
+            pulled = np.einsum("uvi,vi->ui", omega, self.decisions(z))
+            image: Array = self.gradient(z, pulled) + ridge * z
+            return image
+
+        scale = self.joined(self.weights, mass) + ridge
+        shape = (len(gradient), len(gradient))
+        solution, _ = sp.linalg.cg(
+            sp.linalg.LinearOperator(shape, product), -gradient, maxiter=MOST_CG_STEPS,
+            M=sp.linalg.LinearOperator(shape, lambda v: v / scale),
+            atol=CG_TOLERANCE * float(np.linalg.norm(gradient)),
+        )  # fmt: skip
+        return np.asarray(solution)
+
 
 def row_squares(X: Any) -> Array:
     """Return the squared lengths of the rows."""
@@ -164,142 +272,21 @@ def solve_positive(H: Array, rhs: Array) -> Array:
     return solution
 
 
-class NewtonSystem:
-    """Solve (diag(theta, 0) + sum_i Z_i' Omega_i Z_i) d = -g.
-
-    Z_i holds the rows of sample i in all views, with a one for the intercept; Omega_i is a
-    symmetric matrix with a row and column per view. Three forms: the matrix itself; where it has
-    more rows than there are samples that matter, the Woodbury identity with the kernels of the
-    views; conjugate gradients where both are large.
-
-    Parameters
-    ----------
-    problem : ViewsProblem
-        Whose views, theta and intercepts these are.
-    """
-
-    def __init__(self, problem: ViewsProblem) -> None:
-        self.problem = problem
-
-    def solve(self, own: Array, shared: Shared, gradient: Array, form: str = "") -> Array:
-        """Return the direction.
-
-        Parameters
-        ----------
-        own : ndarray of shape (n_views, n_samples)
-            Curvatures of the terms of single views, not negative: added to the diagonals of Omega.
-        shared : list of (u, v, ndarray of shape (n_samples,))
-            Curvatures of the terms of differences between views u and v.
-        gradient : ndarray
-            The gradient g.
-        form : {"kernels", "matrix", "cg"}, optional
-            How to solve it; by default what is least work.
-        """
-        forms = {"kernels": self._by_kernels, "matrix": self._by_matrix, "cg": self._by_cg}
-        return forms[form or self._cheapest(own, shared)](own, shared, gradient)
-
-    def _cheapest(self, own: Array, shared: Shared) -> str:
-        """Return the form that takes the fewest products; kernels have only to be factorised."""
-        widths = np.diff(self.problem.edges)
-        side = int(widths.sum())
-        work = sum(np.count_nonzero(one) * n**2 for one, n in zip(own, widths, strict=True))
-        work += sum(np.count_nonzero(one) * widths[u] * widths[v] for u, v, one in shared)
-        count = np.count_nonzero(own) + sum(np.count_nonzero(one) for _, _, one in shared)
-        few = count <= LARGEST_SIDE and count**3 < 3.0 * float(work) + side**3
-        if few and len(self.problem.y) <= KERNEL_SAMPLES:
-            return "kernels"
-        return "matrix" if side <= LARGEST_SIDE else "cg"
-
-    def matrix(self, own: Array, shared: Shared) -> Array:
-        """Return the matrix."""
-        p, V = self.problem, len(own)
-        side, edges = int(p.edges[-1]), p.edges
-        H = np.zeros((side + V, side + V))
-        blocks = {(v, v): own[v].copy() for v in range(V)}
-        for u, v, one in shared:
-            blocks[u, u] += one
-            blocks[v, v] += one
-            blocks[u, v] = -one
-        for (u, v), weights in blocks.items():
-            rows = np.flatnonzero(weights)
-            if not len(rows):
-                continue
-            weights = weights[rows]
-            left, right = p.views[u][rows], p.views[v][rows]
-            at_u, at_v = slice(*edges[u : u + 2]), slice(*edges[v : v + 2])
-            H[at_u, at_v] = _weighted_product(left, right, weights)
-            H[at_v, at_u] = H[at_u, at_v].T
-            H[at_u, side + v] = H[side + v, at_u] = left.T @ weights
-            H[at_v, side + u] = H[side + u, at_v] = right.T @ weights
-            H[side + u, side + v] = H[side + v, side + u] = weights.sum()
-        places = np.arange(side)
-        H[places, places] += p.weights
-        return H if p.fit_intercept else H[:side, :side]
-
-    def _by_matrix(self, own: Array, shared: Shared, gradient: Array) -> Array:
-        H = self.matrix(own, shared)
-        last = np.arange(int(self.problem.edges[-1]), len(H))
-        H[last, last] += _ridge(H[last, last])
-        return solve_positive(H, -gradient)
-
-    def _by_kernels(self, own: Array, shared: Shared, gradient: Array) -> Array:
-        """Use one row of a matrix per curved term: (1/omega + A A'/theta) z = r + A_b db."""
-        p = self.problem
-        if not p.kernels:
-            p.kernels.extend(_dense(X @ X.T) for X in p.views)
-        slopes, (gradients, slope) = np.zeros(own.shape), p.parts(gradient)
-        db = -slope
-        rows, signs, curvature = _terms(own, shared)
-        if len(rows):
-            M, r = np.diag(1.0 / curvature), np.zeros(len(rows))
-            for v, sign in enumerate(signs):
-                at = np.flatnonzero(sign)
-                K = p.kernels[v][np.ix_(rows[at], rows[at])]
-                M[np.ix_(at, at)] += np.outer(sign[at] / p.scales[v], sign[at]) * K
-                r[at] -= sign[at] * (p.views[v] @ gradients[v])[rows[at]] / p.scales[v]
-            solved = solve_positive(M, np.column_stack([r, signs.T]))
-            z = solved[:, 0]
-            if p.fit_intercept:
-                S = signs @ solved[:, 1:]
-                S += np.diag(_ridge(np.diagonal(S)))
-                db = np.linalg.solve(S, -slope - signs @ z)
-                z = z + solved[:, 1:] @ db
-            slopes = np.array([np.bincount(rows, sign * z, len(p.y)) for sign in signs])
-        coef = gradient[: len(p.weights)] + p.pull(slopes)
-        return p.joined(-coef / p.weights, db)
-
-    def _by_cg(self, own: Array, shared: Shared, gradient: Array) -> Array:
-        p, side = self.problem, int(self.problem.edges[-1])
-        mass = own.sum(axis=1)
-        for u, v, one in shared:
-            mass[[u, v]] += one.sum()
-        ridge = p.joined(np.zeros(side), _ridge(mass))
-
-        def product(z: Array) -> Array:
-            moved = p.decisions(z)
-            pulled = own * moved
-            for u, v, one in shared:
-                difference = one * (moved[u] - moved[v])
-                pulled[u] += difference
-                pulled[v] -= difference
-            return p.gradient(z, pulled) + ridge * z
-
-        scale = p.joined(p.weights, mass) + ridge
-        shape = (len(gradient), len(gradient))
-        solution, _ = sp.linalg.cg(
-            sp.linalg.LinearOperator(shape, product), -gradient, maxiter=MOST_CG_STEPS,
-            M=sp.linalg.LinearOperator(shape, lambda v: v / scale),
-            atol=CG_TOLERANCE * float(np.linalg.norm(gradient)),
-        )  # fmt: skip
-        found: Array = np.asarray(solution)
-        return found
-
-
 def _ridge(mass: Array) -> Array:
     """Return what is added to the curvatures in the intercepts."""
     whole = float(mass.max(initial=0.0))
     ridge: Array = np.where(mass > 0.0, RIDGE * mass, whole if whole > 0.0 else 1.0)
     return ridge
+
+
+def _omega(own: Array, shared: Shared) -> Array:
+    """Return the matrices of all samples, as an array of shape (n_views, n_views, n_samples)."""
+    omega = np.zeros((len(own), *own.shape))
+    omega[range(len(own)), range(len(own))] = own
+    for u, v, one in shared:
+        omega[[u, v], [u, v]] += one
+        omega[[u, v], [v, u]] -= one
+    return omega
 
 
 def _terms(own: Array, shared: Shared) -> tuple[Array, Array, Array]:
@@ -308,9 +295,9 @@ def _terms(own: Array, shared: Shared) -> tuple[Array, Array, Array]:
     groups = [(unit[v], one) for v, one in enumerate(own)]
     groups += [(unit[u] - unit[v], one) for u, v, one in shared]
     places = [np.flatnonzero(one) for _, one in groups]
-    signs = [np.outer(sign, np.ones(len(at))) for (sign, _), at in zip(groups, places, strict=True)]
+    signs = np.repeat([sign for sign, _ in groups], [len(at) for at in places], axis=0).T
     curvatures = [one[at] for (_, one), at in zip(groups, places, strict=True)]
-    return np.concatenate(places), np.hstack(signs), np.concatenate(curvatures)
+    return np.concatenate(places), signs, np.concatenate(curvatures)
 
 
 def _dense(part: Any) -> Array:
@@ -318,7 +305,7 @@ def _dense(part: Any) -> Array:
     return array
 
 
-def _weighted_product(left: Any, right: Any, weights: Array) -> Array:
+def weighted_product(left: Any, right: Any, weights: Array) -> Array:
     """Return left' diag(weights) right as an array."""
     if sp.issparse(right):
         return _dense(left.T @ right.multiply(weights[:, None]).tocsr())

@@ -33,9 +33,7 @@ ROUGH = 1e-3
 FINER = 1e-3
 # The hard margin is a hinge loss with a penalty so much larger than the largest multiplier.
 HARD, HARDER = 4.0, 10.0
-# The margin is first sought among this many samples of each class, and this many per feature.
-NEAREST, NEAREST_PER_FEATURE = 500, 5
-# How often samples may be added or the penalty raised.
+# How often the penalty may be raised.
 MOST_CORRECTIONS = 20
 # This many of the points on the way are worked out to the end.
 FINALISTS = 2
@@ -266,40 +264,33 @@ class _Run:
     def _finished(self, candidate: _Candidate) -> SolverResult:
         """Return the hard-margin classifier of the satisfied samples.
 
-        It is that of the few nearest to the margin, as long as the others turn out satisfied; those
-        that do not are added. A hinge loss whose penalty no multiplier reaches makes it hard.
+        A hinge loss whose penalty no multiplier reaches makes it hard.
         """
-        problem, satisfied = self.problem, candidate.satisfied
-        labels = problem.y[satisfied]
+        problem, result = self.problem, candidate.result
+        rows = np.flatnonzero(candidate.satisfied)
+        labels = problem.y[rows]
         # An intercept alone satisfies samples of one class; without one, weights have to.
-        one_class = problem.fit_intercept and len(labels) > 0 and np.all(labels == labels[0])
-        result = candidate.result
-        if len(labels) == 0 or one_class:
+        if len(rows) == 0 or (problem.fit_intercept and np.all(labels == labels[0])):
             return self._as_constant(result)
-        rows = self._nearest(result, satisfied)
-        full = result.multipliers
-        weight = problem.penalty / problem.C
-        penalty = HARD * max(float((np.abs(full[rows]) / weight[rows]).max()), problem.C)
+        weight = problem.penalty[rows] / problem.C
+        psi = result.multipliers[rows]
+        penalty = HARD * max(float((np.abs(psi) / weight).max()), problem.C)
         newton = replace(self.newton, tol=FINER * self.options.tol, callback=None)
+        part = replace(problem.take(rows), loss=Hinge())
+        result = replace(result, multipliers=psi)
         for _ in range(MOST_CORRECTIONS):
-            part = replace(
-                problem.take(rows), loss=Hinge(), penalty=penalty * weight[rows], C=penalty
-            )
-            result = self._descended(newton, part, replace(result, multipliers=full[rows]))
-            full = np.zeros(problem.n_samples)
-            full[rows] = result.multipliers
-            q = problem.violations(result.coef, result.intercept)
-            missing = satisfied & (q > max(float(q[rows].max()), 0.0))
-            missing[rows] = False
-            hard = bool(np.all(np.abs(result.multipliers) < 0.9 * penalty * weight[rows]))
-            if (hard and not missing.any()) or self._spent:
+            hinge = replace(part, penalty=penalty * weight, C=penalty)
+            result = self._descended(newton, hinge, result)
+            if self._spent or np.all(np.abs(result.multipliers) < 0.9 * penalty * weight):
                 break
-            rows = np.union1d(rows, np.flatnonzero(missing))
-            penalty *= 1.0 if hard else HARDER
+            penalty *= HARDER
+        psi = np.zeros(problem.n_samples)
+        psi[rows] = result.multipliers
+        q = problem.violations(result.coef, result.intercept)
         # Scaled so that no satisfied sample is violated.
-        worst = max(float(q[satisfied].max()), 0.0)
+        worst = max(float(q[rows].max()), 0.0)
         factor = 1.0 / (1.0 - worst) if worst < 0.5 else 1.0
-        return self._times(factor, replace(result, multipliers=full), q)
+        return self._times(factor, replace(result, multipliers=psi), q)
 
     def _multiple(self, candidate: _Candidate) -> SolverResult:
         """Return the multiple of a point that satisfies its samples, as it is."""
@@ -318,19 +309,6 @@ class _Run:
             multipliers=factor * result.multipliers,
             objective=self.problem.objective(coef, 1.0 - factor * (1.0 - q)),
         )
-
-    def _nearest(self, result: SolverResult, satisfied: Array) -> Array:
-        """Return the satisfied samples of each class that are nearest to the margin."""
-        problem = self.problem
-        q = problem.violations(result.coef, result.intercept)
-        size = max(NEAREST, NEAREST_PER_FEATURE * problem.n_features)
-        chosen = [np.flatnonzero(satisfied & (result.multipliers != 0.0))]
-        for label in (-1, 1):
-            rows = np.flatnonzero(satisfied & (problem.y == label))
-            if len(rows) > size:
-                rows = rows[np.argpartition(-q[rows], size)[:size]]
-            chosen.append(rows)
-        return np.unique(np.concatenate(chosen))
 
     def _as_constant(self, result: SolverResult) -> SolverResult:
         """Return the best constant classifier."""
