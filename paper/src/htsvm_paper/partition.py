@@ -25,9 +25,8 @@ class Partition:
 
     Notes
     -----
-    The sets depend on nu, a number of the algorithm and not of the model: the same point has
-    other sets for another nu. Membership does not imply a non-zero multiplier either: a sample
-    with p = 0 is in set 2, and there psi = 0.
+    The sets depend on nu, a number of the algorithm and not of the model. Membership does not imply
+    a non-zero multiplier either: a sample with p = 0 is in set 2, and there psi = 0.
     """
 
     letter: str

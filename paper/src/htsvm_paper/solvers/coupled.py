@@ -15,18 +15,15 @@ d_i` of the disagreements, and :math:`g_v = y \alpha_v - \sum_{u>v} \beta_{vu} +
     - \tfrac12 \sum_v \tfrac1{\theta_v} \|X_v^\top g_v\|^2
     \quad\text{subject to}\quad 1^\top g_v = 0 \text{ with intercepts.}
 
-The augmented Lagrangian, minimised over its slacks, is a smooth convex function of the classifiers.
-Its slope in each decision value comes from multipliers that are a step along the violation, clipped
-to their bounds:
+The augmented Lagrangian, minimised over its slacks, is a smooth, convex, piecewise quadratic
+function of the classifiers, on which Newton's method ends after finitely many steps. Its slope in
+each decision value comes from multipliers that are a step along the violation, clipped:
 
     alpha <- clip(alpha + xi s (1 - y f), 0, c),
-    beta  <- clip(shrink(beta + xi t (f_u - f_v), xi t epsilon), -d, d),
+    beta  <- clip(shrink(beta + xi t (f_u - f_v), xi t epsilon), -d, d).
 
-and it is piecewise quadratic, so that Newton's method with a line search ends after finitely many
-steps. Then the multipliers are kept and xi grows. It is the method that `Newton` uses for a single
-view, with two kinds of terms. The steps s and t (`_first_steps`) follow the scale and the size of
-the rows of each view: with one step for all views, a view of small scale takes hundreds of Newton
-steps.
+Then these are kept and xi grows. The steps s and t follow the scale and the size of the rows of
+each view: with one step for all, a view of small scale takes hundreds of Newton steps.
 """
 
 from __future__ import annotations

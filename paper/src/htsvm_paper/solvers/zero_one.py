@@ -1,10 +1,4 @@
-"""The solver for the 0/1 loss: find which samples to satisfy, then the widest margin for them.
-
-A stationary point of min w'Rw/2 + sum_i c_i [q_i > 0] is the hard-margin classifier of the samples
-that it satisfies (q_i <= 0), since nearby the others do not matter. So there are two tasks. Which
-samples to satisfy is found by a descent on losses that approach the 0/1 loss; the margin is then
-made exact. Both are done by `Newton`, on problems with ramp and hinge losses.
-"""
+"""The solver for the 0/1 loss: find which samples to satisfy, then the widest margin for them."""
 
 from __future__ import annotations
 
@@ -66,21 +60,22 @@ class ZeroOneSolver(Solver):
     callback : callable, optional
         Called after each round or iteration with its row of the history.
     starts : "auto" or tuple of str, default="auto"
-        The starts that are compared for the ramp of height one; a second descent begins at what
-        they lead to. There is none with ``("convex",)``.
+        The starts of `Newton` for the ramp of height one, from which a second descent follows;
+        ``("convex",)`` leaves it out.
     compare_warm : bool, default=False
         Whether a warm start is compared with what a cold one leads to. If not, the result is the
         widest margin for the samples that the start satisfies.
 
     Notes
     -----
-    The ramps min(h, c) / c lie below the 0/1 loss and become it for c -> 0. The hinge problem comes
+    A stationary point of min w'Rw/2 + sum_i c_i [q_i > 0] is the hard-margin classifier of the
+    samples that it satisfies (q_i <= 0), since nearby the others do not matter. The ramps
+    min(h, c) / c lie below the 0/1 loss and become it for c -> 0. `Newton` solves the hinge problem
     first, then ramps with a lower and lower ceiling c, from c = 1 on of height one, each from the
     solution before. All these points are compared by their 0/1 objective at the best multiple of
-    (w, b), and the best of them made hard-margin classifiers of the samples they satisfy. The
-    samples that hold the margin are then on it to rounding: (w, b) is scaled so that none of them
-    is violated. So the objective is never above that of the hinge solution. On many samples the
-    ramps are left out that lead from the hinge solution to the height one: a search does that.
+    (w, b), and the best of them made hard-margin classifiers, scaled so that no sample that holds
+    the margin is violated. So the objective is never above that of the hinge solution. On many
+    samples a search takes the place of the ramps between the hinge loss and height one.
     """
 
     tol: float = 1e-3
@@ -104,7 +99,7 @@ class ZeroOneSolver(Solver):
         if start is None or self.compare_warm:
             finals += run.finals(run.points())
             for number in range(1, self.n_restarts + 1):
-                rivals = run.finals(run.ramps(FINE_CEILINGS if run.few else CEILINGS, restart=True))
+                rivals = run.finals(run.ramps(run.ceilings, restart=True))
                 finals += [replace(rival, start=f"restart {number}") for rival in rivals]
         return run.told(min(finals, key=lambda one: one.objective))
 
@@ -127,7 +122,7 @@ class _Run:
             tol=ROUGH, max_iter=options.max_iter, random_state=options.random_state,
             callback=options.callback, starts=("convex",),
         )  # fmt: skip
-        self.few = problem.n_samples < FEW_SAMPLES
+        self.ceilings = FINE_CEILINGS if problem.n_samples < FEW_SAMPLES else CEILINGS
         self.convex_objective = math.nan
         self.steps = 0
         self.history: dict[str, list[Any]] = {}
@@ -140,14 +135,12 @@ class _Run:
         if not best.objective < trivial * (1.0 - 1e-9):
             best = self._as_constant(best)
         return replace(
-            best,
-            convex_objective=self.convex_objective,
+            best, convex_objective=self.convex_objective, history=self.history,
             n_iter=len(self.history.get("iteration", ())),
             passes=self.problem.operator.passes - self.passes_before,
-            history=self.history,
             seconds={"total": time.perf_counter() - self.began},
             advice=[SPENT] if self._spent else [],
-        )
+        )  # fmt: skip
 
     def given(self, start: Any) -> SolverResult:
         """Return a warm start as a result."""
@@ -167,8 +160,7 @@ class _Run:
         starts, p = self.options.starts, self.problem
         searches = starts == "auto" or tuple(starts) != ("convex",)
         many = p.n_samples >= MANY_SAMPLES and p.n_features <= FEW_COLUMNS
-        ceilings = FINE_CEILINGS if self.few else CEILINGS
-        yield from self.ramps((math.inf,) if searches and many else ceilings)
+        yield from self.ramps((math.inf,) if searches and many else self.ceilings)
         if searches and not self._spent:
             # A descent from the best of all starts for the ramp of height one.
             found = self._descended(replace(self.newton, starts=starts), self._ramp(1.0), None)
@@ -191,8 +183,8 @@ class _Run:
             result = self._descended(replace(self.newton, max_iter=left), problem, result)
             result.start = "convex"
             if math.isinf(ceiling) and not restart:
-                at = result.coef, result.intercept
-                self.convex_objective = self.problem.objective_at(*at)
+                at = self.problem.objective_at(result.coef, result.intercept)
+                self.convex_objective = at
             yield result
             left -= result.n_iter
 
@@ -219,12 +211,8 @@ class _Run:
     def _ramp(self, ceiling: float) -> Problem:
         """Return the problem with a ramp: of slope one, or if it is short of height one."""
         problem, steeper = self.problem, 1.0 / min(ceiling, 1.0)
-        return replace(
-            problem,
-            loss=Ramp(ceiling),
-            penalty=steeper * problem.penalty,
-            C=steeper * problem.C,
-        )
+        penalty, C = steeper * problem.penalty, steeper * problem.C
+        return replace(problem, loss=Ramp(ceiling), penalty=penalty, C=C)
 
     def _rounded(self, result: SolverResult) -> _Candidate:
         """Return the 0/1 objective at the best multiple of (w, b), and who is satisfied there.
@@ -303,12 +291,10 @@ class _Run:
         """Return a multiple of a point with the violations q."""
         coef = factor * result.coef
         return replace(
-            result,
-            coef=coef,
-            intercept=factor * result.intercept,
+            result, coef=coef, intercept=factor * result.intercept,
             multipliers=factor * result.multipliers,
             objective=self.problem.objective(coef, 1.0 - factor * (1.0 - q)),
-        )
+        )  # fmt: skip
 
     def _as_constant(self, result: SolverResult) -> SolverResult:
         """Return the best constant classifier."""
