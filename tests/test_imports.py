@@ -18,6 +18,7 @@ ORDER = ["losses", "linalg", "problems", "optimality", "solvers", "svm", "multiv
 SHARED = {
     "_documented",
     "_lazy",
+    "_moved",
     "_seeds",
     "_typing",
     "_version",

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from htsvm import IgnoredClassWarning, MultiViewHTSVC
-from htsvm.baselines import MvSL01SVM
 from htsvm.multiview import clusters
 from htsvm.multiview.clusters import cluster_rows, row_keys
+from htsvm_paper.baselines import MvSL01SVM
 from tests.distributed.data import as_dask, forgetful, noisy, thinned
 
 dask = pytest.importorskip("dask")

@@ -5,12 +5,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
 
-from htsvm.baselines import HingeSVC, PinballSVC
+from htsvm.baselines import HingeSVC
 from htsvm.losses import Hinge
 from htsvm.problems.build import stated_problems
 from htsvm.solvers.newton.convex import ConvexRun
 from htsvm.solvers.newton.ridge import ridge_point
 from htsvm.solvers.newton.solver import Newton
+from htsvm_paper.baselines import PinballSVC
 
 
 def noisy(m, n, seed=0):

@@ -5,16 +5,16 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from paper.tests.baselines.coupled_oracle import solve_coupled_hinge
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
+from tests.multiview.data import golden, three_classes, two_views
 
-from htsvm_paper.baselines import SVM2K, MvSVM2C
 from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
+from htsvm_paper.baselines import SVM2K, MvSVM2C
 from htsvm_paper.solvers import CoupledNewton, CoupledProblem
 from htsvm_paper.solvers.views import ViewsProblem
-from tests.multiview.data import golden, three_classes, two_views
-from paper.tests.baselines.coupled_oracle import solve_coupled_hinge
 
 
 def signs(y):

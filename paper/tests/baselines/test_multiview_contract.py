@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
-
-from htsvm_paper.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
-from htsvm.multiview import stack_views
 from tests.multiview.data import three_classes, two_views
+
+from htsvm.multiview import stack_views
+from htsvm_paper.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
 
 ALL = [SVM2K(), MvSVM2C(), MvLSSVC2C(), WaveMvSVM(), MvASYBX(), MvSL01SVM(5.0)]
 KERNEL = [SVM2K(kernel="rbf"), MvSVM2C(kernel="rbf"), MvASYBX(kernel="rbf")]

@@ -6,12 +6,13 @@ import scipy.sparse as sp
 from scipy.optimize import approx_fprime, minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
+from tests.multiview.data import golden, three_classes, two_views
 
 from htsvm.extend import certify_result
 from htsvm_paper.baselines import MvASYBX, WaveMvSVM
 from htsvm_paper.losses import BoundedLinex, Wave
 from htsvm_paper.solvers import SmoothDescent, SmoothProblem
-from tests.multiview.data import golden, three_classes, two_views
+from htsvm_paper.solvers.smooth import backtracked
 
 BOTH = [WaveMvSVM, MvASYBX]
 LOSSES = [Wave(0.5, 0.5), BoundedLinex(1.0, 1.0, 0.5), BoundedLinex(-2.0, 0.5, 1.0)]
@@ -215,3 +216,14 @@ def test_bad_parameters_are_named(clf, name):
     views, y = two_views(20)
     with pytest.raises(ValueError, match=f"The '{name}' parameter"):
         clf.fit(views, y)
+
+
+def test_backtracking_finds_a_lower_point_of_a_curved_valley():
+    def value_and_gradient(z):
+        return float(np.sum(1.0 - np.exp(-(z**2)))), 2.0 * z * np.exp(-(z**2))
+
+    z = np.array([0.5, -0.4])
+    direction = -100.0 * value_and_gradient(z)[1]
+    moved = backtracked(value_and_gradient, z, direction)
+    assert value_and_gradient(moved)[0] < value_and_gradient(z)[0]
+    assert backtracked(value_and_gradient, z, -direction) is None

@@ -5,16 +5,16 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from paper.tests.baselines.coupled_oracle import solve_coupled_least_squares
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
+from tests.multiview.data import golden, three_classes, two_views
 
 from htsvm.baselines import LeastSquaresSVC
-from htsvm_paper.baselines import MvLSSVC2C, MvSL01SVM, ZeroOneSVC
 from htsvm.exceptions import DroppedViewWarning
 from htsvm.multiview.structure import find_structure
 from htsvm.optimality import SampleStatus
-from tests.multiview.data import golden, three_classes, two_views
-from paper.tests.baselines.coupled_oracle import solve_coupled_least_squares
+from htsvm_paper.baselines import MvLSSVC2C, MvSL01SVM, ZeroOneSVC
 
 
 def signs(y):
