@@ -37,9 +37,8 @@ def test_what_every_certificate_has(model, kind):
 def test_a_change_of_the_weights_counts():
     settled = GapCertificate(objective=1.0, duality_gap=1e-9, tol=1e-6)
     assert settled.certified
-    assert not GapCertificate(
-        objective=1.0, duality_gap=1e-9, tol=1e-6, weight_change=0.1
-    ).certified
+    moving = GapCertificate(objective=1.0, duality_gap=1e-9, tol=1e-6, weight_change=0.1)
+    assert not moving.certified
     assert not GradientCertificate(
         objective=1.0, stationarity=0.0, balance=0.0, tol=1e-6, weight_change=0.1
     ).certified

@@ -25,14 +25,14 @@ def test_one_against_the_rest_is_balanced_for_the_ramp():
 
 
 @pytest.mark.parametrize(
-    ("model", "text"),
+    ("wrong", "text"),
     [
         (RampSVC(ceiling=0.0), "ceiling"),
         (HingeSVC(C=0.0), "C"),
         (LeastSquaresSVC(max_iter=0), "max_iter"),
     ],
 )
-def test_bad_parameters_are_named(model, text):
+def test_bad_parameters_are_named(wrong, text):
     X, y = noisy()
-    with pytest.raises(ValueError, match=f"'{text}' parameter of {type(model).__name__}"):
-        model.fit(X, y)
+    with pytest.raises(ValueError, match=f"'{text}' parameter of {type(wrong).__name__}"):
+        wrong.fit(X, y)
