@@ -49,8 +49,7 @@ class Pinball(ConvexLoss):
     def value(self, s: Any) -> Array:
         """Return the loss at `s`."""
         s = _floats(s)
-        value: Array = np.maximum(s, -self.tau * s)
-        return value
+        return np.asarray(np.maximum(s, -self.tau * s))
 
     def subdifferential(self, s: Any) -> tuple[Array, Array]:
         """Return the ends of the subdifferential; an interval only at ``s = 0``."""
@@ -60,8 +59,7 @@ class Pinball(ConvexLoss):
 
     def profile(self, h: Any) -> Array:
         """Return g(h) = (1 + tau) h."""
-        straight: Array = (1.0 + self.tau) * _floats(h)
-        return straight
+        return np.asarray((1.0 + self.tau) * _floats(h))
 
     def profile_slope(self, h: Any) -> Array:
         """Return g'(h) = 1 + tau."""
@@ -108,9 +106,7 @@ class ZeroOne(Loss):
     def __post_init__(self) -> None:
         object.__setattr__(self, "tolerance", float(self.tolerance))
         if not 0.0 <= self.tolerance < 1.0:
-            raise ValueError(
-                f"tolerance must be at least 0 and less than 1, got {self.tolerance!r}."
-            )
+            raise ValueError(f"tolerance must be in [0, 1), got {self.tolerance!r}.")
 
     @property
     def weak_convexity(self) -> float:
@@ -135,8 +131,7 @@ class ZeroOne(Loss):
     def value(self, s: Any) -> Array:
         """Return the loss at `s`."""
         s = _floats(s)
-        counted: Array = (s > self.tolerance).astype(s.dtype)
-        return counted
+        return np.asarray((s > self.tolerance).astype(s.dtype))
 
     def subdifferential(self, s: Any) -> tuple[Array, Array]:
         """Return the ends of the subdifferential: all slopes >= 0 at ``s = 0``, else 0."""
@@ -155,8 +150,7 @@ class ZeroOne(Loss):
         s, slope = _floats(s), _floats(slope)
         with np.errstate(divide="ignore"):
             at_zero = 2.0 / np.square(slope)
-        limit: Array = np.where(s < 0.0, np.inf, np.where(s == 0.0, at_zero, 0.5 * s**2))
-        return limit
+        return np.where(s < 0.0, np.inf, np.where(s == 0.0, at_zero, 0.5 * s**2))
 
     def reference_step(self, s: Any, slope: Any) -> Array:
         """Return `unit_step`, or half of the largest step where that is less.
@@ -173,16 +167,8 @@ class SmoothLoss(ABC):
     """A smooth loss of violations ``u >= 0``, which may depend on the label y in {-1, 1}."""
 
     @abstractmethod
-    def value(self, u: Array, y: Array) -> Array:
-        """Return the loss."""
-
-    @abstractmethod
-    def slope(self, u: Array, y: Array) -> Array:
-        """Return its derivative in u."""
-
-    @abstractmethod
-    def curvature(self, u: Array, y: Array) -> Array:
-        """Return its second derivative in u."""
+    def __call__(self, u: Array, y: Array) -> tuple[Array, Array, Array]:
+        """Return the loss, and its first and second derivative in u."""
 
 
 @dataclass(frozen=True)
@@ -205,25 +191,13 @@ class Wave(SmoothLoss):
     a: float
     lam: float
 
-    def value(self, u: Array, y: Array) -> Array:
-        """Return the loss; the labels do not matter."""
-        loss: Array = u * u / (np.exp(-self.a * u) + self.lam * u * u)
-        return loss
-
-    def slope(self, u: Array, y: Array) -> Array:
-        """Return its derivative."""
-        decay = np.exp(-self.a * u)
-        slope: Array = u * (2.0 + self.a * u) * decay / (decay + self.lam * u * u) ** 2
-        return slope
-
-    def curvature(self, u: Array, y: Array) -> Array:
-        """Return its second derivative."""
-        decay = np.exp(-self.a * u)
+    def __call__(self, u: Array, y: Array) -> tuple[Array, Array, Array]:
+        """Return the loss, its slope and its curvature; the labels do not matter."""
+        steep, decay = 2.0 + self.a * u, np.exp(-self.a * u)
         below = decay + self.lam * u * u
         falling = 2.0 * self.lam * u - self.a * decay
-        bend = 2.0 - (self.a * u) ** 2 - 2.0 * u * (2.0 + self.a * u) * falling / below
-        curvature: Array = decay * bend / below**2
-        return curvature
+        bend = 2.0 - (self.a * u) ** 2 - 2.0 * u * steep * falling / below
+        return u * u / below, u * steep * decay / below**2, decay * bend / below**2
 
 
 @dataclass(frozen=True)
@@ -250,37 +224,19 @@ class BoundedLinex(SmoothLoss):
     b: float
     lam: float
 
-    def value(self, u: Array, y: Array) -> Array:
-        """Return the loss."""
-        power, rise, decay, below = self._parts(u, y)
+    def __call__(self, u: Array, y: Array) -> tuple[Array, Array, Array]:
+        """Return the loss, its slope and its curvature."""
+        power, scale = self.a * y * u, self.lam * self.b
+        # e^(a t), 1 and the denominator, all of them over max(e^(a t), 1).
+        decay, rise = np.exp(-np.maximum(power, 0.0)), np.exp(np.minimum(power, 0.0))
+        below = scale * rise + (1.0 - scale * (power + 1.0)) * decay
         # Near zero the difference would lose digits; its Taylor series does not.
         series = 1.0 + power / 4.0 * (1.0 + power / 5.0 * (1.0 + power / 6.0))
         series = 0.5 * power**2 * (1.0 + power / 3.0 * series) * decay
         excess = np.where(np.abs(power) < 1e-2, series, rise - (power + 1.0) * decay)
-        loss: Array = self.b * excess / below
-        return loss
-
-    def slope(self, u: Array, y: Array) -> Array:
-        """Return its derivative."""
-        _, rise, decay, below = self._parts(u, y)
-        slope: Array = y * self.a * self.b * (rise - decay) * decay / below**2
-        return slope
-
-    def curvature(self, u: Array, y: Array) -> Array:
-        """Return its second derivative."""
-        _, rise, decay, below = self._parts(u, y)
-        first = self.a**2 * self.b * rise
-        second = 2.0 * self.lam * (self.a * self.b * (rise - decay)) ** 2 / below
-        curvature: Array = (first - second) * decay / below**2
-        return curvature
-
-    def _parts(self, u: Array, y: Array) -> tuple[Array, Array, Array, Array]:
-        """Return a t, and e^(a t), 1 and 1 + lam b (e^(a t) - a t - 1), over max(e^(a t), 1)."""
-        power = self.a * y * u
-        decay = np.exp(-np.maximum(power, 0.0))
-        rise = np.exp(np.minimum(power, 0.0))
-        scale = self.lam * self.b
-        return power, rise, decay, scale * rise + (1.0 - scale * (power + 1.0)) * decay
+        slope = self.a * self.b * (rise - decay)
+        bend = self.a**2 * self.b * rise - 2.0 * self.lam * slope**2 / below
+        return self.b * excess / below, y * slope * decay / below**2, bend * decay / below**2
 
 
 def _floats(values: Any) -> Array:

@@ -41,7 +41,7 @@ def written_out(problem, z):
         f = [X[i] @ w + shift for X, w, shift in zip(problem.views, coefs, b, strict=True)]
         for v in range(2):
             u = np.array([max(0.0, 1.0 - sign * f[v])])
-            total += problem.penalties[v, i] * problem.loss.value(u, np.array([sign]))[0]
+            total += problem.penalties[v, i] * problem.loss(u, np.array([sign]))[0][0]
         total += problem.coupling[i] * (f[0] - f[1]) ** 2
     return total
 

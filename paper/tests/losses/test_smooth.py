@@ -26,18 +26,18 @@ def test_values_are_those_of_the_definition(loss, y):
         expected = (1.0 - 1.0 / (1.0 + loss.lam * U**2 * np.exp(loss.a * U))) / loss.lam
     else:
         expected = signed(loss, y * U)
-    np.testing.assert_allclose(loss.value(U, y), expected, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(loss(U, y)[0], expected, rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("y", [-1.0, 1.0])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_derivatives_are_those_of_the_values(loss, y):
     u, h = U[1:], 1e-5
-    slope = (loss.value(u + h, y) - loss.value(u - h, y)) / (2 * h)
-    np.testing.assert_allclose(loss.slope(u, y), slope, atol=1e-7)
-    curvature = (loss.slope(u + h, y) - loss.slope(u - h, y)) / (2 * h)
-    np.testing.assert_allclose(loss.curvature(u, y), curvature, atol=1e-6)
-    assert loss.slope(np.zeros(1), y) == 0.0
+    slope = (loss(u + h, y)[0] - loss(u - h, y)[0]) / (2 * h)
+    np.testing.assert_allclose(loss(u, y)[1], slope, atol=1e-7)
+    curvature = (loss(u + h, y)[1] - loss(u - h, y)[1]) / (2 * h)
+    np.testing.assert_allclose(loss(u, y)[2], curvature, atol=1e-6)
+    assert loss(np.zeros(1), y)[1] == 0.0
 
 
 @pytest.mark.parametrize("y", [-1.0, 1.0])
@@ -45,7 +45,7 @@ def test_derivatives_are_those_of_the_values(loss, y):
 def test_bounded_and_rising_without_overflow(loss, y):
     u = np.logspace(-3, 6, 200)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
-        value, slope, curvature = loss.value(u, y), loss.slope(u, y), loss.curvature(u, y)
+        value, slope, curvature = loss(u, y)
     assert np.all(value <= (1.0 + 1e-12) / loss.lam)
     assert np.all(np.diff(value) >= -1e-12)
     assert np.all(slope >= 0.0)
@@ -54,13 +54,13 @@ def test_bounded_and_rising_without_overflow(loss, y):
 
 def test_limits():
     u = np.linspace(0.0, 3.0, 31)
-    np.testing.assert_allclose(Wave(0.0, 1e-12).value(u, 1.0), u**2, rtol=1e-9)
-    np.testing.assert_allclose(Wave(0.7, 1e-12).value(u, 1.0), u**2 * np.exp(0.7 * u), rtol=1e-9)
+    np.testing.assert_allclose(Wave(0.0, 1e-12)(u, 1.0)[0], u**2, rtol=1e-9)
+    np.testing.assert_allclose(Wave(0.7, 1e-12)(u, 1.0)[0], u**2 * np.exp(0.7 * u), rtol=1e-9)
     linex = np.exp(0.5 * u) - 0.5 * u - 1.0
     np.testing.assert_allclose(
-        BoundedLinex(0.5, 2.0, 1e-10).value(u, 1.0), 2.0 * linex, rtol=1e-7, atol=1e-12
+        BoundedLinex(0.5, 2.0, 1e-10)(u, 1.0)[0], 2.0 * linex, rtol=1e-7, atol=1e-12
     )
     # a² b = 2 for a -> 0: the squared violation for either class.
     for y in (-1.0, 1.0):
-        near = BoundedLinex(1e-3, 2e6, 1e-12).value(u, y)
+        near = BoundedLinex(1e-3, 2e6, 1e-12)(u, y)[0]
         np.testing.assert_allclose(near, u**2, rtol=2e-3, atol=1e-6)

@@ -65,33 +65,29 @@ class SmoothProblem(ViewsProblem):
 
     def value_and_gradient(self, z: Array) -> tuple[float, Array]:
         """Return the objective and its gradient."""
-        u, difference = self.violations(z)
-        value = float(np.sum(self.penalties * self.loss.value(u, self.y)))
-        value += float(self.coupling @ difference**2) + self.energy(z)
-        return value, self.gradient(z, self._slopes(u, difference))
+        value, slopes = self._losses(z)
+        return value + self.energy(z), self.gradient(z, slopes)
 
-    def _slopes(self, u: Array, difference: Array) -> Array:
-        """Return the derivatives of all losses in the decision values of both views."""
-        slopes: Array = -self.y * self.penalties * self.loss.slope(u, self.y)
+    def _losses(self, z: Array) -> tuple[float, Array]:
+        """Return the sum of all losses, and their slopes in the decision values of both views."""
+        u, difference = self.violations(z)
+        value, slope, _ = self.loss(u, self.y)
+        total = float(np.sum(self.penalties * value) + self.coupling @ difference**2)
         tie = 2.0 * self.coupling * difference
-        slopes[0] += tie
-        slopes[1] -= tie
-        return slopes
+        return total, np.array([tie, -tie]) - self.y * self.penalties * slope
 
     def hessian(self, z: Array) -> Array:
         """Return the matrix of second derivatives; one-sided where a violation is zero."""
         u, _ = self.violations(z)
-        return self.curved(np.where(u > 0.0, self.loss.curvature(u, self.y), 0.0))
+        return self.curved(np.where(u > 0.0, self.loss(u, self.y)[2], 0.0))
 
     def curved(self, curvatures: Array) -> Array:
         """Return the Hessian for these curvatures of the losses."""
-        tie = [(0, 1, 2.0 * self.coupling)]
-        return self.matrix(self.penalties * curvatures, tie)
+        return self.matrix(self.penalties * curvatures, [(0, 1, 2.0 * self.coupling)])
 
     def residuals_at(self, z: Array) -> tuple[float, float]:
         """Return the size of the gradient in the coefficients, and in the intercepts."""
-        own = self.weights * z[: len(self.weights)]
-        return self.residuals(own, self._slopes(*self.violations(z)))
+        return self.residuals(self.weights * z[: len(self.weights)], self._losses(z)[1])
 
     def constant(self) -> Array:
         """Return the best variables with w = 0."""
@@ -103,7 +99,7 @@ class SmoothProblem(ViewsProblem):
         per_class = np.array([mass[self.y == sign].sum() for sign in signs])
 
         def total(b: float) -> float:
-            return float(per_class @ self.loss.value(np.maximum(1.0 - signs * b, 0.0), signs))
+            return float(per_class @ self.loss(np.maximum(1.0 - signs * b, 0.0), signs)[0])
 
         # Beyond -1 and 1 one of the classes has no loss, and the other one only more.
         grid = np.linspace(-1.0, 1.0, 41)
@@ -204,11 +200,9 @@ class SmoothDescent(Solver):
         """Run L-BFGS; the objective is scaled so that its first step is of a sensible length."""
         scale = 1.0 / (1.0 + float(problem.penalties.sum()))
 
-        def from_root(vector: Array, trans: str = "N") -> Array:
-            if root is None:
-                return vector
-            solved: Array = solve_triangular(root, vector, trans=trans, check_finite=False)
-            return solved
+        def from_root(v: Array, trans: str = "N") -> Array:
+            solved = v if root is None else solve_triangular(root, v, trans, check_finite=False)
+            return np.asarray(solved)
 
         def scaled(point: Array) -> tuple[float, Array]:
             value, gradient = problem.value_and_gradient(from_root(point))
@@ -232,12 +226,11 @@ def _coordinates(problem: SmoothProblem) -> Array | None:
     """
     if problem.size > NEWTON_SIDE:
         return None
-    bend = problem.loss.curvature(np.zeros_like(problem.penalties), problem.y)
+    bend = problem.loss(np.zeros_like(problem.penalties), problem.y)[2]
     H = problem.curved(np.maximum(bend, 0.0) * _without_far_samples(problem))
     places = np.arange(len(H))
     H[places, places] += RIDGE * float(np.trace(H)) / len(H)
-    root: Array = scipy.linalg.cholesky(H, overwrite_a=True)
-    return root
+    return np.asarray(scipy.linalg.cholesky(H, overwrite_a=True))
 
 
 def _without_far_samples(problem: SmoothProblem) -> Array:
@@ -245,8 +238,7 @@ def _without_far_samples(problem: SmoothProblem) -> Array:
     squares = np.array([row_squares(X) for X in problem.views]) + 1.0
     shares = problem.penalties / problem.penalties.sum(axis=1, keepdims=True)
     mean = 1.0 / np.sum(shares / squares, axis=1, keepdims=True)
-    factors: Array = np.minimum(1.0, mean / squares)
-    return factors
+    return np.asarray(np.minimum(1.0, mean / squares))
 
 
 def _finished(problem: SmoothProblem, z: Array) -> tuple[Array, int]:
@@ -272,8 +264,7 @@ def _newton_direction(H: Array, gradient: Array) -> Array:
     factor = factorised(H, [0.0, *(size * 10.0 ** np.arange(-8.0, 2.0))])
     if factor is None:
         return -gradient / size
-    direction: Array = -scipy.linalg.cho_solve(factor, gradient, check_finite=False)
-    return direction
+    return np.asarray(-scipy.linalg.cho_solve(factor, gradient, check_finite=False))
 
 
 def backtracked(
