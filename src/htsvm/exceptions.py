@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
+from types import FrameType
 
 import joblib
 import sklearn
@@ -35,15 +36,21 @@ ONCE_PER_SEARCH = (IgnoredClassWarning, DroppedViewWarning)
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the innermost line that is not part of this package, scikit-learn or joblib."""
     frame, level = sys._getframe(1), 2
-    # An estimator of another package is no more the user's code than those of this one.
-    package = str(frame.f_globals.get("__package__") or "")
-    theirs = Path(frame.f_code.co_filename).parents[package.count(".")] if package else __file__
-    inside = (*OURS, f"{theirs}{os.sep}")
+    # An estimator of another package, which ours has called, is no more the user's code.
+    ahead, steps = frame, 0
+    while ahead.f_back is not None and _package(ahead) == _package(frame):
+        ahead, steps = ahead.f_back, steps + 1
+    if ahead.f_code.co_filename.startswith(OURS):
+        frame, level = ahead, level + steps
     passed = set()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         passed.add(frame.f_code.co_name)
         frame, level = frame.f_back, level + 1
     # `GridSearchCV` and others like it try parameters by this function and fit the best directly.
     trial = "_fit_and_score" in passed and "cross_validate" not in passed
     if not (trial and issubclass(category, ONCE_PER_SEARCH)):
         warnings.warn(message, category, stacklevel=level)
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]

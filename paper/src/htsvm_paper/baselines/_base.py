@@ -36,10 +36,15 @@ ZERO = 1e-8
 POSITIVE = Interval(Real, 0.0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0.0, None, closed="left")
 
-# What several of these estimators say of their parameters and attributes.
+# What several of these estimators say of their parameters and attributes, and names for some.
+GROUPS = {
+    "descents": "{kernel of views}, {gamma of views}, {views of pairs}, {tol of gradients}, "
+    "{max_iter of descents}, {n_restarts of descents}, {random_state of starts}, {fit_intercept}, "
+    "{class_weight of pairs}, {n_jobs}, {verbose of starts}",
+    "attributes": "{view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views}, "
+    "{classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}",
+}
 ENTRIES = """\
-C of pairs : float, array-like or dict
-    Penalty of the losses, for both views or one for each.
 C of views : float, array-like or dict
     Penalty of the losses. One number, or one per view, in their order or by name.
 structure : float, array-like or dict
@@ -76,6 +81,16 @@ n_support_ of all : ndarray of shape (n_views, n_classes)
     NaN: every sample has a part in the classifiers. `support_` and `dual_coef_` are None.
 view_weights_ : ndarray of shape (n_views,) or (n_classes, n_views)
     The theta.
+objective_ of rounds : ndarray of shape (n_problems,)
+    The objective of each binary problem.
+history_ of rounds : dict of ndarrays
+    One row per round, in which the objective never increases.
+history_ of starts : dict of ndarrays
+    One row per start, and one for the Newton steps at the end.
+n_iter_ of rounds : int
+    Rounds (the most over the problems).
+n_iter_ of starts : int
+    Iterations of all starts (the most over the problems).
 view_weights_ of halves : ndarray
     1/2 for both views.
 weight_smoothness_ : ndarray of shape (n_problems,)
@@ -85,7 +100,9 @@ Kind = TypeVar("Kind")
 
 
 def documented(kind: Kind) -> Kind:
-    """Fill in the entries that a docstring names in braces: those of htsvm, and `ENTRIES`."""
+    """Fill in what a docstring names in braces: `GROUPS`, the entries of htsvm, and `ENTRIES`."""
+    for name, entries in GROUPS.items():
+        kind.__doc__ = kind.__doc__ and kind.__doc__.replace(f"{{{name}}}", entries)
     return with_entries(kind, ENTRIES)
 
 

@@ -64,7 +64,7 @@ class SVM2K(CoupledHinge):
 
     Parameters
     ----------
-    {C of pairs}
+    {C of views}
     D : float, default=0.25
         Penalty of disagreement. Zero leaves two independent support vector machines. Where the
         views disagree, a D that is large beside C leads to ``w = 0`` in both.
@@ -79,7 +79,6 @@ class SVM2K(CoupledHinge):
     ----------
     {view_coef_}, {view_intercept_}
     {view_weights_ of halves}
-    {coef_ of views}, {intercept_ of views}
     certificate_ : list of GapCertificate
         For each binary problem, the objective and a lower bound of its minimum.
     {support_ of views}
@@ -155,13 +154,12 @@ class MvSVM2C(CoupledHinge):
     certificate_ : list of GapCertificate
         For each binary problem, objective and lower bound for the final weights, and how much these
         would still change.
-    objective_, history_, n_iter_
-        The objective; one row per round, in which it never increases; the number of rounds.
+    {objective_ of rounds}, {history_ of rounds}, {n_iter_ of rounds}
     {support_ of views}
     dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
         Their coefficients: :math:`\theta_v w_v = \sum_i g_{vi} x_{iv}`.
-    {n_support_ of views}, {view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views},
-    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
+    {n_support_ of views}
+    {attributes}
 
     Notes
     -----

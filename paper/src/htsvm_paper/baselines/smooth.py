@@ -82,7 +82,7 @@ class WaveMvSVM(SmoothPair):
 
     Parameters
     ----------
-    {C of pairs}
+    {C of views}
     D : float, default=0.1
         Penalty of disagreement (the authors' C_3). Zero leaves two independent classifiers.
     a : float, default=0.5
@@ -92,28 +92,22 @@ class WaveMvSVM(SmoothPair):
     theta : float, default=1.0
         The weight of the first view's regulariser, and of the first view in the decision, against
         1 for the second.
-    {kernel of views}, {gamma of views}, {views of pairs}
-    {tol of gradients}, {max_iter of descents}, {n_restarts of descents}
-    {random_state of starts}, {fit_intercept}, {class_weight of pairs}, {n_jobs}
-    {verbose of starts}
+    {descents}
 
     Attributes
     ----------
     {certificate_ of gradients}
     view_weights_ : ndarray
         :math:`\theta / (\theta + 1)` and :math:`1 / (\theta + 1)`.
-    objective_, history_, n_iter_
-        The objective; one row per start and one for the Newton steps at the end; all iterations.
-    {n_support_ of all}, {view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views},
-    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
+    {n_support_ of all}, {objective_ of rounds}, {history_ of starts}, {n_iter_ of starts}
+    {attributes}
 
     Notes
     -----
-    For a >= 0 the loss rises with the slack, so the best slack is max(0, 1 - y f), which leaves an
-    objective with continuous gradient in the classifiers alone. It is not convex; see
-    `n_restarts`. All samples have a part in the classifiers, through the tie between the views.
-    More than two classes are fitted one against the rest with balanced weights, since a bounded
-    loss finds it cheap to give up a small class.
+    The loss rises with the slack, so the best slack is max(0, 1 - y f), which leaves an objective
+    with continuous gradient in the classifiers alone. It is not convex; see `n_restarts`. More than
+    two classes are fitted one against the rest with balanced weights, since a bounded loss finds it
+    cheap to give up a small class.
 
     *Our choices.* The problem is the one that the authors' code states; the solver is not theirs.
     Their ADMM, with its published step lengths, stops far from the minimum. Their code also has the
@@ -167,7 +161,7 @@ class MvASYBX(SmoothPair):
 
     Parameters
     ----------
-    {C of pairs}
+    {C of views}
     D : float, default=0.1
         Penalty of disagreement. Zero leaves two independent classifiers.
     a : float, default=1.0
@@ -177,19 +171,14 @@ class MvASYBX(SmoothPair):
         A factor within the bound: near zero the loss is :math:`\tfrac{a^2 b}2 \xi^2`.
     lam : float, default=0.5
         The lambda: no sample costs more than C / lam in a view.
-    {kernel of views}, {gamma of views}, {views of pairs}
-    {tol of gradients}, {max_iter of descents}, {n_restarts of descents}
-    {fit_intercept}, {class_weight of pairs}, {n_jobs}, {random_state of starts}
-    {verbose of starts}
+    {descents}
 
     Attributes
     ----------
     {view_weights_ of halves}
     {certificate_ of gradients}
-    objective_, history_, n_iter_
-        The objective; one row per start and one for the Newton steps at the end; all iterations.
-    {n_support_ of all}, {view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views},
-    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
+    {n_support_ of all}, {objective_ of rounds}, {history_ of starts}, {n_iter_ of starts}
+    {attributes}
 
     Notes
     -----
@@ -200,14 +189,9 @@ class MvASYBX(SmoothPair):
     alike, as the regulariser does. All defaults are ours: with a = b = 1 the loss of a
     small violation is that of least squares, :math:`\tfrac12 \xi^2`. A larger D or lam soon makes
     constant classifiers the best ones.
-
-    For the solver see `WaveMvSVM`.
-
     References
     ----------
-    Tang, He, Fu, Tian, Kou, Xu: MVASY-BX. Neurocomputing, 2023; as cited by Y. Yang, C. Chen, Y.
-    Liu, H. Wang. Robust and sparse support vector machine via hybrid truncated loss for supervised
-    classification.
+    Tang, He, Fu, Tian, Kou, Xu: MVASY-BX. Neurocomputing, 2023; as cited in the paper of `HTSVC`.
     """
 
     _: KW_ONLY

@@ -74,28 +74,23 @@ class MvLSSVC2C(MultiViewBaseline):
     certificate_ : list of GradientCertificate
         For each binary problem, the residuals of the gradient, computed from the data, and how much
         the weights would still change.
-    objective_, history_, n_iter_
-        The objective; one row per round, in which it never increases; the number of rounds.
-    {n_support_ of all}, {view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views},
-    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
+    {n_support_ of all}, {objective_ of rounds}, {history_ of rounds}, {n_iter_ of rounds}
+    {attributes}
 
     Notes
     -----
     For fixed weights the classifiers solve one linear system per view (one for all of them if D >
-    0), with min(n_samples, n_columns) unknowns at most, for which 10,000 is the limit; the
-    intercepts follow from the means. For fixed classifiers the weights are a projection onto the
-    simplex. Both steps are exact. Every sample has a part in the classifiers.
+    0), with at most min(n_samples, n_columns) unknowns, up to 10,000; for fixed classifiers the
+    weights are a projection onto the simplex. Both steps are exact.
 
-    *A reconstruction.* Neither the article nor code was at hand. Yang et al. describe it as
-    least squares classifiers coupled by a term of interaction between the views, for which
-    hierarchical clustering is used; that is taken to be the structural term of their own model, of
-    the same group. The term with D is the other reading of "interaction" and is left out by
-    default. The decision by the learned weights and all defaults are ours.
+    *A reconstruction.* Neither the article nor code was at hand. Yang et al. describe it as least
+    squares classifiers coupled by an interaction of the views, for which hierarchical clustering is
+    used: taken to be the structural term of their own model, of the same group. The term with D is
+    the other reading. The decision by the learned weights and all defaults are ours.
 
     References
     ----------
-    Zhang et al., 2025: MvLSSVC-2C, as cited by Y. Yang, C. Chen, Y. Liu, H. Wang. Robust and sparse
-    support vector machine via hybrid truncated loss for supervised classification.
+    Zhang et al., 2025: MvLSSVC-2C, as cited in the paper of `MultiViewHTSVC`.
 
     J. Suykens, J. Vandewalle. Least squares support vector machine classifiers. Neural Processing
     Letters 9, 1999.
@@ -287,26 +282,12 @@ class MvSL01SVM(StructuredMultiViewSVC):
 
     Attributes
     ----------
-    certificate_ : list of Certificate, or list of lists
-        The certificate of each view, for the final weights.
     sample_status_ : ndarray of shape (n_samples, n_views) or (n_samples, n_views, n_classes)
         What became of each sample in each view: safe, on the margin, or ignored, which here is
         every sample inside the margin.
-    ignored_ : ndarray
-        Indices of the samples that were ignored by every view with a positive weight (with several
-        classes, in the problem of their own class).
-    {view_weights_}, {weight_smoothness_}
-    weight_residual_ : ndarray of shape (n_problems,)
-        How far the weights are from the best ones for the classifiers, in the largest component.
-    cluster_labels_, n_clusters_ : ndarray of shape (n_samples, n_views), list of int
-        The cluster of each sample in each view, and their numbers; None where `structure` is zero.
-    objective_, history_, n_iter_
-        The objective; one row per round, in which it never increases; the number of rounds.
-    {support_ of views}
-    dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
-        Their coefficients: :math:`(\theta_v I + \eta \Sigma_v) w_v = \sum_i d_{vi} x_{iv}`.
-    {n_support_ of views}, {view_coef_}, {view_intercept_}, {coef_ of views}, {intercept_ of views},
-    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
+    {objective_ of rounds}, {history_ of rounds}, {n_iter_ of rounds}
+    others
+        As in `MultiViewHTSVC`: certificates, weights, clusters, support vectors, coefficients.
 
     Notes
     -----
@@ -316,18 +297,12 @@ class MvSL01SVM(StructuredMultiViewSVC):
     local minimiser for the final weights. With one view and ``structure=0`` this is `ZeroOneSVC`.
 
     *A reconstruction.* The article was not at hand. By the words of Yang et al. (same group), whose
-    model replaces the loss of this one, the model is taken as `MultiViewHTSVC` with the 0/1
-    loss, and so are the decision and the structure. Default C and eta of one are ours. The
-    solver is ours too: the ADMM of the single-view model seldom settles.
+    model replaces the loss of this one, it is taken as `MultiViewHTSVC` with the 0/1 loss. Defaults
+    are ours, and so is the solver: the ADMM of the single-view model seldom settles.
 
     References
     ----------
-    Chen et al., 2025: the multi-view SL0/1-SVM, as cited by Y. Yang, C. Chen, Y. Liu, H. Wang.
-    Robust and sparse support vector machine via hybrid truncated loss for supervised
-    classification.
-
-    H. Wang, Y. Shao, S. Zhou, C. Zhang, N. Xiu. Support vector machine classifier via L0/1
-    soft-margin loss. IEEE Transactions on Pattern Analysis and Machine Intelligence 44, 2022.
+    Chen et al., 2025: the multi-view SL0/1-SVM, as cited in the paper of `MultiViewHTSVC`.
     """
 
     C: Any = 1.0
