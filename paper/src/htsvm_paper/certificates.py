@@ -21,6 +21,7 @@ class GapCertificate(WithDuality):
 
     weight_change: float = 0.0
     _claim = "optimal"
+    kind = "relative duality gap"
 
     @property
     def residual(self) -> float:
@@ -50,6 +51,7 @@ class GradientCertificate(Certificate):
     balance: float
     curvature: float = math.nan
     weight_change: float = 0.0
+    kind = "residual of the gradient"
 
     @property
     def residual(self) -> float:

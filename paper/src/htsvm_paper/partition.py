@@ -37,22 +37,18 @@ class Partition:
 def partition(q: Any, psi: Any, *, C: float, loss: Loss, nu: float) -> Partition:
     """Return the paper's partition of the samples at a P-stationary point.
 
+    A tie p = beta-hat (to 1e-12) is settled by whether psi is zero, as printed.
+
     Parameters
     ----------
     q, psi : arrays of one shape
         Violations and multipliers.
     C : float
-        The penalty, the same for all samples: with weights the regime would differ from sample
-        to sample, and the paper's sets would have no meaning.
+        The penalty of all samples: with weights the regime would differ from sample to sample.
     loss : Loss
         `HybridTruncated` of any knee and cap, or a multiple of the hinge loss (sets G1 to G3).
     nu : float
         The nu of p = q - nu * psi.
-
-    Returns
-    -------
-    Partition
-        The sets; a tie p = beta-hat (to 1e-12) is settled by whether psi is zero, as printed.
     """
     if not (np.ndim(C) == 0 and np.isfinite(C) and C > 0.0):
         raise ValueError(f"C must be one positive number for all samples, got {C!r}.")

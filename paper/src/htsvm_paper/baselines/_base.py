@@ -28,7 +28,6 @@ from htsvm.extend import (
 )
 from htsvm.extend import documented as with_entries
 from htsvm_paper.certificates import GapCertificate, GradientCertificate
-from htsvm_paper.solvers.coupled import CoupledProblem
 from htsvm_paper.solvers.views import ViewsProblem
 
 # Coefficients up to this size are rounding errors.
@@ -185,13 +184,10 @@ class MultiViewBaseline(BaseMultiViewSVC):
 
     def _certified(self, problem: ViewsProblem, result: SolverResult, weights: Array) -> BinaryFit:
         """Certify the solution of a problem."""
-        coefs, intercepts = problem.parts(problem.joined(result.coef, result.intercept))
-        pulls = None
-        if isinstance(problem, CoupledProblem):
-            pulls = problem.pulls(*result.multipliers[:2])
         return BinaryFit(
-            coefs, intercepts, weights, certify_result(problem, result, self.tol), result.n_iter,
-            result.history, pulls,
+            *problem.parts(problem.joined(result.coef, result.intercept)), weights,
+            certify_result(problem, result, self.tol), result.n_iter, result.history,
+            problem.support(result.multipliers),
         )  # fmt: skip
 
     def _fit_checked(
@@ -215,8 +211,7 @@ class MultiViewBaseline(BaseMultiViewSVC):
                 for one in problems
             )
         self.classes_ = classes
-        self._store_fits(fits, prepared)
-        self._store_support_of(fits, kept, all_codes)
+        self._store_fits(fits, prepared, kept, all_codes)
         self._warn_of(fits)
 
     def _stated(
@@ -226,9 +221,10 @@ class MultiViewBaseline(BaseMultiViewSVC):
         widest = max(views, key=lambda view: int(view.shape[1]))
         return self._problems(widest, classes, codes, weights, C=1.0, loss=Hinge())
 
-    # -------------------------------------------------------------------------- after the fit
-
-    def _store_fits(self, fits: list[BinaryFit], prepared: Prepared) -> None:
+    def _store_fits(
+        self, fits: list[BinaryFit], prepared: Prepared, kept: Array, codes: Array
+    ) -> None:
+        """Store what was found; the support vectors among all samples, of which some were kept."""
         views = range(len(self.view_names_))
         coefs = [np.vstack([fit.coefs[v] for fit in fits]) for v in views]
         intercepts = np.array([fit.intercepts for fit in fits])
@@ -237,21 +233,15 @@ class MultiViewBaseline(BaseMultiViewSVC):
         self.certificate_: Any = [fit.certificate for fit in fits]
         self.objective_ = np.array([fit.certificate.objective for fit in fits])
         self.n_iter_ = max(fit.n_iter for fit in fits)
-        self.history_ = {
-            name: np.concatenate([np.array(fit.history[name]) for fit in fits])
-            for name in fits[0].history
-        }
-        if len(fits) > 1:
-            rows = [len(fit.history["iteration"]) for fit in fits]
-            self.history_ = {"problem": np.repeat(np.arange(len(fits)), rows), **self.history_}
+        rows = np.repeat(range(len(fits)), [len(fit.history["iteration"]) for fit in fits])
+        self.history_ = {"problem": rows} if len(fits) > 1 else {}
+        for name in fits[0].history:
+            self.history_[name] = np.concatenate([np.array(fit.history[name]) for fit in fits])
         if fits[0].smoothness is not None:
             self.weight_smoothness_ = np.array([fit.smoothness for fit in fits])
-
-    def _store_support_of(self, fits: list[BinaryFit], kept: Array, codes: Array) -> None:
-        """Store the support vectors among all samples, of which only `kept` were fitted."""
         tables = None
         if fits[0].pulls is not None:
-            tables = np.zeros((len(self.view_names_), len(fits), len(codes)))
+            tables = np.zeros((len(views), len(fits), len(codes)))
             tables[:, :, kept] = np.swapaxes([fit.pulls for fit in fits], 0, 1)
         self._store_view_support(None if tables is None else list(tables), codes)
 
@@ -264,9 +254,7 @@ class MultiViewBaseline(BaseMultiViewSVC):
         name, failed = type(self).__name__, [one for one in fits if not one.certificate.certified]
         if failed:
             worst = max(failed, key=lambda fit: fit.certificate.residual)
-            kind = "relative duality gap"
-            if isinstance(worst.certificate, GradientCertificate):
-                kind = "residual of the gradient"
+            kind = worst.certificate.kind
             if worst.certificate.weight_change == worst.certificate.residual:
                 kind = "change of the view weights in another round"
             warn_user(

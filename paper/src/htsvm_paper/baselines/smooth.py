@@ -189,6 +189,7 @@ class MvASYBX(SmoothPair):
     alike, as the regulariser does. All defaults are ours: with a = b = 1 the loss of a
     small violation is that of least squares, :math:`\tfrac12 \xi^2`. A larger D or lam soon makes
     constant classifiers the best ones.
+
     References
     ----------
     Tang, He, Fu, Tian, Kou, Xu: MVASY-BX. Neurocomputing, 2023; as cited in the paper of `HTSVC`.

@@ -145,8 +145,7 @@ class MvLSSVC2C(MultiViewBaseline):
 class LeastSquaresViews(ViewsProblem, Classifiers[Array]):
     """Squared errors in all views; see `ViewsProblem`, of which the theta are not used.
 
-    With intercepts everything is centred: then the mean of each f_v is the mean of y, whatever the
-    coefficients.
+    With intercepts everything is centred: the mean of each f_v is the mean of y.
 
     Attributes
     ----------
@@ -163,27 +162,15 @@ class LeastSquaresViews(ViewsProblem, Classifiers[Array]):
     covariances: list[list[Array]] | None
 
     @cached_property
-    def level(self) -> float:
-        """The mean of y; zero without intercepts."""
-        return float(self.factors @ self.y / self.factors.sum()) if self.fit_intercept else 0.0
-
-    @cached_property
     def means(self) -> list[Array]:
-        """The means of the columns of each view; zero without intercepts."""
+        """The means of the columns of each view, and of y; zero without intercepts."""
         share = self.factors / self.factors.sum() * self.fit_intercept
-        return [np.asarray(X.T @ share).ravel() for X in self.views]
+        return [np.asarray(X.T @ share).ravel() for X in (*self.views, self.y[:, None])]
 
     @cached_property
-    def targets(self) -> Array:
-        """The right-hand sides of all views."""
-        # With an intercept the pulls add up to zero, and the means drop out.
-        return self.pull(self.penalties * (self.y - self.level))
-
-    @cached_property
-    def products(self) -> list[list[Array | None]]:
+    def products(self) -> list[list[Any]]:
         """The products of the centred views, with the weights of the samples, as far as needed."""
-        views = range(len(self.views))
-        tied = bool(np.any(self.coupling > 0.0))
+        views, tied = range(len(self.views)), np.any(self.coupling > 0.0)
         return [[self._product(u, v) if tied or u == v else None for v in views] for u in views]
 
     def _product(self, u: int, v: int) -> Array:
@@ -191,13 +178,15 @@ class LeastSquaresViews(ViewsProblem, Classifiers[Array]):
         if not (sp.issparse(left) or sp.issparse(right)):
             return weighted_product(left - a, right - b, self.factors)
         # Centred afterwards, so that sparse views stay sparse.
-        off: Array = self.factors.sum() * np.outer(a, b)
-        return weighted_product(left, right, self.factors) - off
+        product = weighted_product(left, right, self.factors)
+        return np.asarray(product - self.factors.sum() * np.outer(a, b))
 
     def solve(self, weights: Array, before: Array | None, gain: float) -> Array:
         """Return the solution of the linear systems; what was before is of no use here."""
         C, D = self.penalties[:, 0] / self.factors[0], self.coupling[0] / self.factors[0]
-        blocks, rhs = [], np.split(self.targets, self.edges[1:-1])
+        # With an intercept the pulls add up to zero, and the means drop out.
+        targets = self.pull(self.penalties * (self.y - self.means[-1]))
+        blocks, rhs = [], np.split(targets, self.edges[1:-1])
         for v, products in enumerate(self.products):
             A = (C[v] + (len(C) - 1) * D) * products[v] + self._spread(v, weights)
             A[np.diag_indices(len(A))] += max(float(weights[v]), LEAST_WEIGHT)
@@ -206,9 +195,9 @@ class LeastSquaresViews(ViewsProblem, Classifiers[Array]):
             pairs = zip(blocks, rhs, strict=True)
             coef = np.concatenate([scipy.linalg.solve(A, r, assume_a="pos") for (A,), r in pairs])
         else:
-            coef = scipy.linalg.solve(np.block(blocks), self.targets, assume_a="pos")
-        means = zip(self.means, np.split(coef, self.edges[1:-1]), strict=True)
-        return self.joined(coef, np.array([self.level - float(mean @ w) for mean, w in means]))
+            coef = scipy.linalg.solve(np.block(blocks), targets, assume_a="pos")
+        means = zip(self.means, np.split(coef, self.edges[1:-1]), strict=False)
+        return self.joined(coef, np.array([self.means[-1][0] - mean @ w for mean, w in means]))
 
     def _spread(self, v: int, weights: Array) -> Any:
         """Return the structural matrix of a view, with its factor."""
@@ -286,15 +275,14 @@ class MvSL01SVM(StructuredMultiViewSVC):
         What became of each sample in each view: safe, on the margin, or ignored, which here is
         every sample inside the margin.
     {objective_ of rounds}, {history_ of rounds}, {n_iter_ of rounds}
-    others
-        As in `MultiViewHTSVC`: certificates, weights, clusters, support vectors, coefficients.
+    certificate_, weight_smoothness_, weight_residual_, cluster_labels_, n_clusters_, ignored_
+        As in `MultiViewHTSVC`, and so are all others.
 
     Notes
     -----
     Structure, weights and certificates are those of `MultiViewHTSVC`, the solver is that of
     `ZeroOneSVC`. Which samples a view satisfies is found in the first round, with equal weights; in
-    later rounds its classifier is the one with the widest margin for them. Every view ends in a
-    local minimiser for the final weights. With one view and ``structure=0`` this is `ZeroOneSVC`.
+    later rounds its classifier has the widest margin for them, a local minimiser.
 
     *A reconstruction.* The article was not at hand. By the words of Yang et al. (same group), whose
     model replaces the loss of this one, it is taken as `MultiViewHTSVC` with the 0/1 loss. Defaults

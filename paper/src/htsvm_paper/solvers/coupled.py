@@ -40,9 +40,9 @@ from htsvm.extend import Array, Callback, History, Solver, SolverResult, registe
 from htsvm_paper.certificates import GapCertificate
 from htsvm_paper.solvers.views import Shared, ViewsProblem, row_squares
 
-# The first steps, in units of the curvature that a view has of itself, its scale over the variance
-# of its rows; and the largest of them, as a share of the bound of a multiplier: with less than one,
-# all terms are curved at the constant classifier.
+# The first steps, in units of the curvature of a view itself, its scale over the variance of its
+# rows; and the largest of them, as a share of the bound of a multiplier: with less than one, all
+# terms are curved at the constant classifier.
 FIRST_STEP, BOUND_SHARE = 10.0, 0.5
 # The first xi of a warm start, times the square of the ratio of the scales. Below the second
 # number, multipliers of the other scales are worse than none.
@@ -95,6 +95,10 @@ class CoupledProblem(ViewsProblem):
             g[u] -= one
             g[v] += one
         return g
+
+    def support(self, multipliers: Multipliers) -> Array | None:
+        """Return what each sample adds to the classifiers."""
+        return self.pulls(multipliers.alpha, multipliers.beta)
 
     def objective(self, z: Array, values: Array | None = None) -> float:
         """Return the objective, of which the decision values may be given."""
@@ -300,11 +304,14 @@ def _root(slope: Callable[[float], float], at_zero: float) -> float:
 def _first_steps(problem: CoupledProblem) -> tuple[Array, Array]:
     """Return the steps of the multipliers of losses and of disagreements for xi = 1.
 
-    Within a view they follow the penalties of the samples, so that a weight is worth as much as
-    copies of a sample.
+    Within a view they follow the penalties: a weight is worth as much as copies of a sample.
     """
-    variances = np.array([_variance(X, problem.fit_intercept) for X in problem.views])
-    curvatures = FIRST_STEP * problem.scales / variances
+    squares = np.array([row_squares(X).mean() for X in problem.views])
+    if problem.fit_intercept:
+        # The variance of the rows, unless that is rounding.
+        spread = squares - [float(np.square(X.mean(axis=0)).sum()) for X in problem.views]
+        squares = np.where(spread > 1e-10 * squares, spread, squares)
+    curvatures = FIRST_STEP * problem.scales / np.maximum(squares, 1e-300)
     largest = problem.penalties.max(axis=1)
     steps = np.minimum(curvatures, BOUND_SHARE * largest)
     own = (steps / largest)[:, None] * problem.penalties
@@ -314,11 +321,3 @@ def _first_steps(problem: CoupledProblem) -> tuple[Array, Array]:
         for u, v in problem.pairs
     ]
     return own, np.array(shared).reshape(len(shared), len(problem.y))
-
-
-def _variance(X: Any, centred: bool) -> float:
-    """Return the mean square of the rows, about their mean if there is an intercept."""
-    square = float(row_squares(X).mean())
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    rest = square - float(mean @ mean) if centred else square
-    return float(rest if rest > 1e-10 * square else max(square, 1e-300))

@@ -42,17 +42,15 @@ class ViewsProblem:
         The views.
     y : ndarray of shape (n_samples,)
         Labels in {-1, +1}.
-    penalties : ndarray of shape (n_views, n_samples)
-        The c of each sample in each view, positive.
-    coupling : ndarray of shape (n_samples,)
-        The d of each sample; zero everywhere leaves the disagreements out.
+    penalties, coupling : ndarrays of shape (n_views, n_samples), (n_samples,)
+        The c of each sample in each view, positive; and its d, the price of disagreement.
     scales : ndarray of shape (n_views,)
         The theta of each view, positive.
     fit_intercept : bool
         Whether the b_v are free; otherwise they are zero.
     kernels : list of ndarray
-        The inner products of the rows of each view, once somebody has needed them; problems that
-        differ in their scales share them.
+        The inner products of the rows of each view, once they were needed; problems that differ in
+        their scales share them.
     """
 
     views: list[Any]
@@ -92,8 +90,7 @@ class ViewsProblem:
     def decisions(self, z: Array) -> Array:
         """Return f_v(x_i) for all views v and samples i."""
         coefs, b = self.parts(z)
-        values: Array = np.array([X @ w for X, w in zip(self.views, coefs, strict=True)])
-        return values + b[:, None]
+        return np.array([X @ w for X, w in zip(self.views, coefs, strict=True)]) + b[:, None]
 
     def energy(self, z: Array) -> float:
         """Return the regulariser."""
@@ -113,15 +110,7 @@ class ViewsProblem:
         return np.concatenate([X.T @ one for X, one in zip(self.views, slopes, strict=True)])
 
     def residuals(self, own: Array, slopes: Array) -> tuple[float, float]:
-        """Return stationarity and balance of a smooth objective.
-
-        Parameters
-        ----------
-        own : ndarray
-            The gradient of the regulariser in the coefficients of all views.
-        slopes : ndarray of shape (n_views, n_samples)
-            The derivatives of the losses in the decision values.
-        """
+        """Return stationarity and balance, given the gradient of the regulariser and all slopes."""
         pull, gross = self.pull(slopes), np.abs(slopes).sum(axis=1)
         row = max(float(np.sqrt(row_squares(X).mean())) for X in self.views)
         gradient, energy, losses = (float(np.linalg.norm(v)) for v in (own + pull, own, pull))
@@ -130,6 +119,10 @@ class ViewsProblem:
             stationarity(gradient, energy, losses, float(gross.sum()) * row),
             max(balance(float(t), float(g)) for t, g in zip(off, gross, strict=True)),
         )
+
+    def support(self, multipliers: Any) -> Array | None:
+        """Return what each sample adds to the classifiers; None where every sample has a part."""
+        return None
 
     # ------------------------------------------------------------------------- Newton systems
 
@@ -143,10 +136,9 @@ class ViewsProblem:
 
         Parameters
         ----------
-        own : ndarray of shape (n_views, n_samples)
-            Curvatures of the terms of single views, not negative: added to the diagonals of Omega.
-        shared : list of (u, v, ndarray of shape (n_samples,))
-            Curvatures of the terms of differences between views u and v.
+        own, shared : ndarray of shape (n_views, n_samples), list of (u, v, ndarray)
+            Curvatures of the terms of single views, not negative, which are added to the diagonals
+            of Omega; and of the terms of differences between views u and v.
         gradient : ndarray
             The right-hand side, but for its sign.
         form : {"kernels", "matrix", "cg"}, optional
@@ -226,8 +218,7 @@ class ViewsProblem:
 
         def product(z: Array) -> Array:
             pulled = np.einsum("uvi,vi->ui", omega, self.decisions(z))
-            image: Array = self.gradient(z, pulled) + ridge * z
-            return image
+            return np.asarray(self.gradient(z, pulled) + ridge * z)
 
         scale = self.joined(self.weights, mass) + ridge
         shape = (len(gradient), len(gradient))
@@ -268,15 +259,13 @@ def solve_positive(H: Array, rhs: Array) -> Array:
             "A linear system overflows: the values of X or the weights are too large. Scale the "
             "features, for example with sklearn.preprocessing.StandardScaler or MaxAbsScaler."
         )
-    solution: Array = scipy.linalg.cho_solve(factor, rhs, check_finite=False)
-    return solution
+    return np.asarray(scipy.linalg.cho_solve(factor, rhs, check_finite=False))
 
 
 def _ridge(mass: Array) -> Array:
     """Return what is added to the curvatures in the intercepts."""
     whole = float(mass.max(initial=0.0))
-    ridge: Array = np.where(mass > 0.0, RIDGE * mass, whole if whole > 0.0 else 1.0)
-    return ridge
+    return np.where(mass > 0.0, RIDGE * mass, whole if whole > 0.0 else 1.0)
 
 
 def _omega(own: Array, shared: Shared) -> Array:
@@ -301,8 +290,7 @@ def _terms(own: Array, shared: Shared) -> tuple[Array, Array, Array]:
 
 
 def _dense(part: Any) -> Array:
-    array: Array = part.toarray() if sp.issparse(part) else np.asarray(part)
-    return array
+    return np.asarray(part.toarray() if sp.issparse(part) else part)
 
 
 def weighted_product(left: Any, right: Any, weights: Array) -> Array:
