@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar, TypeVar
 
@@ -114,8 +114,8 @@ class BinaryFit:
     # The shares of the views in the decision.
     weights: Array
     certificate: GapCertificate | GradientCertificate
-    n_iter: int
-    history: dict[str, list[Any]]
+    n_iter: int = 0
+    history: dict[str, list[Any]] = field(default_factory=dict)
     # What each sample adds to the classifier of each view; None where every sample has a part.
     pulls: Array | None = None
     # The factor of the term of learned weights.
@@ -188,6 +188,14 @@ class MultiViewBaseline(BaseMultiViewSVC):
             *problem.parts(problem.joined(result.coef, result.intercept)), weights,
             certify_result(problem, result, self.tol), result.n_iter, result.history,
             problem.support(result.multipliers),
+        )  # fmt: skip
+
+    def _learned(self, fit: BinaryFit, ended: Any) -> BinaryFit:
+        """Return the solution with what the search for view weights, an `Outcome`, ended with."""
+        found = {"objective": ended.objective, "weight_change": ended.change}
+        return replace(
+            fit, n_iter=len(ended.history["iteration"]), history=ended.history,
+            certificate=replace(fit.certificate, **found), smoothness=ended.smoothness,
         )  # fmt: skip
 
     def _fit_checked(

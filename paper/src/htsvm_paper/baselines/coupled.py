@@ -13,11 +13,11 @@ from htsvm_paper.solvers.coupled import CoupledNewton, CoupledProblem
 
 # The share of the tolerance for the classifiers: their errors must not stir the weights.
 FINER = 1e-3
-# As long as the weights move, the gap need only be this share of what their last change gained, and
-# at most so large relatively.
+# While the weights move, the gap need only be this share of what their last change gained, and at
+# most so large relatively.
 GAIN_SHARE, LOOSEST = 0.02, 1e-4
-# What a view without weight counts for in its classifier. With much less, a view with more columns
-# than samples is all but unregularised, and hundreds of Newton steps do not settle it.
+# What a view without weight counts for in its classifier. With much less, a view of many columns is
+# all but unregularised, and hundreds of Newton steps do not settle it.
 LEAST_WEIGHT = 1e-3
 
 
@@ -32,10 +32,9 @@ class CoupledHinge(MultiViewBaseline):
     max_iter: int = 1000
 
     def _problem(self, prepared: Prepared, y: Array, factors: Array) -> CoupledProblem:
-        return CoupledProblem(
-            *self._terms(prepared, y, factors), np.ones(len(prepared.spaces)), float(self.epsilon),
-            fit_intercept=bool(self.fit_intercept),
-        )  # fmt: skip
+        terms, theta = self._terms(prepared, y, factors), np.ones(len(prepared.spaces))
+        intercept = bool(self.fit_intercept)
+        return CoupledProblem(*terms, theta, float(self.epsilon), fit_intercept=intercept)
 
 
 @documented
@@ -52,15 +51,9 @@ class SVM2K(CoupledHinge):
         \xi, \eta \ge 0,
 
     with :math:`f_v(x) = w_v^\top x_v + b_v`. The decision is :math:`\tfrac12 (f_A + f_B)`. The dual
-    has multipliers :math:`0 \le \alpha_v \le C_v` and :math:`|\beta| \le D`; with :math:`g_A = y
-    \alpha_A - \beta` and :math:`g_B = y \alpha_B + \beta`,
-
-    .. math::
-        \max\ 1^\top (\alpha_A + \alpha_B) - \epsilon \|\beta\|_1 - \tfrac12 g_A^\top K_A g_A
-        - \tfrac12 g_B^\top K_B g_B, \\
-        1^\top g_A = 1^\top g_B = 0 .
-
-    With one matrix for both views this is an ordinary support vector machine with hinge loss.
+    has multipliers :math:`0 \le \alpha_v \le C_v` and :math:`|\beta| \le D`, with :math:`g_A = y
+    \alpha_A - \beta` and :math:`g_B = y \alpha_B + \beta`. With one matrix for both views this is
+    an ordinary support vector machine.
 
     Parameters
     ----------
@@ -69,8 +62,7 @@ class SVM2K(CoupledHinge):
         Penalty of disagreement. Zero leaves two independent support vector machines. Where the
         views disagree, a D that is large beside C leads to ``w = 0`` in both.
     {epsilon}, {kernel of views}, {gamma of views}, {views of pairs}
-    tol : float, default=1e-6
-        The largest relative duality gap.
+    {tol of gaps}
     max_iter : int, default=1000
         The largest number of Newton steps.
     {fit_intercept}, {class_weight of pairs}, {n_jobs}, {verbose of rounds}
@@ -94,11 +86,10 @@ class SVM2K(CoupledHinge):
     The problem is convex and solved by Newton's method on its augmented Lagrangian, which needs
     neither a QP solver nor a kernel matrix for linear views.
 
-    *Our choices.* The intercepts are not regularised: public code puts them into the regulariser
-    (K + 1 in place of K), the article has free ones. Its epsilon is left open; public code takes
-    0, and 0.1 leaves room for views that measure different things. So is D; with D = C views that
-    are noisy in different ways end at ``w = 0``, hence a quarter of it. Sample weights multiply
-    both penalties, so that a sample of weight k is k samples.
+    *Our choices.* The intercepts are free, as in the article; public code regularises them (K + 1
+    in place of K). The article leaves epsilon open, public code takes 0, and 0.1 leaves room for
+    views that measure different things. So is D: with D = C views that are noisy in different ways
+    end at ``w = 0``, hence a quarter of it. Sample weights multiply both penalties.
 
     References
     ----------
@@ -163,18 +154,16 @@ class MvSVM2C(CoupledHinge):
 
     Notes
     -----
-    For fixed weights the problem is convex and solved by Newton's method on its augmented
-    Lagrangian; for fixed classifiers the weights are a projection onto the simplex. By turns, this
-    ends where neither step gains anything: the problem as a whole is not convex. Weights favour
-    views whose classifiers have a small norm, which need not be the accurate ones.
+    For fixed weights the problem is convex and solved as that of `SVM2K`; for fixed classifiers the
+    weights are a projection onto the simplex. By turns, this ends where neither step gains
+    anything: the problem as a whole is not convex. Weights favour views whose classifiers have a
+    small norm, which need not be the accurate ones.
 
-    *Our choices.* Of the article the abstract alone was at hand, which couples the views and learns
-    their weights by quadratic programs; the problem is the one printed by Yang et al., with two
-    repairs: the intercepts that are missing there, and one slack per pair of views, counted once
-    (their double sum counts it V times, which is another scale of D). The decision, epsilon, D and
-    beta are left open (D is that of `SVM2K`); the weights of the regulariser are taken for the
-    decision too. A view of weight zero still has a classifier, for which its weight is taken as
-    1e-3.
+    *Our choices.* Of the article the abstract alone was at hand; the problem is the one printed by
+    Yang et al., with two repairs: the intercepts that are missing there, and one slack per pair of
+    views, counted once (their double sum counts it V times, another scale of D). The decision,
+    epsilon, D and beta are left open: D is that of `SVM2K`, and the weights of the regulariser are
+    taken for the decision too. A view of weight zero still has a classifier, as if of weight 1e-3.
 
     References
     ----------
@@ -189,17 +178,11 @@ class MvSVM2C(CoupledHinge):
     max_rounds: int = 100
 
     def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
-        problem = self._problem(prepared, y, factors)
-        hinges = _Hinges(problem, CoupledNewton(FINER * self.tol, self.max_iter))
+        solver = CoupledNewton(FINER * self.tol, self.max_iter)
+        hinges = _Hinges(self._problem(prepared, y, factors), solver)
         ended = self._by_turns(hinges).run()
         fit = self._certified(hinges.problem, ended.point, ended.weights)
-        return replace(
-            fit, n_iter=len(ended.history["iteration"]), history=ended.history,
-            certificate=replace(
-                fit.certificate, objective=ended.objective, weight_change=ended.change
-            ),
-            smoothness=ended.smoothness,
-        )  # fmt: skip
+        return self._learned(fit, ended)
 
 
 @dataclass
@@ -237,9 +220,7 @@ class _Hinges(Classifiers[SolverResult]):
 
     def costs(self, point: SolverResult) -> Array:
         """Return the squared norms."""
-        edges = self.problem.edges[:-1]
-        costs: Array = np.add.reduceat(point.coef**2, edges)
-        return costs
+        return np.asarray(np.add.reduceat(point.coef**2, self.problem.edges[:-1]))
 
     def objective(self, point: SolverResult, weights: Array) -> float:
         """Return the objective, without the term of the weights alone."""

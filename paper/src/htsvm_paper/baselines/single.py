@@ -72,9 +72,8 @@ class ZeroOneSVC(BaseLinearSVC):
 
     .. math:: \min_{w,b}\ \tfrac12\|w\|^2 + C\, \#\{i : y_i (w^\top x_i + b) < 1\}
 
-    It counts the samples inside the *margin*, however far, not only those on the wrong side of the
-    boundary. All support vectors lie on the margin, so there are few of them: often no more
-    than features.
+    It counts the samples inside the *margin*, however far. All support vectors lie on the margin,
+    so there are few of them: often no more than features.
 
     More than two classes are fitted one against the rest, each of these problems with balanced
     weights, because a bounded loss finds it cheap to give up a small class.
@@ -85,17 +84,14 @@ class ZeroOneSVC(BaseLinearSVC):
         What a sample inside the margin costs.
     solver : {"newton", "admm"} or ADMM, default="newton"
         How the samples that are to be satisfied are found: "newton" follows ramp losses that close
-        in on the 0/1 loss; "admm" is the published algorithm with the safeguards of
-        `htsvm.solvers.ADMM`. On real data the latter seldom settles, and is slower by far. Either
-        way the margin of those samples is then made exact.
+        in on the 0/1 loss; "admm" is the published algorithm with safeguards, which seldom settles
+        on real data and is slower by far. Either way their margin is then made exact.
     {tol}, {max_iter}
     n_restarts : int, default=0
         Further starts for the "newton" solver; the lowest objective wins.
     starts : "auto" or list of str, default="auto"
         Which starts are compared for the ramp of height one, from which a second descent follows:
-        "auto" for all, or some of "convex" (the hinge solution; alone, it leaves that descent out),
-        "least_squares", "annealed", "ladder", "balanced", "spread", "pushed", "one_column" and
-        "lines".
+        those of `RampSVC`. ``["convex"]`` leaves that descent out.
     {fit_intercept}, {class_weight}, {warm_start}, {n_jobs}, {random_state}, {verbose}
 
     Attributes
@@ -114,19 +110,14 @@ class ZeroOneSVC(BaseLinearSVC):
 
     Notes
     -----
-    The problem is hard: what is found is a stationary point, which for this loss is a local
-    minimiser. Its objective is never above that of the hinge solution, nor above that of the best
-    constant classifier, C times the number k of samples in the smaller class.
+    What is found is a stationary point, which for this loss is a local minimiser. Its objective is
+    never above that of the hinge solution, nor above that of the best constant classifier, C times
+    the number k of samples in the smaller class. A violation of up to 1e-6 counts as none.
 
     ``coef_ = 0`` may well be the true optimum. To satisfy samples of both classes takes
     :math:`\|w\| \ge 2/D`, with D the largest distance between two samples of different classes, so
-    that no classifier beats the constant one while :math:`C k \le 2 / D^2`; on features in
-    [-1, 1] that is when :math:`C k \le 1 / (2 n)`. Between that and the C from which on the best
-    classifier wins, the constant one is the optimum or close to it. A fit that ends there gives an
-    `IgnoredClassWarning`; a larger C is the remedy.
-
-    A violation of up to 1e-6 counts as none: samples that hold the margin are on it up to rounding
-    only.
+    that no classifier beats the constant one while :math:`C k \le 2 / D^2`. A fit that ends there
+    gives an `IgnoredClassWarning`; a larger C is the remedy.
 
     References
     ----------

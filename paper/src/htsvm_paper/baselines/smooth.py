@@ -109,13 +109,13 @@ class WaveMvSVM(SmoothPair):
     two classes are fitted one against the rest with balanced weights, since a bounded loss finds it
     cheap to give up a small class.
 
-    *Our choices.* The problem is the one that the authors' code states; the solver is not theirs.
-    Their ADMM, with its published step lengths, stops far from the minimum. Their code also has the
-    label in the exponent of the loss, which leaves one class unpenalised, takes the best of four
-    decision rules by the test data, and regularises the intercept as a constant column; ours is
-    free (append such a column and set ``fit_intercept=False`` for theirs). Of the four rules we
-    take the one that weighs the views as the regulariser does. The defaults of a, lam and theta
-    are those of their demonstration; that of D is ours, small enough to leave noisy views room.
+    *Our choices.* The problem is the one that the authors' code states; their ADMM, with its
+    published step lengths, stops far from the minimum. Their code also has the label in the
+    exponent of the loss, which leaves one class unpenalised, takes the best of four decision rules
+    by the test data, and regularises the intercept as a constant column (append one and set
+    ``fit_intercept=False`` for that). Of the four rules we take the one that weighs the views as
+    the regulariser does. The defaults of a, lam and theta are those of their demonstration; that of
+    D is ours.
 
     References
     ----------
@@ -183,12 +183,11 @@ class MvASYBX(SmoothPair):
     Notes
     -----
     *A reconstruction.* Neither the article's text nor code by its authors was at hand. The loss is
-    the bounded LINEX loss in its usual form; the rest of the problem is that of `WaveMvSVM`, whose
-    public code is an edit of a LINEX code and keeps its label in the exponent. Here that is well
-    posed, since the loss rises with the slack for either class. The decision weighs the views
-    alike, as the regulariser does. All defaults are ours: with a = b = 1 the loss of a
-    small violation is that of least squares, :math:`\tfrac12 \xi^2`. A larger D or lam soon makes
-    constant classifiers the best ones.
+    the bounded LINEX loss in its usual form; the rest, and the solver, are those of `WaveMvSVM`,
+    whose public code is an edit of a LINEX code and keeps its label in the exponent. Here that is
+    well posed, since the loss rises with the slack for either class. All defaults are ours: with
+    a = b = 1 the loss of a small violation is that of least squares, :math:`\tfrac12 \xi^2`. A
+    larger D or lam soon makes constant classifiers the best ones.
 
     References
     ----------

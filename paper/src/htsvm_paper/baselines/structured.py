@@ -132,13 +132,10 @@ class MvLSSVC2C(MultiViewBaseline):
         ended = self._by_turns(problem).run()
         stationarity, balance = problem.residuals_at(ended.point, ended.weights)
         certificate = GradientCertificate(
-            stationarity=stationarity, balance=balance, objective=ended.objective, tol=self.tol,
-            weight_change=ended.change,
-        )  # fmt: skip
-        return BinaryFit(
-            *problem.parts(ended.point), ended.weights, certificate,
-            len(ended.history["iteration"]), ended.history, smoothness=ended.smoothness,
-        )  # fmt: skip
+            stationarity=stationarity, balance=balance, objective=ended.objective, tol=self.tol
+        )
+        fit = BinaryFit(*problem.parts(ended.point), ended.weights, certificate)
+        return self._learned(fit, ended)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,17 +143,9 @@ class LeastSquaresViews(ViewsProblem, Classifiers[Array]):
     """Squared errors in all views; see `ViewsProblem`, of which the theta are not used.
 
     With intercepts everything is centred: the mean of each f_v is the mean of y.
-
-    Attributes
-    ----------
-    factors : ndarray of shape (n_samples,)
-        The weight of each sample.
-    structure : ndarray of shape (n_views,)
-        The eta of each view.
-    covariances : list of lists of ndarrays, or None
-        The Sigma^(v,u); None where all of `structure` is zero.
     """
 
+    # The weight of each sample, the eta of each view, and the Sigma^(v,u), if any eta is positive.
     factors: Array
     structure: Array
     covariances: list[list[Array]] | None
@@ -209,9 +198,9 @@ class LeastSquaresViews(ViewsProblem, Classifiers[Array]):
         """Return twice the slopes of the objective in the view weights."""
         coefs = self.parts(point)[0]
         costs = np.array([float(w @ w) for w in coefs])
-        for v, w in enumerate(coefs):
-            if self.covariances is not None and self.structure[v] > 0.0:
-                costs += self.structure[v] * np.array([w @ (S @ w) for S in self.covariances[v]])
+        for w, eta, sigma in zip(coefs, self.structure, self.covariances or [], strict=False):
+            if eta > 0.0:
+                costs += eta * np.array([w @ (S @ w) for S in sigma])
         return costs
 
     def objective(self, point: Array, weights: Array) -> float:
@@ -225,10 +214,9 @@ class LeastSquaresViews(ViewsProblem, Classifiers[Array]):
         """Return the size of the gradient in the coefficients, and in the intercepts."""
         f = self.decisions(z)
         slopes = self.penalties * (f - self.y) + self.coupling * (len(f) * f - f.sum(axis=0))
-        own = [
-            max(float(weights[v]), LEAST_WEIGHT) * w + np.dot(self._spread(v, weights), w)
-            for v, w in enumerate(self.parts(z)[0])
-        ]
+        theta = np.maximum(weights, LEAST_WEIGHT)
+        coefs = enumerate(self.parts(z)[0])
+        own = [theta[v] * w + np.dot(self._spread(v, weights), w) for v, w in coefs]
         return self.residuals(np.concatenate(own), slopes)
 
 

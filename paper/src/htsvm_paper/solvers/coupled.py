@@ -50,10 +50,8 @@ WARM_STEP, NEAR = 300.0, 150.0
 # How fast xi grows, and how far: beyond, rounding errors of the violations are what is left.
 GROWTH, LARGEST_STEP = 5.0, 1e9
 # A round ends when the gradient, against its terms, is below the first number times the relative
-# gap before it, but within these limits; those of a warm start end at the lower one.
-GAP_SHARE, INNER_TOLERANCE, ROUGH = 0.1, 1e-10, 1e-2
-# The most Newton steps in a round.
-MOST_STEPS = 50
+# gap before it, but within these limits (in a warm start the lower one), or after so many steps.
+GAP_SHARE, INNER_TOLERANCE, ROUGH, MOST_STEPS = 0.1, 1e-10, 1e-2, 50
 # A line search ends when the slope has shrunk by this factor, or after so many trials.
 SLOPE_REDUCTION, MOST_TRIALS = 0.05, 60
 
@@ -68,13 +66,7 @@ class Multipliers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CoupledProblem(ViewsProblem):
-    """What to minimise; see `ViewsProblem`.
-
-    Attributes
-    ----------
-    tube : float
-        The epsilon up to which views may disagree for free.
-    """
+    """What to minimise; see `ViewsProblem`. Up to `tube` views may disagree for free."""
 
     tube: float
 
@@ -148,10 +140,8 @@ class CoupledNewton(Solver):
 
     Parameters
     ----------
-    tol : float, default=1e-6
-        The relative duality gap to reach.
-    max_iter : int, default=1000
-        The largest number of Newton steps.
+    tol, max_iter : float, int
+        The relative duality gap to reach, and the most Newton steps.
     callback : callable, optional
         Called after each round with its row of the history.
     """

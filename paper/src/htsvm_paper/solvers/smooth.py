@@ -29,14 +29,11 @@ from htsvm_paper.solvers.views import ViewsProblem, factorised, row_squares
 
 # Points with objectives this close, relatively, count as the same.
 SAME = 1e-8
-# Newton's method and the coordinates of L-BFGS need a matrix; neither above this side.
-NEWTON_SIDE = 3000
-# The eigenvalues of the Hessian are computed up to this side.
-EIGENVALUE_SIDE = 500
-# The most Newton steps, and where they aim: at rounding errors.
-NEWTON_STEPS, NEWTON_GOAL = 50, 1e-13
-# Pairs of vectors that L-BFGS keeps.
-MEMORY = 20
+# The largest side of the matrix that Newton's method and the coordinates of L-BFGS need, and of
+# that whose eigenvalues are computed.
+NEWTON_SIDE, EIGENVALUE_SIDE = 3000, 500
+# The most Newton steps, and where they aim: at rounding errors. Pairs of vectors in L-BFGS.
+NEWTON_STEPS, NEWTON_GOAL, MEMORY = 50, 1e-13, 20
 # L-BFGS ends where a step gains less than this share of the objective: where Newton's method does
 # the rest, and where it does not.
 GAIN, LEAST_GAIN = 1e-12, 1e-14
@@ -48,13 +45,7 @@ DECREASE, MOST_HALVINGS = 1e-4, 30
 
 @dataclass(frozen=True, eq=False)
 class SmoothProblem(ViewsProblem):
-    """What to minimise; see `ViewsProblem`.
-
-    Attributes
-    ----------
-    loss : SmoothLoss
-        The loss L.
-    """
+    """What to minimise; see `ViewsProblem`."""
 
     loss: SmoothLoss
 
@@ -135,14 +126,10 @@ class SmoothDescent(Solver):
 
     Parameters
     ----------
-    tol : float, default=1e-6
-        The residual of the gradient to reach.
-    max_iter : int, default=1000
-        The largest number of iterations from each start.
-    n_restarts : int, default=3
-        Random starts, beside w = 0 and the best constant classifiers.
-    random_state : int, default=0
-        Seed of the random starts.
+    tol, max_iter : float, int
+        The residual of the gradient to reach, and the most iterations from each start.
+    n_restarts, random_state : int
+        Random starts, beside w = 0 and the best constant classifiers, and their seed.
     callback : callable, optional
         Called after each start, and after Newton's method, with its row of the history.
     """
@@ -154,7 +141,7 @@ class SmoothDescent(Solver):
     callback: Callback | None = None
 
     def solve(self, problem: SmoothProblem, *, start: Any = None) -> SolverResult:
-        """Return the lowest stationary point that was found; `start` is one more start."""
+        """Return the lowest stationary point that was found; a warm start is one more."""
         history = History(self.callback)
 
         def record(name: str, z: Array, steps: int) -> float:

@@ -18,17 +18,15 @@ CEILINGS = (math.inf, 2.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 # Smaller steps lead to better points more often; on few samples they cost little.
 FEW_SAMPLES = 2000
 FINE_CEILINGS = (math.inf, 8.0, 4.0, 2.8, 2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.2, 0.1, 0.03, 0.01)
-# From so many samples on, and up to so many columns, only the search leads to ramps: on 42 fits to
-# seven sets that takes 0.57 of the time, and ends 0.03 % higher in the mean (1 % at most).
+# From so many samples on, and up to so many columns, only the search leads to ramps: 0.57 of the
+# time on 42 fits to seven sets, and 0.03 % higher in the mean (1 % at most).
 MANY_SAMPLES, FEW_COLUMNS = 7500, 512
-# How well a ramp is solved; the margin at the end is solved better.
-ROUGH = 1e-3
-# The margin is solved this much finer than the tolerance, so that scaling it costs nothing.
-FINER = 1e-3
-# The hard margin is a hinge loss with a penalty so much larger than the largest multiplier.
-HARD, HARDER = 4.0, 10.0
-# How often the penalty may be raised.
-MOST_CORRECTIONS = 20
+# How well a ramp is solved; the margin is solved so much finer than the tolerance that scaling it
+# costs nothing.
+ROUGH, FINER = 1e-3, 1e-3
+# The hard margin is a hinge loss with a penalty so much larger than the largest multiplier; how
+# often it may be raised, and by what.
+HARD, MOST_CORRECTIONS, HARDER = 4.0, 20, 10.0
 # This many of the points on the way are worked out to the end.
 FINALISTS = 2
 # The budget of all descents together, in Newton steps: ordinary fits take a thousand at most.
@@ -47,14 +45,11 @@ class ZeroOneSolver(Solver):
 
     Parameters
     ----------
-    tol : float, default=1e-3
-        The residual to reach.
-    max_iter : int, default=1000
-        The largest number of rounds or iterations before the margin is made exact.
-    n_restarts : int, default=0
-        Further runs from hinge solutions with random sample weights; the best objective wins.
-    random_state : int or numpy.random.Generator, default=0
-        Drives the choice of sampled rows and the restarts.
+    tol, max_iter : float, int
+        The residual to reach, and the most rounds or iterations before the margin is made exact.
+    n_restarts, random_state : int, int or numpy.random.Generator
+        Further runs from hinge solutions with random sample weights, of which the best objective
+        wins; and what drives them, and the choice of sampled rows.
     admm : Solver, optional
         Find the samples by this ADMM on the prox of the 0/1 loss instead.
     callback : callable, optional
@@ -95,7 +90,12 @@ class ZeroOneSolver(Solver):
         if not isinstance(problem.loss, ZeroOne):
             raise TypeError(f"ZeroOneSolver solves problems with ZeroOne, not {problem.loss!r}.")
         run = _Run(self, problem)
-        finals = [] if start is None else run.finals([run.given(start)])
+        finals = []
+        if start is not None:
+            w, b, psi = start
+            psi = np.zeros(problem.n_samples) if psi is None else psi
+            given = SolverResult(w, b, psi, problem.objective_at(w, b), start="warm")
+            finals = run.finals([given])
         if start is None or self.compare_warm:
             finals += run.finals(run.points())
             for number in range(1, self.n_restarts + 1):
@@ -141,14 +141,6 @@ class _Run:
             seconds={"total": time.perf_counter() - self.began},
             advice=[SPENT] if self._spent else [],
         )  # fmt: skip
-
-    def given(self, start: Any) -> SolverResult:
-        """Return a warm start as a result."""
-        w, b, psi = start
-        psi = np.zeros(self.problem.n_samples) if psi is None else psi
-        return SolverResult(w, b, psi, self.problem.objective_at(w, b), start="warm")
-
-    # ------------------------------------------------------------------- which samples to satisfy
 
     def points(self) -> Iterator[SolverResult]:
         """Yield the points that are compared."""
@@ -236,17 +228,19 @@ class _Run:
         satisfied = (u >= u[order[best]]) & (problem.penalty > 0.0)
         return _Candidate(float(values[best]), result, satisfied)
 
-    # ------------------------------------------------------------------------- the exact margin
-
     def finals(self, points: Iterable[SolverResult]) -> list[SolverResult]:
         """Return the hard-margin classifiers of the best of some points."""
         candidates = sorted(map(self._rounded, points), key=lambda one: one.objective)
         finals = [
             replace(self._finished(one), start=one.result.start) for one in candidates[:FINALISTS]
         ]
-        if min(final.objective for final in finals) > (1.0 + SLIPPED) * candidates[0].objective:
-            # Rounding has kept the exact margin out of reach: better what led to it.
-            finals.append(self._multiple(candidates[0]))
+        best = candidates[0]
+        if min(final.objective for final in finals) > (1.0 + SLIPPED) * best.objective:
+            # Rounding has kept the exact margin out of reach: better the multiple that led to it.
+            q = self.problem.violations(best.result.coef, best.result.intercept)
+            least = float((1.0 - q[best.satisfied]).min(initial=1.0))
+            point = replace(best.result, converged=False, residual=1.0)
+            finals.append(self._times(1.0 / least if least > 0.0 else 1.0, point, q))
         return finals
 
     def _finished(self, candidate: _Candidate) -> SolverResult:
@@ -279,13 +273,6 @@ class _Run:
         worst = max(float(q[rows].max()), 0.0)
         factor = 1.0 / (1.0 - worst) if worst < 0.5 else 1.0
         return self._times(factor, replace(result, multipliers=psi), q)
-
-    def _multiple(self, candidate: _Candidate) -> SolverResult:
-        """Return the multiple of a point that satisfies its samples, as it is."""
-        q = self.problem.violations(candidate.result.coef, candidate.result.intercept)
-        least = float((1.0 - q[candidate.satisfied]).min(initial=1.0))
-        point = replace(candidate.result, converged=False, residual=1.0)
-        return self._times(1.0 / least if least > 0.0 else 1.0, point, q)
 
     def _times(self, factor: float, result: SolverResult, q: Array) -> SolverResult:
         """Return a multiple of a point with the violations q."""
