@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # What an installation depends on: a change of any of these installs (and compiles) again.
-SOURCES := pyproject.toml setup.py $(shell find src/htsvm -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
+SOURCES := pyproject.toml paper/pyproject.toml setup.py $(shell find src/htsvm -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
 
 # Tests and benchmarks on larger data look here; without the folder they skip.
 ifneq ($(wildcard ../shared/data),)
@@ -46,7 +46,7 @@ $(VENV)/created:
 # One stamp per set of extras.
 $(VENV)/installed-%: $(VENV)/created $(SOURCES)
 	@echo "Installing htsvm[$*] into $(VENV) ..."
-	@$(PIP_INSTALL) -e ".[$*]"
+	@$(PIP_INSTALL) -e ".[$*]" -e paper
 	@touch $@
 
 demo: $(VENV)/installed-experiments

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from htsvm.experiments.methods import get
+from htsvm_paper.experiments.methods import get
 
 SEED = 0
 

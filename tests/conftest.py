@@ -56,8 +56,8 @@ def no_network():
 @pytest.fixture
 def only_named_folders(monkeypatch, tmp_path) -> None:
     """Look for data in $HTSVM_DATA and an empty cache alone, not in the checkout."""
-    monkeypatch.setattr("htsvm.datasets._files.checkout_folder", lambda: None)
-    monkeypatch.setattr("htsvm.datasets._files._unreachable", {})
+    monkeypatch.setattr("htsvm_paper.datasets._files.checkout_folder", lambda: None)
+    monkeypatch.setattr("htsvm_paper.datasets._files._unreachable", {})
     monkeypatch.setenv("HTSVM_CACHE", str(tmp_path / "cache"))
 
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from htsvm import __version__, cli
-from htsvm.experiments.demo import experiment
+from htsvm_paper.experiments.demo import experiment
 
 
 @pytest.fixture

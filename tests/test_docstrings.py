@@ -84,7 +84,7 @@ def test_entries_have_the_margin_and_the_default_of_their_place():
     def fit(kernel="rbf", tol=0.5):
         """Fit.
 
-        {tol}, {verbose of rounds}
+        {tol}, {verbose of folds}
         {kernel of views}
         """
 

@@ -17,6 +17,7 @@ ORDER = ["losses", "linalg", "problems", "optimality", "solvers", "svm", "multiv
 # Modules beside the packages that any of them may use.
 SHARED = {
     "_documented",
+    "_moved",
     "_sklearn",
     "_seeds",
     "_typing",

@@ -65,7 +65,7 @@ import sys, sklearn.svm
 before = set(sys.modules)
 import htsvm, htsvm.cli, htsvm.plotting
 added = set(sys.modules) - before
-print(sorted(added & {"matplotlib", "pandas", "typer", "rich", "htsvm.experiments.demo"}))
+print(sorted(added & {"matplotlib", "pandas", "typer", "rich", "htsvm_paper.experiments.demo"}))
 """
     assert run_python(code).strip() == "[]"
 

@@ -25,8 +25,6 @@ MODELS = [
     baselines.HingeSVC(),
     baselines.RampSVC(),
     baselines.LeastSquaresSVC(),
-    baselines.SVM2K(views=VIEWS),
-    baselines.WaveMvSVM(views=VIEWS),
 ]
 
 

@@ -9,8 +9,9 @@ from sklearn.datasets import make_blobs, make_classification
 from sklearn.linear_model import LogisticRegression
 
 from htsvm import HTSVC, HTSVCCV
-from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Pinball, Ramp, ZeroOne
+from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Ramp
 from htsvm.plotting import plot_boundary, plot_grid, plot_history, plot_losses
+from htsvm_paper.losses import Pinball, ZeroOne
 
 mpl.use("svg")
 

@@ -46,8 +46,6 @@ fit_intercept : bool
     Whether to fit an intercept, which is not regularised.
 class_weight : dict, "balanced" or None
     Factors of C per class; "balanced" gives all classes the same total weight.
-class_weight of pairs : dict, "balanced" or None
-    Factors of C and D per class; "balanced" gives all classes the same total weight.
 multi_class : {"auto", "joint", "crammer_singer", "ovr"}
     How to fit more than two classes: as one problem for all ("joint", also called
     "crammer_singer"), or each class against the rest with balanced weights ("ovr"). "auto" is
@@ -81,14 +79,10 @@ random_state : int, RandomState or None
 random_state of views : int, RandomState or None
     Drives the solver's sample of rows and restarts, and the summary that is clustered where there
     are many samples. None always takes the same seed, so that a fit can be repeated.
-random_state of starts : int, RandomState or None
-    Drives the random starts. None always takes the same seed, so that a fit can be repeated.
 verbose : int
     Whether to print a line per iteration.
 verbose of folds : int
     1 prints a line per fold and the choice; 2 also a line per iteration of the final fit.
-verbose of rounds : int
-    1 prints a line per round.
 cv : int, splitter or iterable
     The folds: their number, a splitter of scikit-learn, or pairs of training and test indices. None
     is stratified 5-fold; folds given by their number are shuffled, driven by `random_state`.
@@ -110,17 +104,11 @@ views : None, list or dict
     callables that return one of these (`make_column_selector`, `columns_starting_with`), or the
     widths of views that lie side by side. None is one view of all columns, or goes with a list or
     dict of matrices. A column may be in several views, or in none: then it is not used.
-views of pairs : None, list or dict
-    The columns of the two views in a two-dimensional X: slices, index lists, masks, column names,
-    callables that return one of these, or the widths of views that lie side by side; or None with a
-    list or dict of two matrices. None with a single matrix takes it for both.
 max_rounds : int
     The largest number of rounds: classifiers, then weights.
 memory : None, str or joblib.Memory
     Where to keep clusters and covariances, so that other fits on the same samples (other parameters
     in a grid, for instance) find them there.
-epsilon : float
-    Up to here views may disagree for free.
 certificate_ of gaps : list of Certificate
     For each binary problem, the residuals of the optimality conditions and the duality gap
     (`duality_gap`, `relative_duality_gap`): the objective is above its minimum by no more.
@@ -138,14 +126,8 @@ objective_ : ndarray
     The objective of each problem: one, or one per class against the rest.
 support_ : ndarray
     Indices of the support vectors.
-support_ of views : list of ndarrays
-    The samples that are part of :math:`w_v`, for each view v.
 n_support_ : ndarray of shape (n_classes,)
     Their number per class.
-n_support_ of views : ndarray of shape (n_views, n_classes)
-    Their number, by view and class.
-n_support_ of all : ndarray of shape (n_views, n_classes)
-    NaN: every sample has a part in the classifiers. `support_` and `dual_coef_` are None.
 dual_coef_ : ndarray of shape (1 or n_classes, n_support)
     Their coefficients: ``coef_ == dual_coef_ @ X[support_]``.
 ignored_ : ndarray
@@ -166,38 +148,50 @@ view_names_ : list
     The keys of a dict of views; 0, 1, ... for a list.
 view_columns_ : list of ndarrays
     The columns of each view in X, or in the stacked views.
-view_weights_ : ndarray of shape (n_views,) or (n_classes, n_views)
-    The theta.
 view_coef_ : list of ndarrays
     The weights of the columns of each view; with a kernel, of the distinct training samples.
 view_intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
     The intercepts of the views.
 """
-_BY_NAME = {
-    entry.partition(" : ")[0]: entry for entry in re.split(r"^(?=\S)", ENTRIES, flags=re.M)[1:]
-}
+
+
+def _by_name(entries: str) -> dict[str, str]:
+    parts = re.split(r"^(?=\S)", entries, flags=re.M)
+    return {entry.partition(" : ")[0]: entry for entry in parts if entry}
+
+
+_BY_NAME = _by_name(ENTRIES)
 # A line of names in braces, and its margin.
 _LINE = re.compile(r"^( *)(\{[\w* ]+\}(?:, \{[\w* ]+\})*),?\n", re.M)
 
 
-def documented(kind: Documented) -> Documented:
-    """Fill in the entries that the docstring of a class or function names in braces."""
+def documented(kind: Documented, more: str = "") -> Documented:
+    """Fill in the entries that the docstring of a class or function names in braces.
+
+    Parameters
+    ----------
+    kind : class or function
+        Whose docstring it is.
+    more : str, optional
+        Further entries, such as those that another package's estimators share.
+    """
     if kind.__doc__ is None:  # python -OO
         return kind
     parameters = inspect.signature(cast(Callable[..., Any], kind)).parameters
+    known = _BY_NAME | _by_name(more)
 
     def entries(line: re.Match[str]) -> str:
         keys = line[2][1:-1].split("}, {")
-        return indent("".join(_entry(key, parameters) for key in keys), line[1])
+        return indent("".join(_entry(key, known[key], parameters) for key in keys), line[1])
 
     kind.__doc__ = _LINE.sub(entries, kind.__doc__)
     return kind
 
 
-def _entry(key: str, parameters: Mapping[str, inspect.Parameter]) -> str:
+def _entry(key: str, entry: str, parameters: Mapping[str, inspect.Parameter]) -> str:
     """Return an entry, with the default of the parameter."""
     name = key.partition(" of ")[0]
-    head, _, description = _BY_NAME[key].partition("\n")
+    head, _, description = entry.partition("\n")
     kind = head.partition(" : ")[2]
     default = parameters[name].default if name in parameters else inspect.Parameter.empty
     if default is not inspect.Parameter.empty and not re.search("default=|optional", kind):

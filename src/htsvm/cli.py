@@ -103,7 +103,7 @@ def build_app() -> Any:
 
 def _add_experiments(app: Any) -> None:
     """Add the commands of the experiments, which need an extra of their own."""
-    from htsvm.experiments.commands import add_commands
+    from htsvm_paper.experiments.commands import add_commands
 
     add_commands(app)
 
@@ -122,18 +122,18 @@ def _demo(output: Path, *, quick: bool, seed: int) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from htsvm.experiments.demo.data import available
-    from htsvm.experiments.demo.experiment import FULL, QUICK, run, tasks
-    from htsvm.experiments.demo.report import write_report
-    from htsvm.experiments.demo.summary import (
+    from htsvm.files import written_whole
+    from htsvm_paper.experiments.demo.data import available
+    from htsvm_paper.experiments.demo.experiment import FULL, QUICK, run, tasks
+    from htsvm_paper.experiments.demo.report import write_report
+    from htsvm_paper.experiments.demo.summary import (
         complaints_in_words,
         gain_in_words,
         means_in_words,
         panels,
         wins_in_words,
     )
-    from htsvm.experiments.demo.table import terminal_table
-    from htsvm.files import written_whole
+    from htsvm_paper.experiments.demo.table import terminal_table
 
     console = Console()
     base = QUICK if quick else replace(FULL, datasets=available())

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
+from types import FrameType
 
 import joblib
 import sklearn
@@ -27,6 +28,16 @@ class DroppedViewWarning(UserWarning):
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the innermost line that is not part of this package, scikit-learn or joblib."""
     frame, level = sys._getframe(1), 2
+    # An estimator of another package, which ours has called, is no more the user's code.
+    ahead, steps = frame, 0
+    while ahead.f_back is not None and _package(ahead) == _package(frame):
+        ahead, steps = ahead.f_back, steps + 1
+    if ahead.f_code.co_filename.startswith(OURS):
+        frame, level = ahead, level + steps
     while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]

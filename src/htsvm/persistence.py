@@ -9,11 +9,9 @@ from htsvm.multiview import (
     ColumnViews,
     MultiViewHTSVC,
     MultiViewHTSVCCV,
-    PrincipalViews,
     columns_starting_with,
 )
 from htsvm.optimality.binary import BinaryCertificate
-from htsvm.optimality.certificate import GapCertificate, GradientCertificate
 from htsvm.optimality.multiclass import MulticlassCertificate
 from htsvm.solvers import ADMM, Newton
 from htsvm.svm.cv import HTSVCCV
@@ -24,8 +22,9 @@ from htsvm.svm.kernel_cv import KernelHTSVCCV
 LINEAR = (
     HTSVC,
     HTSVCCV,
-    *(getattr(baselines, f"{loss}SVC") for loss in ("Hinge", "Pinball", "LeastSquares", "Ramp")),
-    baselines.ZeroOneSVC,
+    baselines.HingeSVC,
+    baselines.LeastSquaresSVC,
+    baselines.RampSVC,
 )
 _KINDS: tuple[Any, ...] = (
     *LINEAR,
@@ -33,14 +32,10 @@ _KINDS: tuple[Any, ...] = (
     KernelHTSVCCV,
     MultiViewHTSVC,
     MultiViewHTSVCCV,
-    *(getattr(baselines, name) for name in baselines.__all__),
     ColumnViews,
-    PrincipalViews,
     columns_starting_with,
     BinaryCertificate,
     MulticlassCertificate,
-    GapCertificate,
-    GradientCertificate,
     Newton,
     ADMM,
 )
@@ -49,16 +44,21 @@ _KINDS: tuple[Any, ...] = (
 TRUSTED_TYPES: list[str] = sorted({f"{kind.__module__}.{kind.__qualname__}" for kind in _KINDS})
 
 
-def register_onnx_converters() -> None:
-    """Teach skl2onnx to convert `HTSVC`, `HTSVCCV` and the linear baselines.
+def register_onnx_converters(*kinds: type) -> None:
+    """Teach skl2onnx to convert `HTSVC`, `HTSVCCV`, the linear baselines and `kinds`.
 
     After that ``skl2onnx.to_onnx(model, X[:1])`` works for these, alone and in a Pipeline. The
     outputs are the labels, and the scores of `decision_function` as a matrix with a column per
     class, or one column for two classes. Needs ``pip install skl2onnx``.
+
+    Parameters
+    ----------
+    *kinds : type
+        Further linear classifiers, for instance of another package.
     """
     from skl2onnx import update_registered_converter
 
-    for kind in LINEAR:
+    for kind in (*LINEAR, *kinds):
         update_registered_converter(kind, f"Htsvm{kind.__name__}", _shapes, _convert)
 
 

@@ -10,14 +10,19 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from htsvm import HTSVC
-from htsvm.baselines.single._base import ConvexSVC
-from htsvm.losses import HybridTruncated, Loss
+from htsvm.extend import ConvexSVC, HybridTruncated, Loss, documented
 from tests.baselines.data import noisy
 
 
+@documented
 @dataclass(eq=False, repr=False, kw_only=True)
 class UntruncatedSVC(ConvexSVC):
-    """HTSVC's loss without its cap."""
+    """HTSVC's loss without its cap.
+
+    Parameters
+    ----------
+    {C}, {knee}, {tol of gaps}
+    """
 
     knee: float = 0.5
 
@@ -34,6 +39,7 @@ def test_a_baseline_is_a_loss_and_its_parameters():
     X, y = noisy(m=150, seed=0)
     model = UntruncatedSVC(0.3, knee=0.25).fit(X, y)
     assert model.certificate_[0].certified
+    assert "tol : float, default=0.0001" in UntruncatedSVC.__doc__
     assert clone(model).get_params() == model.get_params()
     assert repr(model) == "UntruncatedSVC(C=0.3, knee=0.25)"
     assert cross_val_score(UntruncatedSVC(), X, y, cv=3).mean() > 0.6

@@ -11,10 +11,11 @@ from sklearn.base import clone
 
 from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, MultiViewHTSVC, ht_path
 from htsvm.baselines import HingeSVC, RampSVC
-from htsvm.losses import Pinball, Ramp
+from htsvm.losses import Ramp
 from htsvm.solvers import ADMM
 from htsvm.solvers.newton import valley
 from htsvm.solvers.starts import choice
+from htsvm_paper.losses import Pinball
 from tests.distributed.data import as_dask, assert_same_fit, noisy, thinned
 
 dask = pytest.importorskip("dask")

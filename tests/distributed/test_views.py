@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from htsvm import IgnoredClassWarning, MultiViewHTSVC
-from htsvm.baselines import MvSL01SVM
+from htsvm_paper.baselines import MvSL01SVM
 from tests.distributed.data import as_dask, forgetful, noisy, thinned
 
 dask = pytest.importorskip("dask")

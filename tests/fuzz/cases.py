@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from htsvm import HTSVC, HTSVCCV, KernelHTSVC, KernelHTSVCCV, MultiViewHTSVC, baselines, ht_path
 from htsvm.multiview import MultiViewHTSVCCV
+from htsvm_paper import baselines as rivals
 
 OWN = (HTSVC, HTSVCCV, KernelHTSVC, KernelHTSVCCV, MultiViewHTSVC, MultiViewHTSVCCV)
 FORMS = ("dense", "csr", "csc", "float32", "fortran")
@@ -80,7 +81,7 @@ class Case:
     def model(self) -> Any:
         """Return the estimator, not fitted."""
         kinds = {kind.__name__: kind for kind in OWN} | {"ht_path": Path}
-        kind = kinds.get(self.estimator) or getattr(baselines, self.estimator)
+        kind = kinds.get(self.estimator) or (vars(baselines) | vars(rivals))[self.estimator]
         return kind(**self.params)
 
     def data(self) -> Any:

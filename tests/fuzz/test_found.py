@@ -7,7 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from htsvm import HTSVC, KernelHTSVC
-from htsvm.baselines import HingeSVC, RampSVC, ZeroOneSVC
+from htsvm.baselines import HingeSVC, RampSVC
+from htsvm_paper.baselines import ZeroOneSVC
 from tests.fuzz.cases import Case, draw
 from tests.fuzz.oracles import fit, judge
 

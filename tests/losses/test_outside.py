@@ -5,21 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from htsvm import HTSVC
-from htsvm.losses import ConvexLoss, Hinge, Wave, register, registered, require
-from htsvm.optimality import certify
-from htsvm.problems.build import stated_problems
-from htsvm.solvers import Newton, solve_certified
+from htsvm import HTSVC, certify
+from htsvm.extend import ADMM, ConvexLoss, Hinge, LeastSquares, register_loss
 
 
-@register
+@register_loss
 @dataclass(frozen=True)
 class Steep(ConvexLoss):
     """``slope * max(s, 0)``, with nothing but what the recipe asks for."""
 
     slope: float = 3.0
 
-    name = "steep"
     abilities = frozenset({"prox", "profile"})
 
     def value(self, s):
@@ -53,17 +49,19 @@ def data(classes=2):
     return X, y
 
 
-def test_a_problem_with_it_is_solved_and_certified():
+def test_a_fit_with_it_is_certified_and_is_that_of_the_hinge_loss():
     X, y = data()
-    (problem,) = stated_problems(X, y, None, np.ones(2), C=0.4, loss=Steep(), fit_intercept=True)
-    result, certificate = solve_certified(problem, Newton(tol=1e-6))
+    model = SteepSVC(C=0.4, tol=1e-6).fit(X, y)
+    certificate = model.certificate_[0]
     assert certificate.certified
     assert certificate.convex
     assert certificate.relative_duality_gap <= 1e-6
+    signs = np.where(y == 1, 1, -1)
+    psi = np.zeros(len(y))
+    psi[model.support_] = -model.dual_coef_[0] * signs[model.support_]
     again = certify(
-        X, np.where(y == 1, 1, -1), result.coef, result.intercept, result.multipliers,
-        C=3.0 * 0.4, loss=Hinge(), tol=1e-6,
-    )  # fmt: skip
+        X, signs, model.coef_[0], model.intercept_[0], psi, C=3.0 * 0.4, loss=Hinge(), tol=1e-6
+    )
     assert again.certified
     assert again.objective == pytest.approx(certificate.objective, rel=1e-12)
 
@@ -79,9 +77,10 @@ def test_an_estimator_with_it(classes):
 
 
 def test_errors_name_it():
-    assert Steep in registered()
-    assert Wave in registered()
-    with pytest.raises(TypeError, match="Steep"):
-        require(Wave(a=1.0, lam=1.0), ("profile",), "a solver")
-    with pytest.raises(TypeError, match="BoundedLinex, Wave"):
-        require(Hinge(), ("smooth",), "a solver")
+    class SquaresSVC(HTSVC):
+        def _loss(self):
+            return LeastSquares()
+
+    with pytest.raises(TypeError, match=r"Newton needs a loss with 'profile'.*Steep"):
+        SquaresSVC().fit(*data())
+    assert SteepSVC(solver=ADMM()).fit(*data()).certificate_[0].certified

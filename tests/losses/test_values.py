@@ -1,20 +1,10 @@
 """Values, slopes and the identities that tie the losses to each other."""
 
-import pickle
-
 import numpy as np
 import pytest
 
-from htsvm.losses import (
-    Hinge,
-    HybridTruncated,
-    LeastSquares,
-    Loss,
-    Pinball,
-    Ramp,
-    ZeroOne,
-    require,
-)
+from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Loss, Ramp, require
+from tests.losses.contract import *  # noqa: F403
 
 PROFILED = [
     HybridTruncated(),
@@ -22,15 +12,11 @@ PROFILED = [
     HybridTruncated(0.9, 4.0),
     HybridTruncated(0.5, np.inf),
     Hinge(),
-    Pinball(0.0),
-    Pinball(0.3),
-    Pinball(1.0),
     Ramp(0.4),
     Ramp(),
     Ramp(np.inf),
 ]
-LOSSES = [*PROFILED, LeastSquares(), ZeroOne()]
-CONJUGATE = [Hinge(), Pinball(0.0), Pinball(0.3), Pinball(1.0), LeastSquares()]
+LOSSES = [*PROFILED, LeastSquares()]
 S = np.linspace(-1.0, 6.0, 7001)
 
 
@@ -83,152 +69,11 @@ def test_cap_stretches(cap):
     )
 
 
-def away_from_kinks(loss, s, room=1e-3):
-    return s[(np.abs(s) > room) & (np.abs(s - loss.cap) > room)]
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_derivatives(loss):
-    s = away_from_kinks(loss, np.linspace(-1.0, 6.0, 1409))
-    numeric = (loss.value(s + 1e-6) - loss.value(s - 1e-6)) / 2e-6
-    low, high = loss.subdifferential(s)
-    np.testing.assert_array_equal(low, high)
-    np.testing.assert_allclose(low, numeric, atol=2e-5)
-
-
-@pytest.mark.parametrize("loss", PROFILED, ids=repr)
-def test_profile_and_tilt(loss):
-    s = away_from_kinks(loss, np.linspace(-1.0, 6.0, 1409))
-    tilted = loss.profile(np.maximum(s, 0.0)) - loss.tilt * s
-    np.testing.assert_allclose(loss.value(s), tilted, atol=1e-14)
-    h = s[s > 0]
-    numeric = (loss.profile(h + 1e-6) - loss.profile(h - 1e-6)) / 2e-6
-    np.testing.assert_allclose(loss.profile_slope(h), numeric, atol=2e-5)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_subdifferential_at_the_kink(loss):
-    low, high = loss.subdifferential(np.array([0.0]))
-    right, left = float(loss.value(1e-7)) / 1e-7, -float(loss.value(-1e-7)) / 1e-7
-    if isinstance(loss, ZeroOne):
-        right = np.inf
-    assert (low[0], high[0]) == (pytest.approx(left, abs=1e-6), pytest.approx(right, abs=1e-6))
-
-
-@pytest.mark.parametrize("loss", PROFILED, ids=repr)
-def test_majoriser_lies_above_and_touches(loss):
-    for at in np.linspace(0.0, 5.0, 40):
-        above = loss.profile(at) + loss.profile_slope(at) * (np.maximum(S, 0.0) - at)
-        above -= loss.tilt * S
-        assert np.all(above >= loss.value(S) - 1e-12)
-        nearest = np.abs(S - at).argmin()
-        assert float(above[nearest]) == pytest.approx(float(loss.value(S[nearest])), abs=2e-3)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_weak_convexity_is_the_smallest(loss):
-    def least_bend(rho):
-        return np.diff(loss.value(S) + 0.5 * rho * S**2, 2).min() / (S[1] - S[0]) ** 2
-
-    rho = loss.weak_convexity
-    if np.isinf(rho):
-        assert least_bend(500.0) < -1e-3
-        return
-    assert least_bend(rho) >= -1e-6
-    if rho > 0.0:
-        assert least_bend(0.99 * rho) < -1e-3
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_curved_interval(loss):
-    low, high = loss.curved_interval
-    bends = np.diff(loss.value(S), 2) / (S[1] - S[0]) ** 2
-    inside = (S[1:-1] > low + 2e-3) & (S[1:-1] < high - 2e-3)
-    np.testing.assert_allclose(bends[inside], -loss.weak_convexity, rtol=1e-4)
-    assert np.all(bends[(S[1:-1] < low - 2e-3) | (S[1:-1] > high + 2e-3)] > -1e-6)
-    assert high == loss.cap
-    assert np.any(inside) == (0.0 < loss.weak_convexity < np.inf)
-
-
-@pytest.mark.parametrize("loss", CONJUGATE, ids=repr)
-def test_conjugate_against_a_grid(loss):
-    s = np.linspace(-50.0, 50.0, 20_001)
-    bottom, top = loss.subdifferential(-1.0)[0], loss.subdifferential(1.0)[1]
-    for slope in np.linspace(float(bottom), float(top), 9):
-        best = float(np.max(slope * s - loss.value(s)))
-        assert float(loss.conjugate(slope)) == pytest.approx(best, abs=1e-5)
-    if not isinstance(loss, LeastSquares):
-        assert np.all(np.isinf(loss.conjugate([float(bottom) - 1e-9, float(top) + 1e-9])))
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize(("positive", "negative"), [(3.0, 1.0), (1.0, 5.0), (2.0, 2.0)])
-def test_best_constant_against_a_grid(loss, positive, negative):
-    b = np.linspace(-2.0, 2.0, 4001)
-    totals = positive * loss.value(1.0 - b) + negative * loss.value(1.0 + b)
-    value, best = loss.best_constant(positive, negative)
-    assert value == pytest.approx(totals.min(), abs=1e-5)
-    here = positive * loss.value(1.0 - best) + negative * loss.value(1.0 + best)
-    assert float(here) == pytest.approx(value)
-
-
 def test_relations_between_the_losses():
-    np.testing.assert_array_equal(Pinball(0.0).value(S), Hinge().value(S))
-    np.testing.assert_array_equal(Pinball(1.0).value(S), np.abs(S))
     np.testing.assert_array_equal(Ramp(np.inf).value(S), Hinge().value(S))
     np.testing.assert_allclose(Ramp(0.7).value(S), Hinge().value(S) - Hinge().value(S - 0.7))
-    np.testing.assert_allclose(Ramp(1e-9).value(S) / 1e-9, ZeroOne(0.0).value(S), atol=1e-6)
+    np.testing.assert_allclose(Ramp(1e-9).value(S) / 1e-9, S > 0.0, atol=1e-6)
     np.testing.assert_allclose(Ramp().stretched(3.0).value(S), 3.0 * Ramp().value(S / 3.0))
-
-
-def test_zero_one_takes_tiny_violations_for_rounding():
-    s = np.array([-1e-9, 0.0, 1e-9, 1e-6, 2e-6, 1.0])
-    np.testing.assert_array_equal(ZeroOne().value(s), [0, 0, 0, 0, 1, 1])
-    np.testing.assert_array_equal(ZeroOne(tolerance=0.0).value(s), [0, 0, 1, 1, 1, 1])
-    assert ZeroOne().total(s, np.full(6, 0.5)) == 1.0
-
-
-@pytest.mark.parametrize("size", [7, 60_000])
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_total_and_slopes_are_their_formulas(loss, size, backend):
-    rng = np.random.default_rng(0)
-    s, penalty = rng.normal(1.0, 2.0, size), rng.random(size)
-    assert loss.total(s, penalty) == pytest.approx(float(penalty @ loss.value(s)), rel=1e-12)
-    if "profile" not in loss.abilities:
-        return
-    out = np.empty(size)
-    loss.slopes(s, penalty, out)
-    expected = penalty * loss.profile_slope(np.maximum(s, 0.0))
-    np.testing.assert_allclose(out, expected, atol=1e-14)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3, 4)])
-def test_any_shape_and_float32(loss, shape):
-    s = np.random.default_rng(1).normal(0.5, 1.0, shape).astype(np.float32)
-    wide = np.asarray(s, dtype=np.float64)
-    for method in (loss.value, lambda x: loss.subdifferential(x)[0], lambda x: loss.prox(x, 0.2)):
-        result = np.asarray(method(s))
-        assert result.shape == shape
-        np.testing.assert_allclose(result, method(wide), atol=1e-5)
-    # Before NumPy 2 an array without dimensions is no stronger than a Python float.
-    if shape or np.lib.NumpyVersion(np.__version__) >= "2.0.0":
-        assert np.asarray(loss.value(s)).dtype == np.float32
-        assert np.asarray(loss.subdifferential(s)[1]).dtype == np.float32
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_integers_are_taken_as_floats(loss):
-    np.testing.assert_array_equal(loss.value([-1, 0, 1, 2]), loss.value([-1.0, 0.0, 1.0, 2.0]))
-    np.testing.assert_array_equal(loss.prox([2, 3], 1), loss.prox([2.0, 3.0], 1.0))
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_hashable_comparable_picklable(loss):
-    copy = pickle.loads(pickle.dumps(loss))
-    assert copy == loss
-    assert hash(copy) == hash(loss)
-    assert len({loss, copy}) == 1
 
 
 def test_different_losses_differ():
@@ -251,22 +96,10 @@ def test_bad_cap(cap):
         HybridTruncated(cap=cap)
 
 
-@pytest.mark.parametrize("tau", [-0.1, 1.1, np.nan, np.inf])
-def test_bad_tau(tau):
-    with pytest.raises(ValueError, match="tau"):
-        Pinball(tau)
-
-
 @pytest.mark.parametrize("ceiling", [0.0, -1.0, np.nan])
 def test_bad_ceiling(ceiling):
     with pytest.raises(ValueError, match="ceiling"):
         Ramp(ceiling)
-
-
-@pytest.mark.parametrize("tolerance", [-1e-9, 1.0, np.nan])
-def test_bad_tolerance(tolerance):
-    with pytest.raises(ValueError, match="tolerance"):
-        ZeroOne(tolerance)
 
 
 class Bare(Loss):
@@ -287,8 +120,7 @@ def test_require_names_what_is_missing_and_who_has_it():
         require(Bare(), ("prox", "profile"), "the newton solver")
     for part in ("the newton solver", "'prox'", "'profile'", "Bare()", "HybridTruncated", "Hinge"):
         assert part in str(error.value)
-    for part in ("ZeroOne", "LeastSquares"):
-        assert part not in str(error.value)
+    assert "LeastSquares" not in str(error.value)
     for loss in LOSSES:
         require(loss, ("prox",), "anyone")
     for loss in PROFILED:
@@ -316,3 +148,20 @@ def test_near_a_ramp_is_a_loss_that_bends(ceiling):
     assert near.weak_convexity < np.inf
     assert Ramp(np.inf).bent() is None
     assert HybridTruncated().bent() is None
+
+
+def test_printed_formulas_of_the_other_losses():
+    z = np.array([-2.0, -0.1, 0.5, 2.0])
+    np.testing.assert_allclose(LeastSquares().prox(z, 0.5), z / 2.0)
+    np.testing.assert_allclose(Ramp(1.0).prox([-1.0, 0.2, 1.2, 1.3], 0.5), [-1.0, 0.0, 0.7, 1.3])
+
+
+@pytest.mark.parametrize(("z", "step", "ends"), [(1.5, 1.0, (0.5, 1.5)), (4.0, 8.0, (0.0, 4.0))])
+def test_ties_of_the_ramp_have_two_ends_and_prox_takes_the_smaller(z, step, ends):
+    assert Ramp(1.0).prox_bounds(z, step) == ends
+    assert Ramp(1.0).prox(z, step) == ends[0]
+    assert Ramp(1.0).prox_distance(ends[1], z, step) == 0.0
+
+
+def test_at_the_concave_kink_no_step_will_do():
+    assert float(Ramp(1.5).largest_step(1.5, 0.0)) == 0.0

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from htsvm import SampleStatus
-from htsvm.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
 from htsvm.multiview import MultiViewHTSVC
 from htsvm.multiview.structure import find_structure
+from htsvm_paper.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
 from tests.multiview.data import noisy_classes, two_views
 
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htsvm.losses import HybridTruncated, Ramp, ZeroOne
+from htsvm.losses import HybridTruncated, Ramp
+from htsvm_paper.losses import ZeroOne
 from tests.oracles.tiny import COUNT, tiny
 
 

@@ -7,10 +7,18 @@ import numpy as np
 import pytest
 
 from htsvm import HTSVC
-from htsvm.losses import LeastSquares
-from htsvm.solvers import ADMM, LinearSystem, Newton, Solver, SolverResult, register, solver_names
+from htsvm.extend import (
+    ADMM,
+    History,
+    LeastSquares,
+    LinearSystem,
+    Newton,
+    Solver,
+    SolverResult,
+    register_solver,
+)
+from htsvm.solvers import solver_names
 from htsvm.solvers.api import _BY_NAME, configured, named
-from htsvm.solvers.history import History
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ class Toy(Solver):
 
 @pytest.fixture
 def toy():
-    register("toy", Toy)
+    register_solver("toy", Toy)
     yield "toy"
     del _BY_NAME["toy"]
 

@@ -1,9 +1,9 @@
-"""The line searches against functions whose minima are known."""
+"""The line search against functions whose minima are known."""
 
 import numpy as np
 import pytest
 
-from htsvm.solvers.line_search import backtracked, slope_root
+from htsvm.solvers.line_search import slope_root
 
 
 def kinked(kinks, weights, square):
@@ -55,14 +55,3 @@ def test_a_slope_that_is_far_steeper_beyond_a_kink(kink, steeper):
     t = slope_root(lambda t: (slopes(t)[0], 1.0), -1.0, reduction=0.1, most_trials=40, dear=True)
     assert 0.95 * kink <= t <= 1.1 * kink
     assert len(seen) <= 25
-
-
-def test_backtracking_finds_a_lower_point_of_a_curved_valley():
-    def value_and_gradient(z):
-        return float(np.sum(1.0 - np.exp(-(z**2)))), 2.0 * z * np.exp(-(z**2))
-
-    z = np.array([0.5, -0.4])
-    direction = -100.0 * value_and_gradient(z)[1]
-    moved = backtracked(value_and_gradient, z, direction)
-    assert value_and_gradient(moved)[0] < value_and_gradient(z)[0]
-    assert backtracked(value_and_gradient, z, -direction) is None

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from htsvm import HTSVC
-from htsvm.baselines import RampSVC, ZeroOneSVC
+from htsvm.baselines import RampSVC
+from htsvm_paper.baselines import ZeroOneSVC
 
 pytestmark = pytest.mark.filterwarnings("ignore::htsvm.exceptions.IgnoredClassWarning")
 

@@ -1,4 +1,4 @@
-"""Data sets of the paper and others, synthetic data, label noise, and views of images.
+"""Synthetic data, label noise, a small noisy set, and views of images.
 
 Examples
 --------
@@ -9,30 +9,15 @@ Examples
 (20, 20)
 """
 
-from htsvm.datasets._files import DataFileError
-from htsvm.datasets._readers import narrow
-from htsvm.datasets.dataset import DataContentError, Dataset, Entry
 from htsvm.datasets.image_views import ImageViews
 from htsvm.datasets.noise import flip_labels
-from htsvm.datasets.preparation import Preparation, range_scaler
-from htsvm.datasets.registry import describe, load, names
 from htsvm.datasets.small import load_noisy_digits
 from htsvm.datasets.synthetic import BAYES_ACCURACY, make_two_gaussians
 
 __all__ = [
     "BAYES_ACCURACY",
-    "DataContentError",
-    "DataFileError",
-    "Dataset",
-    "Entry",
     "ImageViews",
-    "Preparation",
-    "describe",
     "flip_labels",
-    "load",
     "load_noisy_digits",
     "make_two_gaussians",
-    "names",
-    "narrow",
-    "range_scaler",
 ]

@@ -1,28 +1,27 @@
 """Losses: functions of the margin violation, with what solvers need to know of them."""
 
-from htsvm.losses.base import ConvexLoss, Loss, SmoothLoss, register, registered, require
-from htsvm.losses.bounded_linex import BoundedLinex
+from htsvm._moved import moved
+from htsvm.losses.base import ConvexLoss, Loss, register, registered, require
 from htsvm.losses.hinge import Hinge
 from htsvm.losses.hybrid_truncated import HybridTruncated
 from htsvm.losses.least_squares import LeastSquares
-from htsvm.losses.pinball import Pinball
 from htsvm.losses.ramp import Ramp
-from htsvm.losses.wave import Wave
-from htsvm.losses.zero_one import ZeroOne
 
 __all__ = [
-    "BoundedLinex",
     "ConvexLoss",
     "Hinge",
     "HybridTruncated",
     "LeastSquares",
     "Loss",
-    "Pinball",
     "Ramp",
-    "SmoothLoss",
-    "Wave",
-    "ZeroOne",
     "register",
     "registered",
     "require",
 ]
+
+__getattr__ = moved(
+    __name__,
+    dict.fromkeys(
+        ["BoundedLinex", "Pinball", "SmoothLoss", "Wave", "ZeroOne"], "htsvm_paper.losses"
+    ),
+)

@@ -13,17 +13,9 @@ from htsvm._typing import Array
 kernels: Any = None
 
 
-_REGISTERED: list[type[AnyLoss]] = []
+_REGISTERED: list[type[Loss]] = []
 
-
-class AnyLoss:
-    """What all losses have: a name, and the abilities that solvers ask for."""
-
-    name: str = ""
-    abilities: frozenset[str] = frozenset()
-
-
-Kind = TypeVar("Kind", bound=type[AnyLoss])
+Kind = TypeVar("Kind", bound="type[Loss]")
 
 
 def register(kind: Kind) -> Kind:
@@ -33,33 +25,12 @@ def register(kind: Kind) -> Kind:
     return kind
 
 
-def registered() -> tuple[type[AnyLoss], ...]:
+def registered() -> tuple[type[Loss], ...]:
     """Return all losses that were made known, in the order in which that happened."""
     return tuple(_REGISTERED)
 
 
-class SmoothLoss(AnyLoss, ABC):
-    """A smooth loss of violations ``u >= 0``, which may depend on the label y in {-1, 1}.
-
-    What the solver of coupled smooth problems needs: value and two derivatives in u.
-    """
-
-    abilities = frozenset({"smooth"})
-
-    @abstractmethod
-    def value(self, u: Array, y: Array) -> Array:
-        """Return the loss."""
-
-    @abstractmethod
-    def slope(self, u: Array, y: Array) -> Array:
-        """Return its derivative in u."""
-
-    @abstractmethod
-    def curvature(self, u: Array, y: Array) -> Array:
-        """Return its second derivative in u."""
-
-
-class Loss(AnyLoss, ABC):
+class Loss(ABC):
     """A function of the margin violation ``s = 1 - y * f(x)``.
 
     Every loss has a value and a subdifferential. More abilities are optional, and a solver that
@@ -76,6 +47,8 @@ class Loss(AnyLoss, ABC):
     Losses are immutable, hashable and comparable, made of floats only; their methods accept arrays
     of any shape and any float type.
     """
+
+    abilities: frozenset[str] = frozenset()
 
     @abstractmethod
     def value(self, s: Any) -> Array:
@@ -230,7 +203,7 @@ def as_floats(values: Any) -> Array:
     return array if np.issubdtype(array.dtype, np.floating) else array.astype(np.float64)
 
 
-def require(loss: AnyLoss, abilities: tuple[str, ...], needed_by: str) -> None:
+def require(loss: Loss, abilities: tuple[str, ...], needed_by: str) -> None:
     """Raise an error that names what `loss` lacks for `needed_by` and which losses have it.
 
     Parameters
@@ -238,7 +211,7 @@ def require(loss: AnyLoss, abilities: tuple[str, ...], needed_by: str) -> None:
     loss : Loss
         The loss given by the user.
     abilities : tuple of str
-        What is needed, out of ``"prox"``, ``"profile"``, ``"conjugate"`` and ``"smooth"``.
+        What is needed, out of ``"prox"``, ``"profile"`` and ``"conjugate"``.
     needed_by : str
         The solver or function, for the message.
     """

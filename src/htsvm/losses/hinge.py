@@ -16,7 +16,6 @@ from htsvm.losses.base import ConvexLoss, as_floats, register
 class Hinge(ConvexLoss):
     """The hinge loss ``max(s, 0)`` of the classical soft-margin SVM: convex, never truncated."""
 
-    name = "hinge"
     abilities = frozenset({"prox", "profile", "conjugate"})
 
     @property

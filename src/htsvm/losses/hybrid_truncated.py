@@ -53,7 +53,6 @@ class HybridTruncated(Loss):
     knee: float = 2.0 / 3.0
     cap: float = 1.0
 
-    name = "hybrid truncated"
     abilities = frozenset({"prox", "profile"})
 
     def __post_init__(self) -> None:

@@ -16,7 +16,6 @@ from htsvm.losses.base import ConvexLoss, as_floats, register
 class LeastSquares(ConvexLoss):
     """The least squares loss ``s ** 2``: a regression on the labels, since y² = 1."""
 
-    name = "least squares"
     abilities = frozenset({"prox", "conjugate"})
 
     def value(self, s: Any) -> Array:

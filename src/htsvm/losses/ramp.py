@@ -38,7 +38,6 @@ class Ramp(Loss):
 
     ceiling: float = 2.0
 
-    name = "ramp"
     abilities = frozenset({"prox", "profile"})
 
     def __post_init__(self) -> None:

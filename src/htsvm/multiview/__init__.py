@@ -4,7 +4,6 @@ from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.column_views import ColumnViews
 from htsvm.multiview.cv import MultiViewHTSVCCV
 from htsvm.multiview.htsvc import MultiViewHTSVC
-from htsvm.multiview.principal import PrincipalViews, make_views
 from htsvm.multiview.views import (
     columns_starting_with,
     stack_views,
@@ -16,9 +15,7 @@ __all__ = [
     "ColumnViews",
     "MultiViewHTSVC",
     "MultiViewHTSVCCV",
-    "PrincipalViews",
     "columns_starting_with",
-    "make_views",
     "stack_views",
     "views_from_column_transformer",
 ]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import partial
 from itertools import pairwise
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (
     check_array,
@@ -19,7 +22,9 @@ from htsvm._sklearn import get_feature_names
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.linalg.spaces import Space
+from htsvm.multiview.alternation import Alternation, Classifiers, Point, print_round
 from htsvm.multiview.elsewhere import view_scores
+from htsvm.multiview.parameters import fixed_weights
 from htsvm.multiview.views import (
     check_same_index,
     check_same_rows,
@@ -32,10 +37,8 @@ from htsvm.svm.base import BaseSVC
 from htsvm.svm.validation import canonical, check_scale
 
 FLOATS = [np.float64, np.float32]
-KERNEL_RULES: dict[str, list[Any]] = {
-    "kernel": [str, list, tuple, dict, callable],
-    "gamma": ["array-like", dict, str, float, int],
-}
+# A number for all views, or one per view.
+PER_VIEW = [Real, "array-like", dict]
 
 
 class BaseMultiViewSVC(BaseSVC):
@@ -56,7 +59,15 @@ class BaseMultiViewSVC(BaseSVC):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSVC._parameter_constraints,
+        "C": PER_VIEW,
+        "structure": PER_VIEW,
+        "weight_smoothness": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
+        "view_weights": [StrOptions({"learned", "uniform"}), "array-like", dict],
+        "kernel": [str, list, tuple, dict, callable],
+        "gamma": ["array-like", dict, str, float, int],
         "views": [None, list, tuple, dict, np.ndarray],
+        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "memory": [None, str, HasMethods(["cache"])],
     }
 
     def _has_weights(self) -> bool:
@@ -114,6 +125,19 @@ class BaseMultiViewSVC(BaseSVC):
         )  # fmt: skip
         check_scale(part)
         return canonical(part)
+
+    def _smoothness(self) -> Any:
+        """Return the paper's alpha, or "auto"."""
+        return self.weight_smoothness
+
+    def _by_turns(self, classifiers: Classifiers[Point], **options: Any) -> Alternation[Point]:
+        """Return the search for classifiers and view weights by turns; see `Alternation`."""
+        return Alternation(
+            classifiers, self._smoothness(), fixed_weights(self.view_weights, self.view_names_),
+            self.view_names_, self.tol, self.max_rounds,
+            callback=partial(print_round, type(self).__name__) if self.verbose else None,
+            **options,
+        )  # fmt: skip
 
     def _store_decision(
         self, spaces: list[Space], coefs: list[Array], intercepts: Array, weights: Array

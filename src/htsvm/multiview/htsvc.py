@@ -14,10 +14,9 @@ from htsvm._sklearn import Interval
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.multiview import elsewhere
+from htsvm.multiview.base import PER_VIEW
 from htsvm.multiview.parameters import per_view
-from htsvm.multiview.structured import PER_VIEW, StructuredMultiViewSVC
-from htsvm.multiview.view_classifiers import ViewClassifiers
-from htsvm.problems import AnyProblem
+from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.solvers import Solver
 
 
@@ -41,18 +40,6 @@ class TruncatedMultiViewSVC(StructuredMultiViewSVC):
     def _solver(self) -> Solver:
         solver = self._named_solver(self.solver)
         return solver if self.verbose > 1 else replace(solver, callback=None)
-
-    def _classifiers(
-        self,
-        problems: list[AnyProblem],
-        strength: Array,
-        covariances: list[list[Array]] | None,
-        n_jobs: int | None,
-    ) -> ViewClassifiers:
-        solver = self._solver().suited_to(problems[0])
-        # The paper's algorithm as printed starts anew in each round.
-        literal = getattr(solver, "safeguards", None) == ()
-        return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
 
 
 @documented

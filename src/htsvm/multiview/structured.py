@@ -4,58 +4,46 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils.validation import check_memory
 
 from htsvm._seeds import seed_of
-from htsvm._sklearn import HasMethods, Interval, StrOptions
 from htsvm._typing import Array
 from htsvm.linalg.spaces import Space
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss
-from htsvm.multiview.alternation import Alternation, Outcome, print_round
-from htsvm.multiview.base import KERNEL_RULES, BaseMultiViewSVC
-from htsvm.multiview.parameters import fixed_weights, per_view
+from htsvm.multiview.alternation import Alternation, Outcome
+from htsvm.multiview.base import BaseMultiViewSVC
+from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoints
 from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
 from htsvm.optimality import SampleStatus
 from htsvm.problems import AnyProblem
+from htsvm.solvers import Solver
 from htsvm.svm.fitted import joined_history
 from htsvm.svm.warn import warn_ignored, warn_unconverged
 
 Outcomes = list[Outcome[ViewPoints]]
-# A number for all views, or one per view.
-PER_VIEW = [Real, "array-like", dict]
 
 
 class StructuredMultiViewSVC(BaseMultiViewSVC):
     """One classifier per view, whose regularisers are coupled by the weights of the views.
 
-    Subclasses give the losses, `_losses`, and what solves the problem of a view, `_classifiers`.
+    Subclasses give the losses, `_losses`, and the solver of a view's problem, `_solver`.
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseMultiViewSVC._parameter_constraints,
-        **KERNEL_RULES,
-        "C": PER_VIEW,
-        "structure": PER_VIEW,
-        "weight_smoothness": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
-        "view_weights": [StrOptions({"learned", "uniform"}), "array-like", dict],
-        "max_rounds": [Interval(Integral, 1, None, closed="left")],
-        "memory": [None, str, HasMethods(["cache"])],
-    }
 
     @abstractmethod
     def _losses(self) -> list[Loss]:
         """Return the loss of each view."""
 
     @abstractmethod
+    def _solver(self) -> Solver:
+        """Return the solver that the parameters describe."""
+
     def _classifiers(
         self,
         problems: list[AnyProblem],
@@ -64,6 +52,10 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         n_jobs: int | None,
     ) -> ViewClassifiers:
         """Return what finds the classifiers of the views."""
+        solver = self._solver().suited_to(problems[0])
+        # The paper's algorithm as printed starts anew in each round.
+        literal = getattr(solver, "safeguards", None) == ()
+        return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)
 
     def _fit_checked(
         self, views: list[Any], classes: Array, codes: Array, weights: Array | None
@@ -88,10 +80,6 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
     def _penalties(self) -> Array:
         """Return the C of each view."""
         return per_view("C", self.C, self.view_names_)
-
-    def _smoothness(self) -> Any:
-        """Return the paper's alpha, or "auto"."""
-        return self.weight_smoothness
 
     def _strength(self) -> Array:
         """Return the paper's eta of each view."""
@@ -142,12 +130,7 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
     def _alternation(
         self, classifiers: ViewClassifiers, first: Array | None = None
     ) -> Alternation[ViewPoints]:
-        return Alternation(
-            classifiers, self._smoothness(), fixed_weights(self.view_weights, self.view_names_),
-            self.view_names_, self.tol, self.max_rounds, begin_again=not classifiers.literal,
-            callback=partial(print_round, type(self).__name__) if self.verbose else None,
-            first=first,
-        )  # fmt: skip
+        return self._by_turns(classifiers, begin_again=not classifiers.literal, first=first)
 
     # -------------------------------------------------------------------------- after the fit
 

@@ -1,28 +1,30 @@
 """How good a point is, computed from first principles: nothing here knows of any solver."""
 
+from htsvm._moved import moved
 from htsvm.optimality.binary import BinaryCertificate, certify
-from htsvm.optimality.certificate import (
-    Certificate,
-    GapCertificate,
-    GradientCertificate,
-    PointCertificate,
-)
+from htsvm.optimality.certificate import Certificate, PointCertificate
 from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
-from htsvm.optimality.partition import Partition, SampleStatus, partition, sample_status
 from htsvm.optimality.problem import certify_problem
+from htsvm.optimality.status import SampleStatus, sample_status
 
 __all__ = [
     "BinaryCertificate",
     "Certificate",
-    "GapCertificate",
-    "GradientCertificate",
     "MulticlassCertificate",
-    "Partition",
     "PointCertificate",
     "SampleStatus",
     "certify",
     "certify_multiclass",
     "certify_problem",
-    "partition",
     "sample_status",
 ]
+
+__getattr__ = moved(
+    __name__,
+    {
+        "GapCertificate": "htsvm_paper.certificates",
+        "GradientCertificate": "htsvm_paper.certificates",
+        "Partition": "htsvm_paper.partition",
+        "partition": "htsvm_paper.partition",
+    },
+)

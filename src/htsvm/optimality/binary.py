@@ -15,9 +15,9 @@ from htsvm.losses import Loss
 from htsvm.optimality import residuals
 from htsvm.optimality.certificate import PointCertificate
 from htsvm.optimality.duality import duality_gap
-from htsvm.optimality.partition import SampleStatus
 from htsvm.optimality.point import Point, check_point
 from htsvm.optimality.second_order import Verdict
+from htsvm.optimality.status import SampleStatus
 from htsvm.optimality.summary import Summary, default_nu, summarise
 
 # Rows from which the size of rounding errors is estimated; their mean square length varies by

@@ -16,7 +16,7 @@ from htsvm.losses import Loss, require
 from htsvm.optimality import residuals
 from htsvm.optimality.certificate import PointCertificate
 from htsvm.optimality.multiclass_summary import MulticlassPoint, MulticlassSummary, step_length
-from htsvm.optimality.partition import SampleStatus
+from htsvm.optimality.status import SampleStatus
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

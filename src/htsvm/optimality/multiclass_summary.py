@@ -16,7 +16,7 @@ from htsvm._typing import Array
 from htsvm.linalg import Operator
 from htsvm.linalg.simplex import project_to_simplex
 from htsvm.losses import Loss
-from htsvm.optimality.partition import SampleStatus, sample_status
+from htsvm.optimality.status import SampleStatus, sample_status
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.optimality.binary import certify
-from htsvm.optimality.certificate import PointCertificate
+from htsvm.optimality.certificate import Certificate, PointCertificate
 from htsvm.optimality.multiclass import certify_multiclass
 from htsvm.problems import MulticlassProblem, Problem
 
@@ -17,7 +17,7 @@ from htsvm.problems import MulticlassProblem, Problem
 @singledispatch
 def certify_problem(
     problem: Any, coef: Array, intercept: Any, multipliers: Any, tol: float
-) -> PointCertificate:
+) -> Certificate:
     """Certify a point of `problem`; other kinds of problems register what does it for them."""
     raise TypeError(f"no certificate is known for problems of the type {type(problem).__name__}.")
 

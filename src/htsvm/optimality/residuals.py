@@ -19,7 +19,6 @@ before that holds.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -108,35 +107,3 @@ def informative_part(objective: float, trivial: float, energy: float) -> float:
     """
     gain = max(trivial - objective, 2.0 * energy)
     return min(objective, max(gain, LEAST_GAIN * objective))
-
-
-def gradient_residuals(
-    own: list[Array], views: list[Any], slopes: Array, fit_intercept: bool
-) -> tuple[float, float]:
-    """Return stationarity and balance of a smooth objective over several views.
-
-    Parameters
-    ----------
-    own : list of ndarray
-        The gradients of the regulariser in the coefficients of each view.
-    views : list of {ndarray, CSR matrix}
-        The views.
-    slopes : ndarray of shape (n_views, n_samples)
-        The derivatives of the losses in the decision values.
-    fit_intercept : bool
-        Whether each view has an intercept.
-    """
-    pulls = np.concatenate([X.T @ v for X, v in zip(views, slopes, strict=True)])
-    both = np.concatenate(own)
-    gross = np.abs(slopes).sum(axis=1)
-    row = max(_typical_row(X) for X in views)
-    off = np.abs(slopes.sum(axis=1)) if fit_intercept else np.zeros(len(slopes))
-    return (
-        of_gradient(both, -pulls, float(gross.sum()) * row),
-        max(balance(float(t), float(g)) for t, g in zip(off, gross, strict=True)),
-    )
-
-
-def _typical_row(X: Any) -> float:
-    squares = X.multiply(X).sum() if hasattr(X, "multiply") else np.vdot(X, X)
-    return math.sqrt(float(squares) / max(X.shape[0], 1))

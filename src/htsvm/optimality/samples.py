@@ -9,9 +9,9 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.optimality.critical import CriticalSamples
-from htsvm.optimality.partition import SampleStatus, sample_status
 from htsvm.optimality.point import Point
 from htsvm.optimality.second_order import Verdict, second_order_verdict
+from htsvm.optimality.status import SampleStatus, sample_status
 
 
 class Samples:

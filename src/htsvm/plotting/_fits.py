@@ -10,7 +10,7 @@ import numpy as np
 
 from htsvm._documented import documented
 from htsvm._typing import Array
-from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Loss, Pinball, Ramp, ZeroOne
+from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Loss, Ramp
 from htsvm.plotting._axes import (
     IGNORED_COLOUR,
     OBJECTIVE_COLOUR,
@@ -161,10 +161,10 @@ def _named(losses: Mapping[str, Curve] | Iterable[Loss] | None) -> dict[str, Cur
     if losses is None:
         return {
             "hinge": Hinge(),
-            "pinball, tau 0.5": Pinball(0.5),
+            "pinball, tau 0.5": lambda s: np.maximum(s, -0.5 * s),
             "least squares": LeastSquares(),
             "ramp, ceiling 2": Ramp(2.0),
-            "0/1": ZeroOne(),
+            "0/1": lambda s: (s > 0.0).astype(float),
             "hybrid truncated": HybridTruncated(),
         }
     if isinstance(losses, Mapping):

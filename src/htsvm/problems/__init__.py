@@ -1,16 +1,17 @@
 """What is minimised: rows, labels, penalties and a loss, as frozen objects."""
 
+from htsvm._moved import moved
 from htsvm.problems.binary import Problem, Start
-from htsvm.problems.coupled import CoupledProblem
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 
 AnyProblem = Problem | MulticlassProblem
 
 __all__ = [
     "AnyProblem",
-    "CoupledProblem",
     "MulticlassProblem",
     "MulticlassStart",
     "Problem",
     "Start",
 ]
+
+__getattr__ = moved(__name__, {"CoupledProblem": "htsvm_paper.solvers"})

@@ -1,5 +1,6 @@
 """Solvers: each takes a Problem and returns a SolverResult."""
 
+from htsvm._moved import moved
 from htsvm.problems.binary import Problem
 from htsvm.solvers.admm.solver import ADMM
 from htsvm.solvers.api import Solver, register, solver_names
@@ -7,7 +8,6 @@ from htsvm.solvers.certified import certify_result, solve_certified
 from htsvm.solvers.least_squares import LinearSystem
 from htsvm.solvers.newton.solver import Newton
 from htsvm.solvers.result import SolverResult
-from htsvm.solvers.zero_one import ZeroOneSolver
 
 __all__ = [
     "ADMM",
@@ -16,7 +16,6 @@ __all__ = [
     "Problem",
     "Solver",
     "SolverResult",
-    "ZeroOneSolver",
     "certify_result",
     "register",
     "solve_certified",
@@ -25,3 +24,5 @@ __all__ = [
 
 register("newton", Newton)
 register("admm", ADMM)
+
+__getattr__ = moved(__name__, {"ZeroOneSolver": "htsvm_paper.solvers"})

@@ -1,21 +1,15 @@
-"""Step lengths: for convex functions where the slope vanishes, for others where the value falls."""
+"""Step lengths for convex functions: where the slope vanishes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-import numpy as np
-
-from htsvm._typing import Array
-
 # Trial steps at most this many times the last one, and this share of a bracket off its ends.
 LONGEST_JUMP, MARGIN = 10.0, 0.01
 # Where trials are dear, after so many inside a bracket it is halved, in orders of magnitude if its
 # ends differ by more than this factor; one as narrow as this share of its low end is good enough.
 QUICK_TRIALS, FAR_APART, NARROW = 8, 4.0, 0.05
-# The share of the expected decrease that a step has to bring, and the most halvings.
-DECREASE, MOST_HALVINGS = 1e-4, 30
 
 
 def slope_root(
@@ -80,22 +74,3 @@ def slope_root(
             t = low if low > 0.0 else 0.5 * (low + min(high, 1.0))
             break
     return t
-
-
-def backtracked(
-    value_and_gradient: Callable[[Array], tuple[float, Array]], z: Array, direction: Array
-) -> Array | None:
-    """Return a lower point along a direction; None where rounding errors are all there is."""
-    value, gradient = value_and_gradient(z)
-    falling, size = float(gradient @ direction), np.linalg.norm(gradient)
-    t = 1.0
-    for _ in range(MOST_HALVINGS):
-        moved = z + t * direction
-        new_value, new_gradient = value_and_gradient(moved)
-        if new_value <= value + DECREASE * t * falling:
-            return moved
-        # Close to the minimum values differ by rounding errors only, gradients still do more.
-        if new_value <= value + 1e-12 * abs(value) and np.linalg.norm(new_gradient) < 0.5 * size:
-            return moved
-        t *= 0.5
-    return None

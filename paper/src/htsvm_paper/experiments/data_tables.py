@@ -1,0 +1,103 @@
+"""The data sets as the paper counts them, and as they are here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from htsvm.datasets import describe, load, names
+from htsvm_paper.experiments.blocks import Block, Entry, Table, Words
+from htsvm_paper.experiments.isolation import DONE
+from htsvm_paper.experiments.paper_numbers import paper_number
+from htsvm_paper.experiments.results import Results
+from htsvm_paper.experiments.splits import make_split
+from htsvm_paper.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, as_setting
+from htsvm_paper.experiments.two_view import QUICK_SETS, paper_name
+
+NAME, COUNT, TWO_VIEWS = "data", "count", "two views"
+ONE_VIEW = "one view"
+SINGLE = {"m": "samples", "m_t": "test samples", "n": "columns"}
+DOUBLE = {"Data (m)": "samples", "View 1 n1": "columns of view 1", "View 2 n2": "of view 2"}
+
+
+def _sets(profile: Profile) -> dict[str, str]:
+    """Return what is counted, and how."""
+    double = QUICK_SETS if profile.quick else names("two-view")
+    single = ("australian", "a1a") if profile.quick else names("single-view")
+    return {**dict.fromkeys(single, ONE_VIEW), **dict.fromkeys(double, TWO_VIEWS)}
+
+
+def tasks(profile: Profile) -> list[Task]:
+    """Return a cell per data set."""
+    return [
+        Task(NAME, COUNT, name, CLEAN, how, 0, profile.seed, as_setting(variance=0.95))
+        for name, how in _sets(profile).items()
+    ]
+
+
+def run(task: Task) -> Iterator[Row]:
+    """Count the samples and columns of a set."""
+    if task.method == TWO_VIEWS:
+        widths = make_split(task, pca_view=True).view_widths
+        found = dict(zip(DOUBLE, (describe(task.dataset).rows, *widths), strict=True))
+    else:
+        data = load(task.dataset)
+        tested = 0 if data.X_test is None else data.X_test.shape[0]
+        found = {"m": data.X.shape[0], "m_t": tested, "n": data.X.shape[1]}
+    yield Row({}, {name: float(value) for name, value in found.items()})
+
+
+def sections(results: Results, profile: Profile) -> list[Block]:
+    """Return tables 2 and 14."""
+    blocks: list[Block] = [
+        Words(
+            (
+                "Table 1 of the paper lists its symbols; their counterparts are on the page “From "
+                "the paper to the code”. Mushroom has 117 columns here: its 22 letters are one-hot "
+                "coded. The second view is counted on the training part of the first fold.",
+                "The 0/1 columns of a1a to a9a and w2a to w6a stay as they are: scaling to "
+                "[-1, 1], as the paper says for all sets, would only turn every 0 into -1 and fill "
+                "the matrix. All other columns are scaled to [-1, 1] on the training part.",
+                "BUPA's label is the column that UCI calls a marker of train and test, as in most "
+                "papers. Hepatitis has 167 missing values, filled in with the median of the "
+                "training part; the paper's accuracies there (92.9 to 98.1 %) are out of reach of "
+                "linear models. Wine's second view has one column in the paper, which only "
+                "unscaled data give (proline), and ten here.",
+            )
+        )
+    ]
+    for how, table, columns in (
+        (ONE_VIEW, "sv-datasets", SINGLE), (TWO_VIEWS, "mv-datasets", DOUBLE),
+    ):  # fmt: skip
+        rows = [
+            (name, _entries(results, name, how, table, columns))
+            for name, wanted in _sets(profile).items()
+            if wanted == how
+        ]
+        title = f"Data sets with {how} (table {'2' if how == ONE_VIEW else '14'})"
+        blocks.append(Table(title, "data set", list(columns.values()), rows, "", decimals=0))
+    return blocks
+
+
+def _entries(
+    results: Results, name: str, how: str, table: str, columns: dict[str, str]
+) -> list[Entry]:
+    row = paper_name(name) if how == TWO_VIEWS else name
+    cell = next(
+        (results.cells[t] for t in results.place(COUNT, name, CLEAN, how) if t in results.cells),
+        None,
+    )
+    if cell is None or cell.status != DONE:
+        mark = "not computed" if cell is None else f"{cell.status}: {cell.reason}"
+        return [Entry(paper=paper_number(table, row, column), mark=mark) for column in columns]
+    found = cell.rows[0].metrics
+    return [
+        Entry(found[column] or math.nan, paper=paper_number(table, row, column), mark="none")
+        for column in columns
+    ]
+
+
+EXPERIMENT = Experiment(
+    NAME, "the data sets, as the paper counts them and as they are here", "tables 1, 2 and 14",
+    tasks, run, sections,
+)  # fmt: skip

@@ -1,0 +1,217 @@
+"""The paper's claims and errata: read from their one source, shown as tables and as pages.
+
+``python -m htsvm_paper.experiments.paper_pages docs/paper results/results.csv.gz`` writes the pages of
+the site again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from htsvm_paper.experiments.blocks import Block, Words
+from htsvm_paper.experiments.published import read_csv
+from htsvm_paper.experiments.store import Cell
+
+# For one claim and for several.
+PLURALS = {"holds": "hold", "in part": "hold in part", "fails": "fail", "untested": "untested"}
+VERDICTS = {
+    "holds": "holds", "in part": "holds in part", "fails": "fails", "untested": "cannot be tested"
+}  # fmt: skip
+MADE = "<!-- Made by python -m htsvm_paper.experiments.paper_pages; edit the source there. -->"
+# The profile of the report in the repository.
+PROFILE = "hours"
+# How many cells of an experiment were computed with this version, and how many it has.
+Computed = Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper.
+
+    Attributes
+    ----------
+    claim, where : str
+        What it says, and in which place.
+    verdict : {"holds", "in part", "fails", "untested"}
+        What became of it.
+    note : str
+        A few words on the verdict.
+    evidence : tuple of str
+        Errata (``"E9"``), tests (``"tests/…"``) and sections of the report (``"#stl10"``).
+    """
+
+    claim: str
+    where: str
+    verdict: str
+    evidence: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """An error or a gap in the paper: what is printed, why it is wrong, what is done here."""
+
+    name: str
+    title: str
+    weight: str
+    printed: str
+    wrong: str
+    here: str
+
+
+def claims() -> list[Claim]:
+    """Return all claims, in the order of the paper."""
+    found = [Claim(**{**c, "evidence": tuple(c["evidence"])}) for c in _read("claims")["claim"]]
+    for claim in found:
+        if claim.verdict not in VERDICTS:
+            raise ValueError(f"Unknown verdict {claim.verdict!r} of {claim.claim!r}.")
+    return found
+
+
+def errata() -> dict[str, Erratum]:
+    """Return all errata by name."""
+    return {name: Erratum(name, **fields) for name, fields in _read("errata").items()}
+
+
+def _read(name: str) -> dict[str, Any]:
+    folder = resources.files("htsvm_paper.experiments").joinpath("paper")
+    return tomllib.loads(folder.joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+def basis(claim: Claim, computed: Computed) -> str:
+    """Return with which version the experiments were computed that a verdict rests on.
+
+    Empty for a claim that rests on proofs and tests alone.
+    """
+    counts = [computed.get(place[1:], (0, 1)) for place in claim.evidence if place[0] == "#"]
+    there, every = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    if not every:
+        return ""
+    if there == every:
+        return "0.2"
+    return f"0.2 ({there:,} of {every:,} cells), 0.1" if there else "0.1"
+
+
+def verdicts(computed: Computed) -> list[Block]:
+    """Return the verdicts for the report: how many, then one line for each claim."""
+    every = claims()
+    counts = Counter(claim.verdict for claim in every)
+    told = ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
+    lines = [
+        f"{VERDICTS[c.verdict]}: {c.claim} ({c.where})"
+        + (f"; {c.note}." if c.note else ".")
+        + (f" [{version}]" if (version := basis(c, computed)) else "")
+        for c in every
+    ]
+    about = (
+        f"Of {len(every)} claims: {told}. In brackets: the version whose results a verdict rests "
+        "on. Where cells were never run with 0.2, those of version 0.1 count "
+        "(results/results-0.1.csv.gz)."
+    )
+    return [Words((about,)), Words(tuple(lines), "Every claim and its verdict")]
+
+
+# ---------------------------------------------------------------------------------------- pages
+
+
+def claims_page(computed: Computed) -> str:
+    """Return the page of the claims."""
+    rows = [
+        _table_row(
+            c.claim,
+            c.where,
+            f"**{VERDICTS[c.verdict]}**{f': {c.note}' if c.note else ''}",
+            ", ".join(map(_link, c.evidence)),
+            basis(c, computed),
+        )
+        for c in claims()
+    ]
+    counts = Counter(claim.verdict for claim in claims())
+    told = ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
+    head = "| claim | where | verdict | evidence | results of version |"
+    table = "\n".join([head, "|---|---|---|---|---|", *rows])
+    return (
+        f"{MADE}\n\n# A verdict on every claim\n\nEvery claim of the paper, from the abstract to "
+        f"the conclusion: {told}. A link to E and a number leads to the [errata](errata.md), the "
+        "others to the [report](../report.md) or to the test that shows it. Theorem 2 has "
+        "[a page of its own](theorem-2.md) with counter-examples to check by hand. The last "
+        "column says which version computed the cells that a verdict rests on: those that were "
+        "never run with 0.2 are taken from 0.1 (`results/results-0.1.csv.gz`).\n\n"
+        f"{table}\n"
+    )
+
+
+def _table_row(*places: str) -> str:
+    """Return a row of a table; a bar within a place is escaped."""
+    escaped = (place.replace("|", r"\|") for place in places)
+    return f"| {' | '.join(escaped)} |"
+
+
+def errata_page(_: Computed) -> str:
+    """Return the page of the errata."""
+    parts = [
+        f"({e.name.lower()})=\n## {e.name} {e.title}\n\n*{WEIGHTS[e.weight]}*\n\n"
+        f"- **Printed:** {e.printed}\n- **Why it is wrong:** {e.wrong}\n- **Here:** {e.here}"
+        for e in errata().values()
+    ]
+    return (
+        f"{MADE}\n\n# Errata\n\nWhat we found to be wrong, missing or unclear in the paper, and "
+        "what this project does about it. Comments in the code point here by number.\n\n"
+        + "\n\n".join(parts)
+        + "\n"
+    )
+
+
+WEIGHTS = {
+    "A": "Changes results or theory.", "B": "Matters for repeating the paper.", "C": "Wording.",
+}  # fmt: skip
+
+
+def _link(evidence: str) -> str:
+    if evidence.startswith("E"):
+        return f"[{evidence}](errata.md#{evidence.lower()})"
+    if evidence.startswith("#"):
+        from htsvm_paper.experiments.catalogue import EXPERIMENTS
+
+        experiment = EXPERIMENTS[evidence[1:]]
+        return f"[report: {experiment.title}](../report.md#{anchor(experiment.heading)})"
+    return f"[`{evidence}`](../../{evidence})"
+
+
+def anchor(heading: str) -> str:
+    """Return the name by which Markdown pages link to a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+PAGES = {"claims.md": claims_page, "errata.md": errata_page}
+
+
+def computed_in(cells: Iterable[Cell]) -> Computed:
+    """Return how many cells of each experiment are there, of those that the report has."""
+    from htsvm_paper.experiments.catalogue import EXPERIMENTS
+    from htsvm_paper.experiments.tasks import Profile
+
+    there = {cell.task for cell in cells}
+    wanted = {name: set(e.tasks(Profile(PROFILE))) for name, e in EXPERIMENTS.items()}
+    return {name: (len(tasks & there), len(tasks)) for name, tasks in wanted.items()}
+
+
+def main(folder: Path, results: Path) -> None:
+    """Write all pages into a folder."""
+    with gzip.open(results, "rt", encoding="utf-8", newline="") as file:
+        computed = computed_in(read_csv(file)[0])
+    for name, page in PAGES.items():
+        (folder / name).write_text(page(computed), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

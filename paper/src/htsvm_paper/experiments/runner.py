@@ -1,0 +1,197 @@
+"""Computes what is not in the store yet, several cells at a time, each in its own process."""
+
+from __future__ import annotations
+
+import fnmatch
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from joblib import Parallel, delayed
+
+from htsvm.datasets import DataFileError, describe, names
+from htsvm_paper.experiments import environment
+from htsvm_paper.experiments.isolation import (
+    DONE,
+    ELSEWHERE,
+    FAILED,
+    LEFT,
+    SKIPPED,
+    SLOW,
+    Outcome,
+    Stopped,
+    run_isolated,
+    start_server,
+)
+from htsvm_paper.experiments.methods import METHODS, Unavailable, get
+from htsvm_paper.experiments.store import Store
+from htsvm_paper.experiments.tasks import Experiment, Profile, Task
+from htsvm_paper.experiments.worker import run_cell
+
+# Called with a finished cell and how it ended.
+Progress = Callable[[Task, Outcome], None]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which cells are wanted.
+
+    Attributes
+    ----------
+    methods, datasets : sequence of str, optional
+        Names; all by default. A name of a data set may have wildcards, as ``"stl10:*"``.
+    """
+
+    methods: Sequence[str] | None = None
+    datasets: Sequence[str] | None = None
+
+    def of(self, tasks: Iterable[Task]) -> list[Task]:
+        """Return the wanted ones of some cells; unknown names are an error."""
+        tasks = list(tasks)
+        for name in self.methods or ():
+            get(name)
+        known = sorted({task.dataset for task in tasks})
+        for pattern in self.datasets or ():
+            if not fnmatch.filter(known, pattern):
+                near = get_close_matches(pattern, known, n=3, cutoff=0.4)
+                hint = f"did you mean {', '.join(near)}?" if near else f"there are {_few(known)}."
+                raise ValueError(f"No experiment here uses a data set {pattern!r}; {hint}")
+        return [
+            task
+            for task in tasks
+            if (self.methods is None or task.method in self.methods)
+            and (
+                self.datasets is None
+                or any(fnmatch.fnmatch(task.dataset, pattern) for pattern in self.datasets)
+            )
+        ]
+
+
+def plan(
+    experiments: Iterable[Experiment],
+    profile: Profile,
+    store: Store,
+    *,
+    selection: Selection | None = None,
+    time_limit: float | None = None,
+    retry: bool = False,
+) -> tuple[list[Task], int]:
+    """Return the cells that have to be computed, and how many are there already.
+
+    Finished cells are never repeated. Failed ones are with `retry`, those that were too slow also
+    when there is more time now, and those of a method that was missing once it is there.
+    """
+    # Experiments may share cells.
+    every = list(dict.fromkeys(t for e in experiments for t in e.tasks(profile)))
+    tasks = (selection or Selection()).of(every)
+    stored = {cell.task: cell for cell in store.cells()}
+    todo = []
+    for task in tasks:
+        cell = stored.get(task)
+        more_time = (
+            cell is not None and cell.status == SLOW and _longer(time_limit, cell.time_limit)
+        )
+        if cell is None or cell.status == SKIPPED or more_time or (retry and cell.status != DONE):
+            todo.append(task)
+    return todo, len(tasks) - len(todo)
+
+
+def compute(
+    todo: Sequence[Task],
+    store: Store,
+    *,
+    jobs: int = 1,
+    time_limit: float | None = None,
+    minutes: float | None = None,
+    progress: Progress = lambda task, outcome: None,
+) -> Counter[str]:
+    """Compute cells and write each to the store as soon as it is there; return how many ended how.
+
+    A cell that needs more than `time_limit` seconds is marked "too slow"; after `minutes` no
+    further one is begun ("left"); "elsewhere" are those that another run has taken in the meantime.
+    """
+    run = store.new_run(environment.describe())
+    try:
+        return _compute(todo, store, run, jobs, time_limit, minutes, progress)
+    finally:
+        store.end_run(run)
+
+
+def _compute(
+    todo: Sequence[Task],
+    store: Store,
+    run: int,
+    jobs: int,
+    time_limit: float | None,
+    minutes: float | None,
+    progress: Progress,
+) -> Counter[str]:  # fmt: skip
+    stop = threading.Event()
+    began = time.monotonic()
+    missing = _missing_methods(todo)
+    absent = _absent_data(todo)
+
+    def one(task: Task) -> tuple[Task, Outcome]:
+        if minutes is not None and time.monotonic() - began > 60.0 * minutes:
+            return task, Outcome(LEFT)
+        if stop.is_set() or not store.claim(task, run):
+            return task, Outcome(ELSEWHERE)
+        reason = missing.get(task.method) or absent.get(task.dataset)
+        if reason:
+            return task, Outcome(SKIPPED, reason)
+        try:
+            return task, run_isolated(run_cell, task, time_limit=time_limit, stop=stop)
+        except Stopped:
+            return task, Outcome(FAILED, "stopped")
+
+    counts: Counter[str] = Counter()
+    if todo:
+        start_server()
+    # Threads that only wait: each looks after one process at a time.
+    done = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(
+        delayed(one)(task) for task in todo
+    )
+    try:
+        for task, outcome in done:
+            if outcome.status not in (ELSEWHERE, LEFT):
+                store.add(task, outcome, run=run, time_limit=time_limit)
+            counts[outcome.status] += 1
+            progress(task, outcome)
+    finally:
+        stop.set()
+    return counts
+
+
+def _missing_methods(todo: Iterable[Task]) -> dict[str, str]:
+    """Return why the methods that cannot be used cannot."""
+    missing = {}
+    for name in {task.method for task in todo} & METHODS.keys():
+        try:
+            get(name).resolve()
+        except Unavailable as error:
+            missing[name] = str(error)
+    return missing
+
+
+def _absent_data(todo: Iterable[Task]) -> dict[str, str]:
+    """Fetch the files of all data sets, once and before the work; return why some are not there."""
+    absent, known = {}, set(names())
+    for dataset in {task.dataset for task in todo}:
+        if dataset.split(":")[0] in known:
+            try:
+                describe(dataset).paths()
+            except DataFileError as error:
+                absent[dataset] = str(error)
+    return absent
+
+
+def _longer(limit: float | None, before: float | None) -> bool:
+    return before is not None and (limit is None or limit > before)
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:12])
+    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"

@@ -1,0 +1,172 @@
+"""Tables of single experiments, from cells made up for the purpose."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+
+import pytest
+
+from htsvm_paper.experiments import (
+    as_printed_views,
+    cifar10n,
+    data_tables,
+    label_noise,
+    losses_between,
+    rates,
+    single_view,
+    stl10,
+    two_view,
+)
+from htsvm_paper.experiments.blocks import Picture, Table
+from htsvm_paper.experiments.catalogue import EXPERIMENTS
+from htsvm_paper.experiments.grids import Grid, points
+from htsvm_paper.experiments.isolation import DONE
+from htsvm_paper.experiments.results import Results
+from htsvm_paper.experiments.store import Cell
+from htsvm_paper.experiments.tasks import Profile, Row, Task
+
+QUICK = Profile("quick")
+
+
+def done(task, *rows):
+    return Cell(task, DONE, "", tuple(rows), 1.0, 1.0, 1.0, None, 1)
+
+
+def test_data_are_counted_beside_the_papers_tables():
+    tasks = data_tables.tasks(QUICK)
+    found = {
+        "australian": {"m": 690.0, "m_t": 0.0, "n": 14.0},
+        "heart": {"Data (m)": 270.0, "View 1 n1": 13.0, "View 2 n2": 9.0},
+    }
+    cells = [done(t, Row({}, found[t.dataset])) for t in tasks if t.dataset in found]
+    one, two = (
+        block
+        for block in data_tables.sections(Results(cells, tasks), QUICK)
+        if isinstance(block, Table)
+    )
+    rows = dict(one.rows)
+    assert [e.value for e in rows["australian"]][::2] == [690.0, 14.0]
+    assert [e.paper for e in rows["australian"]][::2] == [690.0, 14.0]
+    assert math.isnan(rows["australian"][1].value)
+    assert rows["a1a"][0].mark == "not computed"
+    assert rows["a1a"][1].paper == 30956
+    heart = dict(two.rows)["heart"]
+    assert [(e.value, e.paper) for e in heart] == [(270, 270), (13, 13), (9, 10)]
+
+
+def test_a_set_is_counted_from_its_rows():
+    task = next(t for t in data_tables.tasks(Profile("hours")) if t.dataset == "iris")
+    (row,) = data_tables.run(task)
+    assert row.metrics == {"Data (m)": 150.0, "View 1 n1": 4.0, "View 2 n2": 2.0}
+
+
+def test_algorithm_2_is_run_to_the_letter():
+    model = as_printed_views.printed(2.0, 0.5, 4.0, 0.25, [2, 3])
+    assert (model.C, model.structure, model.weight_smoothness) == (2.0, 0.5, 4.0)
+    assert (model.solver.penalty, model.solver.safeguards, model.tol) == (0.25, (), 1e-3)
+    task = next(t for t in as_printed_views.tasks(Profile()) if t.method == "mvht-printed")
+    assert len(points(task)) == 81
+
+
+def test_runs_of_algorithm_2_are_counted_and_drawn():
+    profile = Profile("hours")
+    tasks = [t for t in as_printed_views.tasks(profile) if t.dataset == "heart"]
+    cells = [
+        done(t, *(
+            Row(p, {"accuracy": 0.8, "seconds": 1.0, "unconverged": float(i % 2),
+                    "collapsed": float(i % 4 == 0)})
+            for i, p in enumerate(points(t)[:80])
+        ))
+        for t in tasks if t.method == "mvht-printed"
+    ]  # fmt: skip
+    blocks = as_printed_views.sections(Results(cells, as_printed_views.tasks(profile)), profile)
+    table = next(b for b in blocks if isinstance(b, Table) and b.title.startswith("Runs"))
+    rows = dict(table.rows)
+    assert rows["heart"][0].value == 50.0
+    assert rows["heart, one view without weight"][0].value == 25.0
+    assert rows["heart"][1].mark == "not computed"
+    (picture,) = [b for b in blocks if isinstance(b, Picture)]
+    assert picture.caption.startswith("Figure 8")
+
+
+def test_support_vectors_are_counted_by_trade_off():
+    (task,) = [t for t in as_printed_views.tasks(Profile("hours"))
+               if (t.dataset, t.method) == ("heart", "mvht-same-grid")]  # fmt: skip
+    rows = [Row(p, {"nsv": 100.0 * p["C"] + p["weight_smoothness"]}) for p in points(task)]
+    results = Results([done(task, *rows)], [task])
+    table = as_printed_views.support_by_trade_off(results, ["heart", "iris"])
+    (_, heart), (_, iris) = table.rows
+    assert table.columns[::5] == ["C = 0.0625", "α = 16"]
+    assert [entry.value for entry in heart] == [7.25, 101.0, 1601.0, 100.0625, 101.0, 116.0]
+    assert all(entry.mark for entry in iris)
+
+
+def test_iterations_to_a_residual():
+    tasks = rates.tasks(QUICK)
+    residuals = [1.0, 0.5, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11]
+    steps = [Row({"iteration": i}, {"residual": r, "active": 1.0})
+             for i, r in enumerate(residuals)]  # fmt: skip
+    blocks = rates.sections(Results([done(tasks[0], *steps)], tasks), QUICK)
+    (table,) = [b for b in blocks if isinstance(b, Table)]
+    ((label, entries),) = table.rows
+    assert label == "australian, Newton (default)"
+    assert [e.value for e in entries[:-1]] == [3.0, 4.0, 4.0, 5.0, 6.0]
+    assert entries[-1].value == pytest.approx(100 * (1e-11 / 0.5) ** 0.2)
+
+
+def test_choices_at_the_edge_of_the_grid_are_counted():
+    setting = Grid((1.0, 2.0, 4.0)).setting("ht", "nested")
+    tasks = [Task("single-view", "nested", "australian", "none", "ht", k, 0, setting)
+             for k in range(4)]  # fmt: skip
+    cells = [done(t, Row({"C": C}, {"accuracy": 0.5}))
+             for t, C in zip(tasks, (1.0, 2.0, 4.0, 4.0), strict=True)]  # fmt: skip
+    table = single_view.edge_table(Results(cells, tasks), "nested", ["australian"], ["ht"])
+    assert [entries[0].value for _, entries in table.rows] == [25.0, 50.0]
+
+
+def test_lost_views_are_counted_over_the_grid():
+    tasks = [t for t in stl10.tasks(Profile("hours")) if t.method in ("mvht", "wave-mvsvm")
+             and t.dataset == "stl10:airplane:bird" and t.protocol == "paper"]  # fmt: skip
+    rows = [Row({"C": i}, {"accuracy": 0.5, "collapsed": float(i < 9)}) for i in range(27)]
+    cells = [done(t, *rows) for t in tasks if t.method == "mvht"]
+    table = two_view.collapse_table(
+        Results(cells, tasks), ["stl10:airplane:bird"], ["mvht", "wave-mvsvm", "ht"]
+    )
+    ((label, (mvht, wave)),) = table.rows
+    assert label == "stl10 airplane bird"
+    assert mvht.value == pytest.approx(100 / 3)
+    assert wave.mark == "not computed"
+
+
+def test_noises_of_the_losses_between_share_the_clean_labels():
+    noises = {":".join(t.noise.split(":")[:2]) for t in losses_between.tasks(Profile("hours"))}
+    assert noises == {"none", "symmetric:0.2", "symmetric:0.4", "boundary:0.2", "boundary:0.4"}
+
+
+def test_every_fold_has_a_realisation_of_the_noise_of_its_own():
+    tasks = label_noise.tasks(Profile("hours"))
+    seen = {}
+    for task in tasks:
+        place = (task.protocol, task.dataset, task.method, ":".join(task.noise.split(":")[:2]))
+        seen.setdefault(place, []).append((task.fold, task.seed_of("noise")))
+    for (*_, noise), pairs in seen.items():
+        folds, seeds = zip(*pairs, strict=True)
+        assert sorted(folds) == list(range(5))
+        assert len(set(seeds)) == (1 if noise == "none" else 5)
+
+
+def test_experiments_share_the_cells_that_they_have_in_common():
+    """None of what is compared with the same name, data, noise and grid is computed twice."""
+    tasks = {t for e in EXPERIMENTS.values() for t in e.tasks(Profile("hours"))}
+    places = Counter(dataclasses.replace(t, experiment="") for t in tasks
+                     if t.experiment not in ("two-view", "two-view-rbf"))  # fmt: skip
+    assert [place for place, count in places.items() if count > 1] == []
+
+
+def test_every_comparison_on_cifar10n_has_one_formulation():
+    names = [name for methods in cifar10n.FORMULATIONS.values() for name in methods]
+    assert len(names) == len(set(names))
+    tasks = cifar10n.tasks(Profile())
+    assert {task.method for task in tasks} == set(names)

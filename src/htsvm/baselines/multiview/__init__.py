@@ -1,1 +1,0 @@
-"""Baselines for several views: one file each."""

@@ -1,1 +1,0 @@
-"""Baselines for one view: one file each."""

@@ -1,1 +1,0 @@
-"""Solvers for two or more views whose decisions are drawn together."""
