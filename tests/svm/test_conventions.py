@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV
 
 from htsvm import HTSVC, IgnoredClassWarning, KernelHTSVC, MultiViewHTSVC
 from htsvm.baselines import RampSVC
-from htsvm.multiview import ColumnViews, MultiViewHTSVCCV, PrincipalViews
+from htsvm.multiview import ColumnViews, MultiViewHTSVCCV
 from htsvm.solvers import ADMM, Newton
 from htsvm.svm import doc_links
 
@@ -148,7 +148,6 @@ def test_a_forked_child_does_not_hang():
         (RampSVC(), "htsvm.baselines.RampSVC.html"),
         (MultiViewHTSVC(), "htsvm.MultiViewHTSVC.html"),
         (MultiViewHTSVCCV(), "htsvm.multiview.MultiViewHTSVCCV.html"),
-        (PrincipalViews(), "htsvm.multiview.PrincipalViews.html"),
         (ColumnViews(None), "htsvm.multiview.ColumnViews.html"),
     ],
 )

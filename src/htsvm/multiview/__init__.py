@@ -1,8 +1,9 @@
 """Several views of the same samples."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from htsvm._lazy import lazy
+from htsvm._moved import moved
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.column_views import ColumnViews
 from htsvm.multiview.htsvc import MultiViewHTSVC
@@ -26,4 +27,9 @@ __all__ = [
 ]
 
 # Cross-validation pulls in much of scikit-learn; `import htsvm.multiview` need not wait for it.
-__getattr__ = lazy(__name__, {"MultiViewHTSVCCV": "htsvm.multiview.cv"})
+_later = lazy(__name__, {"MultiViewHTSVCCV": "htsvm.multiview.cv"})
+_gone = moved(__name__, dict.fromkeys(("PrincipalViews", "make_views"), "htsvm_paper.datasets"))
+
+
+def __getattr__(name: str) -> Any:
+    return _later(name) if name in __all__ else _gone(name)
