@@ -13,8 +13,8 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks.accuracy_data import Data
 from benchmarks.bars import Row
 from htsvm import HTSVCCV
-from htsvm_paper.experiments.methods import get
 from htsvm.svm.choosing import WIDTH, agreement
+from htsvm_paper.experiments.methods import get
 
 FOLDS = 5
 PENALTIES = tuple(2.0**power for power in range(-12, 5, 2))

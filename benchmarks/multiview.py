@@ -24,7 +24,8 @@ from benchmarks.sets import MissingData
 from benchmarks.stored import fresh_python
 from benchmarks.timing import interleaved
 from htsvm import HTSVC
-from htsvm.multiview import MultiViewHTSVC, make_views, stack_views
+from htsvm.multiview import MultiViewHTSVC, stack_views
+from htsvm_paper.datasets import make_views
 
 STRUCTURE = 0.1
 LIMIT, SECONDS, MEGABYTES = 10.0, 60.0, 2000.0
