@@ -10,6 +10,9 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # What an installation depends on: a change of any of these installs (and compiles) again.
 SOURCES := pyproject.toml paper/pyproject.toml setup.py $(shell find src/htsvm -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
 
+# What the report is made by.
+PAPER := $(shell find paper/src/htsvm_paper/experiments -type f -not -name "*.pyc")
+
 # Tests and benchmarks on larger data look here; without the folder they skip.
 ifneq ($(wildcard ../shared/data),)
 export HTSVM_DATA ?= $(abspath ../shared/data)
@@ -19,8 +22,8 @@ endif
 .PHONY: help demo reproduce test fuzz audit-dependencies test-slow test-oldest bench bench-compare docs docs-links docs-serve wheel lint format clean
 
 help:
-	@echo "make demo       compare HTSVC with its rivals on noisy labels, then a quick version of the"
-	@echo "                paper's experiments; writes htsvm-demo.html and htsvm-quick.html"
+	@echo "make demo       find wrong labels in a table, compare HTSVC with its rivals on noisy labels,"
+	@echo "                then a quick version of the paper's experiments; pages in htsvm-demo/"
 	@echo "make reproduce  all of the paper's tables and figures, in hours; writes htsvm-report.html"
 	@echo "make test       lint, type check and test"
 	@echo "make test-slow  the long tests"
@@ -49,14 +52,22 @@ $(VENV)/installed-%: $(VENV)/created $(SOURCES)
 	@$(PIP_INSTALL) -e ".[$*]" -e paper
 	@touch $@
 
-demo: $(VENV)/installed-experiments
-	$(BIN)/htsvm demo
-	$(BIN)/htsvm reproduce --quick --store htsvm-quick.sqlite
-	$(BIN)/htsvm report --quick --store htsvm-quick.sqlite --output htsvm-quick.html
+# First what the library is for, then how well it does, then the paper.
+demo: $(VENV)/installed-audit
+	@mkdir -p htsvm-demo
+	@$(BIN)/python -c "import pandas; from htsvm.datasets import load_noisy_digits; d = load_noisy_digits(); \
+		table = pandas.DataFrame(d.data, columns=d.feature_names).assign(digit=d.target); \
+		table.to_csv('htsvm-demo/digits.csv', index=False); \
+		print('htsvm-demo/digits.csv:', len(table), 'digits, of which', d.wrong.sum(), 'carry a wrong label')"
+	$(BIN)/htsvm audit htsvm-demo/digits.csv --label digit --output htsvm-demo/audit.html --force
+	$(BIN)/htsvm-paper demo --output htsvm-demo/classifiers.html
+	$(BIN)/htsvm-paper reproduce --quick --store htsvm-demo/quick.sqlite
+	$(BIN)/htsvm-paper report --quick --store htsvm-demo/quick.sqlite --output htsvm-demo/quick.html
+	@echo "Pages: audit.html, classifiers.html and quick.html in htsvm-demo/"
 
-reproduce: $(VENV)/installed-experiments
-	$(BIN)/htsvm reproduce
-	$(BIN)/htsvm report
+reproduce: $(VENV)/installed-audit
+	$(BIN)/htsvm-paper reproduce
+	$(BIN)/htsvm-paper report
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -85,7 +96,7 @@ audit-dependencies:
 	.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
 	$(PYTHON) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 		extras = p["optional-dependencies"]; \
-		names = p["dependencies"] + [n for e in ("dask", "demo", "datasets", "audit") for n in extras[e]]; \
+		names = p["dependencies"] + [n for e in ("dask", "plot", "datasets", "audit") for n in extras[e]]; \
 		print("\n".join(n for n in names if not n.startswith("htsvm[")))' > .venv-audit/requirements.txt
 	.venv-audit/bin/pip-audit --strict --requirement .venv-audit/requirements.txt || { \
 		echo "audit-dependencies: a vulnerability is known, or the registry does not know all packages;" \
@@ -95,17 +106,24 @@ audit-dependencies:
 .venv-oldest/installed: constraints-oldest.txt $(SOURCES)
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints-oldest.txt -e ".[test]"
+		-c constraints-oldest.txt -e ".[test]" -e paper
 	@touch $@
 
 test-oldest: .venv-oldest/installed
 	.venv-oldest/bin/python -m pytest -n 2 -m "not slow"
 
-docs: $(VENV)/installed-docs
+# The report follows from the published results; its tables as files are in paper/results.
+docs/report.md: $(VENV)/installed-docs paper/results/results.csv.gz $(PAPER)
+	@mkdir -p build/report
+	$(BIN)/htsvm-paper report --profile hours --store paper/results/results.csv.gz \
+		--output build/report/report.html
+	cp build/report/report.html build/report/report.md docs
+
+docs: $(VENV)/installed-docs docs/report.md
 	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
 	@echo "The site: build/docs/index.html"
 
-docs-links: $(VENV)/installed-docs
+docs-links: $(VENV)/installed-docs docs/report.md
 	$(BIN)/sphinx-build -W --keep-going -b linkcheck -D plot_gallery=False docs build/linkcheck
 
 docs-serve: docs
@@ -127,5 +145,5 @@ bench-compare: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.compare $(BASE)
 
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-wheel .venv-audit build dist docs/auto_examples docs/reference/generated src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src/htsvm \( -name "*.c" -o -name "*.so" \) -delete; rm -f htsvm-demo.html htsvm-quick.*
+	rm -rf $(VENV) .venv-oldest .venv-wheel .venv-audit build dist docs/auto_examples docs/reference/generated docs/report.* src/*.egg-info paper/src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src/htsvm \( -name "*.c" -o -name "*.so" \) -delete; rm -rf htsvm-demo

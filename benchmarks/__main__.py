@@ -35,7 +35,7 @@ from benchmarks.bars import Bar  # noqa: E402
 from benchmarks.plan import Plan  # noqa: E402
 from benchmarks.sets import SOURCES, select  # noqa: E402
 from htsvm import __version__  # noqa: E402
-from htsvm_paper.experiments import environment  # noqa: E402
+from htsvm_paper.experiments.environment import environment  # noqa: E402
 
 PARTS = {
     "speed": speed,

@@ -218,7 +218,7 @@ def _means_table(rows: list[Row], group: str) -> str:
 
 def figure(rows: list[Row], path: Path = FIGURE) -> None:
     """Draw how far HTSVC is ahead of the best rival on the large sets."""
-    from htsvm_paper.svg import drawing
+    from htsvm_paper.experiments.figures import drawing
 
     found = means(rows, "large")
     with drawing(4.2) as (ax, finish):

@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.multiclass_data import Noisy
 from benchmarks.sets import published
-from htsvm.datasets import Preparation, flip_labels
+from htsvm.datasets import flip_labels
+from htsvm_paper.datasets import Preparation
 
 UCI = ("australian", "breast-cancer", "mushroom", "wine-red", "wine-white", "balance", "bankruptcy",
        "bupa", "german", "haberman", "heart", "hepatitis", "iris", "vote", "wine")  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.plan import Plan
 from benchmarks.sets import MissingData, published, signs
-from htsvm.datasets import names
+from htsvm_paper.datasets import names
 
 # How many sets a quick run looks at.
 QUICK_SETS = 2

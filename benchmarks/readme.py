@@ -24,7 +24,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from htsvm import HTSVC, HTSVCCV
-from htsvm.datasets import flip_labels, load, load_noisy_digits
+from htsvm.datasets import flip_labels, load_noisy_digits
+from htsvm_paper.datasets import load
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "benchmarks" / "results" / "readme.csv"

@@ -14,8 +14,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from htsvm import HTSVC, MultiViewHTSVC
-from htsvm.datasets import load
 from htsvm.plotting import plot_objective, plot_view_weights
+from htsvm_paper.datasets import load
 
 data = load("handwritten")
 names = ("profiles", "fourier", "karhunen", "morphology", "pixels", "zernike")

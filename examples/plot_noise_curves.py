@@ -18,7 +18,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 
 from htsvm import HTSVC, IgnoredClassWarning
-from htsvm.datasets import load
+from htsvm_paper.datasets import load
 
 # Where nearly half of the labels are wrong, a fit may give up a class and says so; here that is
 # part of the picture.

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from htsvm import ht_path
-from htsvm.datasets import flip_labels, load
+from htsvm.datasets import flip_labels
+from htsvm_paper.datasets import load
 
 data = load("breast-cancer")
 X = StandardScaler().fit_transform(data.X)

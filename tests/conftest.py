@@ -53,14 +53,6 @@ def no_network():
     patch.undo()
 
 
-@pytest.fixture
-def only_named_folders(monkeypatch, tmp_path) -> None:
-    """Look for data in $HTSVM_DATA and an empty cache alone, not in the checkout."""
-    monkeypatch.setattr("htsvm_paper.datasets._files.checkout_folder", lambda: None)
-    monkeypatch.setattr("htsvm_paper.datasets._files._unreachable", {})
-    monkeypatch.setenv("HTSVM_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Return the folder of the large data sets, or skip the (slow) test where there is none."""

@@ -10,9 +10,12 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # Where a path in the text may begin.
-BASES = ("", "src/htsvm", "src/htsvm/linalg", "src/htsvm/optimality", "src/htsvm/distributed",
-         "src/htsvm/multiview", "src/htsvm/datasets", "src/htsvm/experiments", "src/htsvm/problems",
-         "src/htsvm/solvers/newton", "tests", "tests/optimality")  # fmt: skip
+BASES = (
+    "", "src/htsvm", "src/htsvm/linalg", "src/htsvm/optimality", "src/htsvm/distributed",
+    "src/htsvm/multiview", "src/htsvm/datasets", "src/htsvm/problems", "src/htsvm/solvers/newton",
+    "paper/src/htsvm_paper/datasets", "paper/src/htsvm_paper/experiments", "tests",
+    "tests/optimality",
+)  # fmt: skip
 NAMED = sorted(set(re.findall(r"`([\w./*-]+(?:/|\.(?:py|pyx|txt|md|rst)))`", TEXT)))
 
 

@@ -28,8 +28,6 @@ CALLED_WITH_MORE = {
     "get_params": "scikit-learn passes deep",
     "options": "typer acts on the option by itself",
     "_nothing": "is called with the value of a future",
-    "_along_paths": "is one of a table of searches",
-    "_along_hinge_path": "is one of a table of searches",
 }
 BANNED = re.compile(r"\b(on_blocks|slots|says_nothing|go_convex|so-manieth|def go)\b")
 

@@ -94,8 +94,7 @@ INSTALLED_AS = {"sklearn": "scikit-learn", "skimage": "scikit-image", "PIL": "pi
 # Imported where they are installed, and declared by nobody: formats of other packages.
 UNDECLARED = {"onnx", "skl2onnx"}
 # Parts that have an extra of their own; all others make do with the dependencies.
-WITH_EXTRAS = {"distributed", "plotting", "datasets", "audit", "experiments", "cli.py", "svg.py",
-               "refusals.py", "persistence.py"}  # fmt: skip
+WITH_EXTRAS = {"distributed", "plotting", "datasets", "audit", "cli.py", "persistence.py"}
 
 
 def declared():

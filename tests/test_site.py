@@ -49,6 +49,7 @@ class Links(HTMLParser):
 def site(tmp_path_factory):
     pytest.importorskip("sphinx")
     target = tmp_path_factory.mktemp("site")
+    subprocess.run(["make", "docs/report.md"], cwd=ROOT, check=True, capture_output=True)
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html",
          str(ROOT / "docs"), str(target)],

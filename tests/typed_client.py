@@ -7,12 +7,10 @@ from typing import assert_type
 import numpy as np
 
 from htsvm import HTSVC, HTSVCCV, MultiViewHTSVC, baselines, certify, show_versions
-from htsvm.datasets import Dataset, flip_labels, load
+from htsvm.datasets import flip_labels, make_two_gaussians
 from htsvm.losses import HybridTruncated, Loss
 
-data = load("iris")
-assert_type(data, Dataset)
-X, y = data.X, data.y
+X, y = make_two_gaussians(50, random_state=0)
 noisy, flipped = flip_labels(y, 0.1)
 loss: Loss = HybridTruncated(cap=2.0)
 values: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = loss.value(np.zeros(3))

@@ -1,15 +1,14 @@
-"""The command line: ``htsvm demo``, ``reproduce``, ``report`` and ``versions``.
+"""The command line: ``htsvm audit`` and ``htsvm versions``.
 
-Typer and rich come with the extras "demo" and "experiments" and are imported only when a command
-runs, so that the package itself does not need them.
+Typer and rich come with the extra "audit" and are imported only when a command runs, so that the
+package itself does not need them.
 """
 
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated, Any
 
-NEEDED = ("typer", "rich", "matplotlib")
+NEEDED = ("typer", "rich")
 # The exit code of a command that Ctrl-C ended.
 INTERRUPTED = 130
 
@@ -23,7 +22,7 @@ def main() -> None:
     if missing:
         sys.exit(
             f"htsvm: the command line needs {', '.join(missing)}. Install with:\n"
-            '  pip install "htsvm[demo]"'
+            '  pip install "htsvm[audit]"'
         )
     try:
         build_app()(prog_name="htsvm")
@@ -45,12 +44,12 @@ def build_app() -> Any:
     """Return the Typer application with all commands."""
     import typer
 
+    from htsvm.audit.commands import add_commands
+
     app = typer.Typer(
         help="Support vector machines for data whose labels cannot all be trusted.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_show_locals=False,
-    )
+        no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False,
+    )  # fmt: skip
 
     def show_version(wanted: bool) -> None:
         if wanted:
@@ -68,30 +67,7 @@ def build_app() -> Any:
     ) -> None:
         """Support vector machines for data whose labels cannot all be trusted."""
 
-    @app.command()
-    def demo(
-        output: Annotated[
-            Path, typer.Option("--output", "-o", help="Where to write the HTML report.")
-        ] = Path("htsvm-demo.html"),
-        quick: Annotated[
-            bool, typer.Option("--quick", help="Fewer settings, in a few seconds.")
-        ] = False,
-        seed: Annotated[int, typer.Option(min=0, help="Drives splits, noise and solvers.")] = 0,
-    ) -> None:
-        """Compare HTSVC with its rivals while training labels are flipped."""
-        try:
-            _demo(output, quick=quick, seed=seed)
-        except OSError as error:
-            typer.echo(
-                f"htsvm: cannot write the report to {output}: {error.strerror or error}", err=True
-            )
-            raise typer.Exit(1) from None
-        except KeyboardInterrupt:
-            typer.echo("htsvm: interrupted; no report was written.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-
-    _add_experiments(app)
-    _add_audit(app)
+    add_commands(app)
 
     @app.command()
     def versions() -> None:
@@ -99,61 +75,3 @@ def build_app() -> Any:
         _versions("versions")
 
     return app
-
-
-def _add_experiments(app: Any) -> None:
-    """Add the commands of the experiments, which need an extra of their own."""
-    from htsvm_paper.experiments.commands import add_commands
-
-    add_commands(app)
-
-
-def _add_audit(app: Any) -> None:
-    """Add the commands that find wrong labels in a table."""
-    from htsvm.audit.commands import add_commands
-
-    add_commands(app)
-
-
-def _demo(output: Path, *, quick: bool, seed: int) -> None:
-    """Run the experiment with a progress bar, print its tables and write the report."""
-    from dataclasses import replace
-
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from htsvm.files import written_whole
-    from htsvm_paper.experiments.demo.data import available
-    from htsvm_paper.experiments.demo.experiment import FULL, QUICK, run, tasks
-    from htsvm_paper.experiments.demo.report import write_report
-    from htsvm_paper.experiments.demo.summary import (
-        complaints_in_words,
-        gain_in_words,
-        means_in_words,
-        panels,
-        wins_in_words,
-    )
-    from htsvm_paper.experiments.demo.table import terminal_table
-
-    console = Console()
-    base = QUICK if quick else replace(FULL, datasets=available())
-    settings = replace(base, seed=seed)
-    with written_whole(output) as file:
-        with Progress(console=console, transient=True) as progress:
-            bar = progress.add_task("Fitting", total=len(tasks(settings)) + 1)
-            results = run(settings, lambda: progress.advance(bar))
-            progress.update(bar, description="Drawing")
-            write_report(results, file)
-        shown = panels(results)
-        console.print(gain_in_words(shown), style="bold")
-        console.print()
-        for panel in shown:
-            console.print(terminal_table(panel))
-        console.print(wins_in_words(shown))
-        console.print(means_in_words(shown))
-        console.print(complaints_in_words(results))
-        console.print(
-            f"C (and the cap) chosen by {settings.folds}-fold cross-validation on the noisy "
-            f"training data for every method; {results.seconds:.0f} s in all."
-        )
-    console.print(f"Report: {output}", soft_wrap=True, highlight=False)

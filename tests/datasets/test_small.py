@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 from htsvm import HTSVC
-from htsvm.datasets import load, load_noisy_digits
+from htsvm.datasets import load_noisy_digits
+from htsvm_paper.datasets import load
 
 
 def test_shapes_and_shares():

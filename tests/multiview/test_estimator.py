@@ -25,7 +25,6 @@ from htsvm import SampleStatus
 from htsvm.multiview import (
     MultiViewHTSVC,
     columns_starting_with,
-    make_views,
     stack_views,
     views_from_column_transformer,
 )
@@ -37,7 +36,6 @@ from tests.multiview.data import noisy_classes, three_classes, two_views
         MultiViewHTSVC(),
         MultiViewHTSVC(structure=0.5),
         MultiViewHTSVC(multi_class="ovr"),
-        make_views(),
     ]
 )
 def test_scikit_learn_is_content(estimator, check):
@@ -245,36 +243,6 @@ def test_pipeline_after_a_column_transformer():
     fitted = MultiViewHTSVC(views=views_from_column_transformer(model[0]))
     fitted.fit(model[0].transform(frame), y)
     np.testing.assert_array_equal(fitted.coef_, model[-1].coef_)
-
-
-@pytest.mark.parametrize("by_name", [True, False])
-def test_principal_components_as_a_second_view_in_a_pipeline(by_name):
-    X, y = np.hstack(two_views()[0]), two_views()[1]
-    maker = make_views()
-    if by_name:
-        maker.set_output(transform="pandas")
-        views = [columns_starting_with("given__"), columns_starting_with("principal__")]
-    else:
-        views = [slice(0, 10), slice(10, None)]
-    model = make_pipeline(MinMaxScaler((-1, 1)), maker, MultiViewHTSVC(views=views))
-    assert cross_val_score(model, X, y, cv=3).min() > 0.6
-    model.fit(X, y)
-    assert len(model[-1].view_coef_[1]) == model[1].pca_.n_components_
-    assert model[1].pca_.explained_variance_ratio_.sum() >= 0.95
-    assert model[1].views_["principal"] == slice(10, 10 + model[1].pca_.n_components_)
-
-
-def test_principal_components_come_from_the_training_data():
-    rng = np.random.default_rng(0)
-    train, test = rng.normal(size=(50, 4)), 100.0 + rng.normal(size=(20, 4))
-    maker = make_views(2).fit(train)
-    np.testing.assert_array_equal(maker.transform(test)[:, :4], test)
-    np.testing.assert_allclose(
-        maker.transform(test)[:, 4:], (test - train.mean(axis=0)) @ maker.pca_.components_.T
-    )
-    assert maker.get_feature_names_out(list("abcd")).tolist() == [
-        "given__a", "given__b", "given__c", "given__d", "principal__0", "principal__1",
-    ]  # fmt: skip
 
 
 def test_sample_weights_are_routed():

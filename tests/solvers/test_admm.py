@@ -467,7 +467,7 @@ def test_input_is_not_changed():
 @pytest.mark.slow
 @pytest.mark.parametrize("C", [0.0625, 1.0, 16.0])
 def test_a1a(C):
-    from htsvm.datasets import load
+    from htsvm_paper.datasets import load
 
     data = load("a1a")
     problem = make_problem(data.X, data.y, C)

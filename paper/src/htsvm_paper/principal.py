@@ -6,12 +6,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.decomposition import PCA
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from htsvm._sklearn import Interval, check_feature_names_in, validated_fit
-from htsvm._typing import Array
+from htsvm_paper._typing import Array
 
 # What the names of the columns of the two views start with.
 FIRST, SECOND = "given__", "principal__"
@@ -20,10 +20,10 @@ FIRST, SECOND = "given__", "principal__"
 class PrincipalViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Append the principal components of X to its columns, as a second view.
 
-    Use `make_views` to make one. In a Pipeline the classifier has to be told which columns belong
-    to which view while the number of components is still unknown. Either by position, since the
-    first view is as wide as X, ``views=[slice(0, n), slice(n, None)]``; or, with
-    ``set_output(transform="pandas")``, by the names that this transformer gives the columns,
+    In a Pipeline the classifier has to be told which columns belong to which view while the number
+    of components is still unknown. Either by position, since the first view is as wide as X,
+    ``views=[slice(0, n), slice(n, None)]``; or, with ``set_output(transform="pandas")``, by the
+    names that this transformer gives the columns,
     ``views=[columns_starting_with("given__"), columns_starting_with("principal__")]``.
 
     Parameters
@@ -37,10 +37,6 @@ class PrincipalViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The fitted components.
     views_ : dict of slices
         The columns of the two views, "given" and "principal", in the output.
-    n_features_in_ : int
-        The number of columns of X.
-    feature_names_in_ : ndarray
-        Their names, if X had any.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -53,22 +49,9 @@ class PrincipalViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, n_components: float = 0.95) -> None:
         self.n_components = n_components
 
-    @validated_fit
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> PrincipalViews:
-        """Find the principal components.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training data.
-        y : ignored
-            For pipelines.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-        """
+        """Find the principal components of training data; `y` is ignored."""
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         self.pca_ = PCA(n_components=self.n_components, svd_solver="full").fit(X)
         width = X.shape[1]
@@ -79,37 +62,15 @@ class PrincipalViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Array:
-        """Return X with its components appended.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features + n_components)
-            Both views.
-        """
+        """Return X with its components appended."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return np.hstack([X, self.pca_.transform(X)])
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns, ``"given__..."`` and ``"principal__0"``, ...
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            The names of the columns of X.
-
-        Returns
-        -------
-        ndarray of str
-            The names.
-        """
+        """Return the names of the columns, ``"given__..."`` and ``"principal__0"``, ..."""
         check_is_fitted(self)
-        given = [f"{FIRST}{name}" for name in check_feature_names_in(self, input_features)]
+        given = [f"{FIRST}{name}" for name in _check_feature_names_in(self, input_features)]
         made = [f"{SECOND}{k}" for k in range(self.pca_.n_components_)]
         return np.array(given + made, dtype=object)
 
@@ -123,25 +84,16 @@ def make_views(n_components: float = 0.95) -> PrincipalViews:
     """Return a transformer that appends principal components as a second view.
 
     This is how the paper makes two views of one. Its components come from the training data alone
-    when it is part of a Pipeline. The components are linear in the columns, so the second view
-    tells a linear model nothing new.
-
-    Parameters
-    ----------
-    n_components : float or int, default=0.95
-        Between 0 and 1, the share of the variance to keep; otherwise the number of components.
-
-    Returns
-    -------
-    PrincipalViews
-        The transformer.
+    when it is part of a Pipeline. They are linear in the columns, so that the second view tells a
+    linear model nothing new. `n_components` is that of `PrincipalViews`.
 
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import MinMaxScaler
-    >>> from htsvm.multiview import MultiViewHTSVC, make_views
+    >>> from htsvm import MultiViewHTSVC
+    >>> from htsvm_paper.datasets import make_views
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> classifier = MultiViewHTSVC(views=[slice(0, 30), slice(30, None)])
     >>> model = make_pipeline(MinMaxScaler((-1, 1)), make_views(), classifier)

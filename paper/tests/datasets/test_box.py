@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from htsvm_paper.datasets._catalogue import checksums
-from htsvm_paper.datasets._files import checkout_folder
+from htsvm_paper.datasets.files import checkout_folder, checksums
 
-BOX = Path(__file__).parents[2] / "data"
+BOX = Path(__file__).parents[3] / "data"
 ROW = re.compile(r"^\| (\w+/\S+) \| (.+) \| (.+) \| (.+) \| `([0-9a-f]{64})` \|$", re.MULTILINE)
 
 
@@ -46,7 +45,11 @@ def test_the_table_names_every_file_with_source_licence_changes_and_checksum(row
 
 def test_it_is_no_part_of_the_package():
     tracked = subprocess.run(
-        ["git", "ls-files", "src"], cwd=BOX.parent, capture_output=True, text=True, check=False
+        ["git", "ls-files", "src", "paper/src"],
+        cwd=BOX.parent,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if tracked.returncode:
         pytest.skip("not a git checkout")

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from htsvm.datasets import DataContentError, DataFileError, describe, load, names
-from htsvm_paper.datasets._files import DataFile, Found, fetch
+from htsvm_paper.datasets import DataContentError, DataFileError, describe, load, names
+from htsvm_paper.datasets.dataset import content_digest
+from htsvm_paper.datasets.files import DataFile, LocalCopy, checksums, fetch
 
 CONTENT = b"some rows\n"
-BOX = Path(__file__).parents[2] / "data"
+BOX = Path(__file__).parents[3] / "data"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
@@ -58,9 +59,9 @@ def test_the_data_folder_comes_before_the_cache(folders):
     data, cache = folders
     wanted = DataFile("uci/x.data", SHA256)
     in_cache = put(cache, "uci/x.data")
-    assert fetch(wanted) == Found(in_cache, "the cache")
+    assert fetch(wanted) == LocalCopy(in_cache, "the cache")
     in_data = put(data, "uci/x.data")
-    assert fetch(wanted) == Found(in_data, "HTSVM_DATA")
+    assert fetch(wanted) == LocalCopy(in_data, "HTSVM_DATA")
 
 
 def test_a_wrong_checksum_is_refused(folders):
@@ -151,10 +152,8 @@ def test_the_checkout_comes_first_and_packed_files_serve(folders, monkeypatch, t
     wanted = DataFile("uci/x.data", SHA256, packed=("uci/x.data.bz2", SHA256))
     put(data, "uci/x.data")
     packed = put(tmp_path / "checkout", "uci/x.data.bz2")
-    monkeypatch.setattr(
-        "htsvm_paper.datasets._files.checkout_folder", lambda: tmp_path / "checkout"
-    )
-    assert fetch(wanted) == Found(packed, "the checkout")
+    monkeypatch.setattr("htsvm_paper.datasets.files.checkout_folder", lambda: tmp_path / "checkout")
+    assert fetch(wanted) == LocalCopy(packed, "the checkout")
 
 
 def test_what_is_not_published_says_so(folders, monkeypatch):
@@ -200,17 +199,13 @@ def test_rows_in_another_form_are_compared_with_those_known(folders, server):
 
 
 def test_every_set_whose_file_has_no_checksum_has_one_of_its_rows():
-    from htsvm_paper.datasets._contents import known_digests
-
     wanted = {
         name for name in names() if any(f.url and not f.canonical for f in describe(name).files)
     }
-    assert wanted == set(known_digests())
+    assert wanted == set(checksums("contents.txt"))
 
 
 def test_dense_and_sparse_rows_differ_only_by_content():
-    from htsvm_paper.datasets._contents import content_digest
-
     X = np.array([[0.0, 1.5], [2.0, -0.0], [0.0, 1.5]])
     y = np.array([1, -1, 1])
     assert content_digest((X, y)) == content_digest((X[::-1], y[::-1]))

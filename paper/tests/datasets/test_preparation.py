@@ -1,14 +1,17 @@
 from __future__ import annotations
 
-import io
-import zipfile
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.multiview.data import two_views
 
-from htsvm.datasets import ImageViews, Preparation, load, narrow
+from htsvm.multiview import MultiViewHTSVC, columns_starting_with
+from htsvm_paper.datasets import Preparation, load, make_views, narrow
 
 
 def test_scaling_is_learned_on_training_data_only():
@@ -61,83 +64,6 @@ def test_widths_of_the_papers_second_views(name, width):
     assert Preparation(pca_view=True).fit(load(name).X).view_widths_[1] == width
 
 
-@pytest.mark.slow
-def test_image_views_give_the_stored_columns(data_dir, monkeypatch):
-    sio = pytest.importorskip("skimage.io", reason="needs scikit-image")
-    monkeypatch.setenv("HTSVM_DATA", str(data_dir))
-    data = load("stl10")
-    with np.load(data_dir / "images" / "stl10_train4001_hog_lbp.npz") as content:
-        places = {int(index): row for row, index in enumerate(content["train_index"])}
-    with zipfile.ZipFile(data_dir / "images" / "stl10_train_subset400_png.zip") as archive:
-        names = [name for name in archive.namelist() if name.endswith(".png")][::67]
-        images = np.stack([sio.imread(io.BytesIO(archive.read(name))) for name in names])
-    views = ImageViews().fit(images)
-    assert views.view_widths_ == (900, 944)
-    stored = data.X[[places[int(name.rsplit("/")[-1][:-4])] for name in names]]
-    np.testing.assert_allclose(views.transform(images), stored, atol=1e-6)
-
-
-def test_image_views_of_small_images():
-    rng = np.random.default_rng(0)
-    grey = rng.integers(0, 256, size=(2, 32, 32), dtype=np.uint8)
-    views = ImageViews(hog_cell=8, lbp_cell=16)
-    columns = views.fit_transform(grey)
-    assert views.view_widths_ == (324, 236)
-    assert columns.shape == (2, 560)
-    np.testing.assert_array_equal(columns[:, 324:].reshape(2, 4, 59).sum(axis=2), 256)
-
-
-@pytest.mark.parametrize(
-    ("options", "shape", "message"),
-    [
-        ({}, (2, 40), "X must hold images"),
-        ({}, (2, 96, 96, 4), "X must hold images"),
-        ({}, (2, 20, 20), "hog_cell must be at most 10"),
-        ({"hog_cell": 8}, (2, 40, 40), "lbp_cell=24 does not divide .* one of 2, 4, 5, 8, 10, 20"),
-        ({}, (0, 96, 96), "holds no images"),
-        ({"orientations": 0}, (2, 96, 96), "'orientations' parameter .* must be an int"),
-    ],
-)
-def test_bad_images(options, shape, message):
-    with pytest.raises(ValueError, match=message):
-        ImageViews(**options).fit(np.zeros(shape))
-
-
-@pytest.mark.parametrize(
-    ("pixel", "message"),
-    [
-        (np.nan, "pixels from nan to nan; fractions must lie between 0 and 1"),
-        (200.0, "to 200.0; fractions must lie between 0 and 1"),
-        (300, "to 300; whole numbers must lie between 0 and 255"),
-        (-1, "from -1 to"),
-        ("white", "must hold numbers"),
-    ],
-)
-def test_bad_pixels(pixel, message):
-    with pytest.raises(ValueError, match=message):
-        ImageViews(hog_cell=8, lbp_cell=16).fit(np.full((2, 32, 32), pixel))
-
-
-def test_an_image_has_one_description_however_it_is_stored():
-    grey = np.random.default_rng(0).integers(0, 256, size=(2, 32, 32), dtype=np.uint8)
-    views = ImageViews(hog_cell=8, lbp_cell=16)
-    columns = views.fit_transform(grey)
-    for same in (grey / 255.0, grey.astype(int), np.stack([grey] * 3, axis=3)):
-        np.testing.assert_allclose(views.fit_transform(same), columns, atol=1e-10)
-
-
-def test_columns_of_image_views_have_names():
-    images = np.random.default_rng(0).random((2, 32, 32))
-    frame = ImageViews(hog_cell=8, lbp_cell=16).set_output(transform="pandas").fit_transform(images)
-    assert list(frame.columns[[0, 323, 324, 559]]) == ["hog0", "hog323", "lbp0", "lbp235"]
-
-
-def test_images_of_another_size_are_refused():
-    views = ImageViews(hog_cell=8, lbp_cell=16).fit(np.zeros((1, 32, 32)))
-    with pytest.raises(ValueError, match="but fit saw"):
-        views.transform(np.zeros((1, 64, 64)))
-
-
 def test_narrow_sorts_and_adds_up():
     X = sp.csr_matrix(
         (np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2], dtype=np.int64), np.array([0, 3])),
@@ -146,3 +72,38 @@ def test_narrow_sorts_and_adds_up():
     small = narrow(X)
     np.testing.assert_array_equal(small.toarray(), [[2.0, 0.0, 4.0]])
     assert small.indices.dtype == small.indptr.dtype == np.int32
+
+
+@parametrize_with_checks([make_views()])
+def test_scikit_learn_is_content(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_principal_components_as_a_second_view_in_a_pipeline(by_name):
+    X, y = np.hstack(two_views()[0]), two_views()[1]
+    maker = make_views()
+    if by_name:
+        maker.set_output(transform="pandas")
+        views = [columns_starting_with("given__"), columns_starting_with("principal__")]
+    else:
+        views = [slice(0, 10), slice(10, None)]
+    model = make_pipeline(MinMaxScaler((-1, 1)), maker, MultiViewHTSVC(views=views))
+    assert cross_val_score(model, X, y, cv=3).min() > 0.6
+    model.fit(X, y)
+    assert len(model[-1].view_coef_[1]) == model[1].pca_.n_components_
+    assert model[1].pca_.explained_variance_ratio_.sum() >= 0.95
+    assert model[1].views_["principal"] == slice(10, 10 + model[1].pca_.n_components_)
+
+
+def test_principal_components_come_from_the_training_data():
+    rng = np.random.default_rng(0)
+    train, test = rng.normal(size=(50, 4)), 100.0 + rng.normal(size=(20, 4))
+    maker = make_views(2).fit(train)
+    np.testing.assert_array_equal(maker.transform(test)[:, :4], test)
+    np.testing.assert_allclose(
+        maker.transform(test)[:, 4:], (test - train.mean(axis=0)) @ maker.pca_.components_.T
+    )
+    assert maker.get_feature_names_out(list("abcd")).tolist() == [
+        "given__a", "given__b", "given__c", "given__d", "principal__0", "principal__1",
+    ]  # fmt: skip

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from htsvm.datasets import describe, load, names
+from htsvm_paper.datasets import describe, load, names
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SINGLE = names("single-view")
 # What is not in the repository: too large, or not ours to pass on (data/README.md).
 ELSEWHERE = [
@@ -47,8 +47,8 @@ def test_every_other_set_loads(name, data_dir, monkeypatch):
 def test_packed_files_hold_the_same_values(name, data_dir, monkeypatch):
     packed = load(name)
     monkeypatch.setenv("HTSVM_DATA", str(data_dir))
-    monkeypatch.setattr("htsvm_paper.datasets._files.checkout_folder", lambda: None)
-    monkeypatch.setattr("htsvm_paper.datasets.registry.SMALL_PAIRS", {})
+    monkeypatch.setattr("htsvm_paper.datasets.files.checkout_folder", lambda: None)
+    monkeypatch.setattr("htsvm_paper.datasets.catalogue.SMALL_PAIRS", {})
     original = load(name)
     assert original.source != packed.source
     np.testing.assert_array_equal(packed.X, original.X)

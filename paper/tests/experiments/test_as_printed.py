@@ -6,24 +6,23 @@ import numpy as np
 import pytest
 
 from htsvm.datasets import make_two_gaussians
-from htsvm_paper.experiments import as_printed
+from htsvm_paper.experiments import as_printed, models
 from htsvm_paper.experiments.blocks import Table
 from htsvm_paper.experiments.evaluate import evaluate
-from htsvm_paper.experiments.grids import Grid
 from htsvm_paper.experiments.isolation import DONE
 from htsvm_paper.experiments.results import Results
 from htsvm_paper.experiments.splits import Split
 from htsvm_paper.experiments.store import Cell
-from htsvm_paper.experiments.tasks import Profile, Row, Task
+from htsvm_paper.experiments.tasks import Grid, Profile, Row, Task
 
 
 def test_the_printed_algorithm_is_run_to_the_letter():
-    model = as_printed.printed(C=2.0, xi=0.5)
+    model = models.printed(C=2.0, xi=0.5)
     assert (model.C, model.solver.penalty, model.solver.safeguards) == (2.0, 0.5, ())
     X, y = make_two_gaussians(60, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        first = as_printed.printed(1.0, 1.0).set_params(max_iter=1).fit(X, y)
+        first = models.printed(1.0, 1.0).set_params(max_iter=1).fit(X, y)
     # One step by hand from w = 1/100, b = 0, psi = 0: prox, then w over the working set.
     q = 1.0 - y * (X @ np.full(2, 0.01))
     # At C / xi = 1 the prox sets q in (0, 6/5) to 0, and leaves q > 5/6 + 3/5 alone.

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from htsvm import svg
-from htsvm_paper.experiments import figures, rates
+from htsvm_paper.experiments import convergence, figures
 from htsvm_paper.experiments.blocks import Entry, Table
 
 LABELS = ["Hinge-SVM, ours", "Ramp-SVM, ceiling 1", "L0/1-SVM", "L_ht-SVM", "LS-SVM"]
@@ -21,15 +20,15 @@ STEPS = [
 @pytest.fixture
 def drawn(monkeypatch):
     """Return the axes of every figure that is drawn."""
-    seen = []
+    seen, real = [], figures.drawing
 
     @contextmanager
     def drawing(*args, **options):
-        with svg.drawing(*args, **options) as (axes, finish):
+        with real(*args, **options) as (axes, finish):
             seen.append(np.atleast_1d(axes).ravel())
             yield axes, finish
 
-    for module in (figures, rates):
+    for module in (figures, convergence):
         monkeypatch.setattr(module, "drawing", drawing)
     return seen
 
@@ -40,7 +39,9 @@ def drawn(monkeypatch):
         lambda: figures.noise_curves(TABLE, [0.0, 0.1, 0.2, 0.3, 0.4], "noise"),
         lambda: figures.bars(TABLE, "bars"),
         lambda: figures.convergence_panels(dict.fromkeys(LABELS, STEPS), "w5a"),
-        lambda: rates._curves({("a1a", name): STEPS for name in rates.SOLVERS}, ("a1a",)),
+        lambda: convergence._curves(
+            {("a1a", name): [0.5**i for i in range(30)] for name in convergence.SOLVERS}, ("a1a",)
+        ),
     ],
     ids=["noise", "bars", "convergence", "rates"],
 )

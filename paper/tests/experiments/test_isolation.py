@@ -104,7 +104,7 @@ BEATING = """
 import sys, time
 from pathlib import Path
 from htsvm_paper.experiments.isolation import run_isolated
-from tests.experiments.test_isolation import beat
+from paper.tests.experiments.test_isolation import beat
 run_isolated(beat, sys.argv[1])
 """
 
@@ -118,7 +118,7 @@ def beat(path):
 
 def test_the_process_of_a_cell_ends_when_the_run_is_killed(tmp_path):
     heart = tmp_path / "heart"
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     run = subprocess.Popen([sys.executable, "-c", BEATING, str(heart)], cwd=root)
     try:
         deadline = time.monotonic() + 60

@@ -37,7 +37,7 @@ def test_kills_at_random_moments_lose_nothing_and_repeat_nothing(tmp_path, kills
     path = tmp_path / "x.sqlite"
     methods = "ht,ls,hinge-ours,ramp,zero-one,pin" if kills > 3 else "ht,ls"
     command = [
-        sys.executable, "-m", "htsvm", "reproduce", "synthetic", "--quick",
+        sys.executable, "-m", "htsvm_paper", "reproduce", "synthetic", "--quick",
         "--methods", methods, "--jobs", "2", "--store", str(path),
     ]  # fmt: skip
     draw = random.Random(kills)

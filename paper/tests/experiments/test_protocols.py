@@ -10,11 +10,10 @@ from htsvm import HTSVC
 from htsvm.datasets import flip_labels, make_two_gaussians
 from htsvm_paper.experiments.choosing import choose, first_best
 from htsvm_paper.experiments.evaluate import evaluate, scores
-from htsvm_paper.experiments.grids import Grid, points
 from htsvm_paper.experiments.methods import METHODS, Method, Unavailable, get
-from htsvm_paper.experiments.predicting import predict
+from htsvm_paper.experiments.models import predict
 from htsvm_paper.experiments.splits import Split, make_split
-from htsvm_paper.experiments.tasks import Task
+from htsvm_paper.experiments.tasks import Grid, Task, points
 
 GRID = [2.0**k for k in range(-4, 5)]
 

@@ -4,29 +4,27 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from htsvm.cli import build_app
+from htsvm_paper.cli import app
 from htsvm_paper.experiments.catalogue import EXPERIMENTS
-from htsvm_paper.experiments.grids import points
 from htsvm_paper.experiments.isolation import DONE, SKIPPED
 from htsvm_paper.experiments.losses import CURVES
 from htsvm_paper.experiments.methods import get
 from htsvm_paper.experiments.results import Results
 from htsvm_paper.experiments.splits import make_split
 from htsvm_paper.experiments.store import Cell, Store
-from htsvm_paper.experiments.tasks import PROFILES, Profile, Row
+from htsvm_paper.experiments.tasks import PROFILES, Profile, Row, points
 
 
 @pytest.mark.slow
 def test_the_whole_quick_version(tmp_path):
     path = tmp_path / "x.sqlite"
-    app = build_app()
     done = CliRunner().invoke(app, ["reproduce", "--quick", "--store", str(path)])
     assert done.exit_code == 0, done.output
     with Store(path) as store:
         cells = store.cells()
     assert {cell.status for cell in cells} <= {DONE, SKIPPED}
     # Only methods that are not there may be missing, never data.
-    assert all("htsvm." in cell.reason for cell in cells if cell.status == SKIPPED)
+    assert all("htsvm" in cell.reason for cell in cells if cell.status == SKIPPED)
     assert {cell.task.experiment for cell in cells} == set(EXPERIMENTS) - {"losses"}
     expected = sum(len(e.tasks(Profile("quick"))) for e in EXPERIMENTS.values())
     assert len(cells) == expected
@@ -132,6 +130,6 @@ def test_empty_results_still_make_a_report():
 
 def test_what_the_captions_of_the_losses_say():
     s = np.linspace(-2.0, 4.0, 60_001)
-    ramp, truncated = CURVES["(d) ramp, ceiling 1"](s), CURVES["(f) hybrid truncated"].value(s)
+    ramp, truncated = CURVES["(d) ramp, ceiling 1"](s), CURVES["(f) hybrid truncated"](s)
     assert np.all(truncated >= ramp - 1e-12)
     assert np.max(truncated - ramp) == pytest.approx(5 / 36, abs=1e-6)

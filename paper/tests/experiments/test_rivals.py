@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from htsvm.datasets import flip_labels, make_two_gaussians
 from htsvm_paper.experiments.methods import METHODS, get
-from htsvm_paper.experiments.truncated_logistic import TruncatedLogistic
+from htsvm_paper.experiments.models import TruncatedLogistic
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_benchmarks_and_demonstration_take_their_methods_from_the_registry():
     from benchmarks.accuracy_methods import RIVALS
     from benchmarks.multiview_rivals import GRIDS
 
-    from htsvm_paper.experiments.demo.methods import METHODS as SHOWN
+    from htsvm_paper.experiments.demo import METHODS as SHOWN
 
-    names = [rival.method for rival in RIVALS.values()] + [*GRIDS] + [m.key for m in SHOWN]
+    names = [rival.method for rival in RIVALS.values()] + [*GRIDS] + [*SHOWN]
     assert set(names) <= set(METHODS)

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 import io
-import json
 import sqlite3
 import subprocess
 import sys
-import time
-from dataclasses import replace
 
 import pytest
 
 from htsvm_paper.experiments.isolation import DONE, FAILED, Outcome
-from htsvm_paper.experiments.published import read_csv, write_csv
+from htsvm_paper.experiments.results import read_csv, write_csv
 from htsvm_paper.experiments.store import Store, StoreError
 from htsvm_paper.experiments.tasks import Row, Task
 
@@ -33,7 +30,6 @@ def test_round_trip(store):
     assert list(cell.rows) == OUTCOME.rows
     assert (cell.seconds, cell.peak_mb, cell.base_mb, cell.time_limit) == (1.5, 200.0, 140.0, 10.0)
     assert store.runs()[cell.run] == {"htsvm": "1", "commit": "abc"}
-    assert store.cells("synthetic") == []
 
 
 def test_a_cell_replaces_the_earlier_one_with_its_fits(store):
@@ -224,7 +220,8 @@ def test_cells_of_a_killed_run_are_free_at_once(tmp_path):
     path = tmp_path / "x.sqlite"
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from htsvm_paper.experiments.store import Store; from htsvm_paper.experiments.tasks import Task\n"
+        "from htsvm_paper.experiments.store import Store\n"
+        "from htsvm_paper.experiments.tasks import Task\n"
         f"store = Store(Path({str(path)!r}))\n"
         "task = Task('single-view', 'paper', 'a1a', 'none', 'ht')\n"
         "assert store.claim(task, store.new_run({})); print('claimed', flush=True)\n"
@@ -251,32 +248,3 @@ def test_a_new_run_clears_away_what_killed_ones_have_left(tmp_path):
         assert other.exists(), "that of another store"
         assert one.claim(TASK, alive)
         assert not two.claim(TASK, two.new_run({})), "a living run keeps its lock"
-
-
-def test_a_cell_that_comes_while_others_are_read_is_not_seen_by_halves(tmp_path, monkeypatch):
-    path = tmp_path / "x.sqlite"
-    with Store(path) as reader, Store(path) as writer:
-        run = writer.new_run({})
-        row = Row({"C": 1.0}, {"accuracy": 0.5})
-        writer.add(TASK, Outcome(DONE, "", [row]), run=run, time_limit=None)
-        tasks = iter([replace(TASK, fold=1)])
-        read = json.loads
-
-        def meanwhile(text):
-            for task in tasks:
-                writer.add(task, Outcome(DONE, "", [row]), run=run, time_limit=None)
-            return read(text)
-
-        monkeypatch.setattr(json, "loads", meanwhile)
-        assert [cell.rows for cell in reader.cells()] == [(row,)]
-        assert [cell.rows for cell in reader.cells()] == [(row,)] * 2
-
-
-def test_a_clock_that_jumps_changes_nothing(tmp_path, monkeypatch):
-    path = tmp_path / "x.sqlite"
-    with Store(path) as one, Store(path) as other:
-        first, second = one.new_run({}), other.new_run({})
-        assert one.claim(TASK, first)
-        for moment in (0.0, 4e9):
-            monkeypatch.setattr(time, "time", lambda moment=moment: moment)
-            assert not other.claim(TASK, second)

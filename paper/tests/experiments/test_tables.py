@@ -9,23 +9,22 @@ from collections import Counter
 import pytest
 
 from htsvm_paper.experiments import (
-    as_printed_views,
+    as_printed,
     cifar10n,
+    convergence,
     data_tables,
     label_noise,
-    losses_between,
-    rates,
+    models,
     single_view,
     stl10,
     two_view,
 )
 from htsvm_paper.experiments.blocks import Picture, Table
 from htsvm_paper.experiments.catalogue import EXPERIMENTS
-from htsvm_paper.experiments.grids import Grid, points
 from htsvm_paper.experiments.isolation import DONE
 from htsvm_paper.experiments.results import Results
 from htsvm_paper.experiments.store import Cell
-from htsvm_paper.experiments.tasks import Profile, Row, Task
+from htsvm_paper.experiments.tasks import Grid, Profile, Row, Task, points
 
 QUICK = Profile("quick")
 
@@ -63,16 +62,16 @@ def test_a_set_is_counted_from_its_rows():
 
 
 def test_algorithm_2_is_run_to_the_letter():
-    model = as_printed_views.printed(2.0, 0.5, 4.0, 0.25, [2, 3])
+    model = models.printed_views(2.0, 0.5, 4.0, 0.25, [2, 3])
     assert (model.C, model.structure, model.weight_smoothness) == (2.0, 0.5, 4.0)
     assert (model.solver.penalty, model.solver.safeguards, model.tol) == (0.25, (), 1e-3)
-    task = next(t for t in as_printed_views.tasks(Profile()) if t.method == "mvht-printed")
+    task = next(t for t in as_printed.view_tasks(Profile()) if t.method == "mvht-printed")
     assert len(points(task)) == 81
 
 
 def test_runs_of_algorithm_2_are_counted_and_drawn():
     profile = Profile("hours")
-    tasks = [t for t in as_printed_views.tasks(profile) if t.dataset == "heart"]
+    tasks = [t for t in as_printed.view_tasks(profile) if t.dataset == "heart"]
     cells = [
         done(t, *(
             Row(p, {"accuracy": 0.8, "seconds": 1.0, "unconverged": float(i % 2),
@@ -81,7 +80,7 @@ def test_runs_of_algorithm_2_are_counted_and_drawn():
         ))
         for t in tasks if t.method == "mvht-printed"
     ]  # fmt: skip
-    blocks = as_printed_views.sections(Results(cells, as_printed_views.tasks(profile)), profile)
+    blocks = as_printed.view_sections(Results(cells, as_printed.view_tasks(profile)), profile)
     table = next(b for b in blocks if isinstance(b, Table) and b.title.startswith("Runs"))
     rows = dict(table.rows)
     assert rows["heart"][0].value == 50.0
@@ -92,11 +91,11 @@ def test_runs_of_algorithm_2_are_counted_and_drawn():
 
 
 def test_support_vectors_are_counted_by_trade_off():
-    (task,) = [t for t in as_printed_views.tasks(Profile("hours"))
+    (task,) = [t for t in as_printed.view_tasks(Profile("hours"))
                if (t.dataset, t.method) == ("heart", "mvht-same-grid")]  # fmt: skip
     rows = [Row(p, {"nsv": 100.0 * p["C"] + p["weight_smoothness"]}) for p in points(task)]
     results = Results([done(task, *rows)], [task])
-    table = as_printed_views.support_by_trade_off(results, ["heart", "iris"])
+    table = as_printed.support_by_trade_off(results, ["heart", "iris"])
     (_, heart), (_, iris) = table.rows
     assert table.columns[::5] == ["C = 0.0625", "α = 16"]
     assert [entry.value for entry in heart] == [7.25, 101.0, 1601.0, 100.0625, 101.0, 116.0]
@@ -104,11 +103,11 @@ def test_support_vectors_are_counted_by_trade_off():
 
 
 def test_iterations_to_a_residual():
-    tasks = rates.tasks(QUICK)
+    tasks = convergence.rate_tasks(QUICK)
     residuals = [1.0, 0.5, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11]
     steps = [Row({"iteration": i}, {"residual": r, "active": 1.0})
              for i, r in enumerate(residuals)]  # fmt: skip
-    blocks = rates.sections(Results([done(tasks[0], *steps)], tasks), QUICK)
+    blocks = convergence.rate_sections(Results([done(tasks[0], *steps)], tasks), QUICK)
     (table,) = [b for b in blocks if isinstance(b, Table)]
     ((label, entries),) = table.rows
     assert label == "australian, Newton (default)"
@@ -141,7 +140,7 @@ def test_lost_views_are_counted_over_the_grid():
 
 
 def test_noises_of_the_losses_between_share_the_clean_labels():
-    noises = {":".join(t.noise.split(":")[:2]) for t in losses_between.tasks(Profile("hours"))}
+    noises = {":".join(t.noise.split(":")[:2]) for t in label_noise.between_tasks(Profile("hours"))}
     assert noises == {"none", "symmetric:0.2", "symmetric:0.4", "boundary:0.2", "boundary:0.4"}
 
 

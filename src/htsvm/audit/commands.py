@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from htsvm.refusals import check_extra, refusals
+from htsvm.cli import INTERRUPTED
 
 # Suspects on the page at most, unless all rows are asked for.
 MOST_SHOWN = 100_000
@@ -49,8 +52,7 @@ def add_commands(app: Any) -> None:
         force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     ) -> None:
         """Audit a table; the word run may be left out: htsvm audit data.csv --label species."""
-        check_extra("an audit of tables needs", "audit", ("pandas", "rich"))
-        with refusals("nothing was written"):
+        with _refusals():
             _run(table, label, id, text, image, output, whole, force)
 
     @group.command()
@@ -61,15 +63,33 @@ def add_commands(app: Any) -> None:
         force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     ) -> None:
         """Write the table with the labels of a review; a next audit trusts those."""
-        check_extra("an audit of tables needs", "audit", ("pandas", "rich"))
-        from htsvm.audit.corrections import apply_corrections
+        with _refusals():
+            from htsvm.audit.corrections import apply_corrections
 
-        with refusals("nothing was written"):
             done = apply_corrections(table, corrections, output, force)
             typer.echo(
                 f"{done['changed']} labels changed, {done['kept']} confirmed, {done['unsure']} "
                 f"left as unsure: {output}"
             )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn refused input into one line; end at once where pandas is missing."""
+    if find_spec("pandas") is None:
+        typer.echo(
+            'htsvm: an audit of tables needs pandas. Install with:\n  pip install "htsvm[audit]"',
+            err=True,
+        )
+        raise typer.Exit(1)
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        typer.echo(f"htsvm: {error}", err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("htsvm: interrupted; nothing was written.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _run(

@@ -96,5 +96,5 @@ def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('Pictures need matplotlib: pip install "htsvm[demo]"') from error
+        raise ImportError('Pictures need matplotlib: pip install "htsvm[plot]"') from error
     return plt

@@ -9,6 +9,7 @@ Examples
 (20, 20)
 """
 
+from htsvm._moved import moved
 from htsvm.datasets.image_views import ImageViews
 from htsvm.datasets.noise import flip_labels
 from htsvm.datasets.small import load_noisy_digits
@@ -21,3 +22,12 @@ __all__ = [
     "load_noisy_digits",
     "make_two_gaussians",
 ]
+
+__getattr__ = moved(
+    __name__,
+    dict.fromkeys(
+        ("load", "names", "describe", "Dataset", "Entry", "Preparation", "range_scaler", "narrow",
+         "DataFileError", "DataContentError"),
+        "htsvm_paper.datasets",
+    ),
+)  # fmt: skip

@@ -63,7 +63,7 @@ def load_noisy_digits(*, return_X_y: bool = False) -> Any:
     >>> bool(digits.wrong[model.ignored_].mean() > 0.9)
     True
     """
-    path = resources.files("htsvm_paper.datasets").joinpath("noisy_digits.npz")
+    path = resources.files("htsvm.datasets").joinpath("noisy_digits.npz")
     with path.open("rb") as file, np.load(file) as content:
         pixels = content["pixels"] / GREYS
         true, given = content["true"].astype(int), content["given"].astype(int)

@@ -1,5 +1,6 @@
 """Several views of the same samples."""
 
+from htsvm._moved import moved
 from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.column_views import ColumnViews
 from htsvm.multiview.cv import MultiViewHTSVCCV
@@ -19,3 +20,7 @@ __all__ = [
     "stack_views",
     "views_from_column_transformer",
 ]
+
+__getattr__ = moved(
+    __name__, dict.fromkeys(("PrincipalViews", "make_views"), "htsvm_paper.datasets")
+)

@@ -174,7 +174,6 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
     See Also
     --------
     stack_views : Turns a list or dict of matrices into X and `views`.
-    make_views : Adds principal components as a second view.
     htsvm.plotting : Draws view weights, the objective and the margins of two views.
 
     Notes

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from htsvm._typing import Array
-from htsvm_paper.datasets._contents import content_digest, known_digests
-from htsvm_paper.datasets._files import DataFile, fetch
+from htsvm_paper._typing import Array
+from htsvm_paper.datasets.files import DataFile, checksums, fetch
 
 
 class DataContentError(ValueError):
@@ -53,13 +54,7 @@ class Dataset:
     source: str = ""
 
     def pair(self, positive: Any, negative: Any) -> Dataset:
-        """Return the rows of two classes, with labels +1 and -1.
-
-        Parameters
-        ----------
-        positive, negative : int or str
-            Two classes, by label or by name.
-        """
+        """Return the rows of two classes, by label or by name, with labels +1 and -1."""
         first, second = self._label(positive), self._label(negative)
         if first == second:
             raise ValueError(f"positive and negative are the same class {positive!r}.")
@@ -69,15 +64,10 @@ class Dataset:
             test = np.flatnonzero((self.y_test == first) | (self.y_test == second))
             X_test, y_test = self.X_test[test], np.where(self.y_test[test] == first, 1, -1)
         return Dataset(
-            name=f"{self.name}: {positive} vs {negative}",
-            X=self.X[rows],
-            y=np.where(self.y[rows] == first, 1, -1),
-            X_test=X_test,
-            y_test=y_test,
-            view_widths=self.view_widths,
-            class_names={1: str(positive), -1: str(negative)},
-            source=self.source,
-        )
+            f"{self.name}: {positive} vs {negative}", self.X[rows],
+            np.where(self.y[rows] == first, 1, -1), X_test, y_test, self.view_widths,
+            class_names={1: str(positive), -1: str(negative)}, source=self.source,
+        )  # fmt: skip
 
     def _label(self, wanted: Any) -> int:
         for label, name in self.class_names.items():
@@ -91,28 +81,13 @@ Reader = Callable[..., Dataset]
 
 
 @dataclass(frozen=True)
-class Entry:
+class Description:
     """What the registry knows about a set; checked whenever it is loaded.
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : {"single-view", "two-view", "multi-view", "image", "large"}
-        What it serves for. "two-view" sets are one table, whose principal components are the
-        second view.
-    files : tuple of DataFile
-        What it is read from.
-    read : callable
-        Makes the data set from the paths of the files.
-    rows, test_rows : int
-        Samples, and those of the predefined test part (0 for none).
-    features : int
-        Columns, all views together.
-    balance : Mapping of label to count
-        Rows per class.
-    about : str
-        Where it comes from, what the classes are, and what was done to it.
+    `kind` is what it serves for: "two-view" sets are one table, whose principal components are the
+    second view; others are "single-view", "multi-view", "image" or "large". `features` counts the
+    columns of all views, `balance` the rows per label, `test_rows` those of a predefined test part.
+    `about` says where it comes from, what the classes are, and what was done to it.
     """
 
     name: str
@@ -136,7 +111,7 @@ class Entry:
 
     def _check_rows(self, data: Dataset) -> None:
         """Compare the rows with those known, where a file has no checksum of its own."""
-        expected = known_digests().get(self.name)
+        expected = checksums("contents.txt").get(self.name)
         digest = content_digest((data.X, data.y), (data.X_test, data.y_test))
         if digest != expected:
             raise DataContentError(
@@ -150,21 +125,50 @@ class Entry:
         return [fetch(file).path for file in self.files]
 
     def _check(self, data: Dataset) -> None:
+        """Compare sizes and class balance with those known."""
         labels, counts = np.unique(data.y, return_counts=True)
-        found = {
-            "rows": data.X.shape[0],
-            "features": data.X.shape[1],
-            "test rows": 0 if data.X_test is None else data.X_test.shape[0],
-            "class balance": dict(zip(labels.tolist(), counts.tolist(), strict=True)),
-        }
-        expected = {
-            "rows": self.rows,
-            "features": self.features,
-            "test rows": self.test_rows,
-            "class balance": dict(self.balance),
-        }
-        wrong = [name for name in found if found[name] != expected[name]]
+        pairs = {
+            "rows": (data.X.shape[0], self.rows),
+            "features": (data.X.shape[1], self.features),
+            "test rows": (0 if data.X_test is None else data.X_test.shape[0], self.test_rows),
+            "class balance": (
+                dict(zip(labels.tolist(), counts.tolist(), strict=True)), dict(self.balance)
+            ),
+        }  # fmt: skip
+        wrong = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
         if wrong:
-            details = "; ".join(f"{n}: {found[n]}, expected {expected[n]}" for n in wrong)
+            details = "; ".join(f"{n}: {a}, expected {b}" for n, (a, b) in wrong.items())
             files = ", ".join(file.path for file in self.files)
             raise DataContentError(f"{self.name} ({files}) has the wrong content: {details}.")
+
+
+def content_digest(*parts: tuple[Any, Array | None]) -> str:
+    """Return the checksum of pairs of features and labels, the same for any order of rows.
+
+    It serves for files that come in another form than ours: neither the order of their rows nor
+    their format plays a part. A part without labels is left out.
+    """
+    whole = hashlib.sha256()
+    for X, y in parts:
+        if y is not None:
+            whole.update(b"".join(sorted(_rows(X, np.asarray(y, dtype=np.float64)))))
+            whole.update(b"|")
+    return whole.hexdigest()
+
+
+def _rows(X: Any, y: Array) -> list[bytes]:
+    labels = [value.tobytes() for value in y]
+    if sp.issparse(X):
+        X = sp.csr_matrix(X, dtype=np.float64, copy=True)
+        X.eliminate_zeros()
+        X.sort_indices()
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        contents = [X.indices[a:b].astype(np.int64).tobytes() + X.data[a:b].tobytes()
+                    for a, b in ends]  # fmt: skip
+    else:
+        # Adding zero makes -0.0 the same as 0.0.
+        contents = [row.tobytes() for row in np.asarray(X, dtype=np.float64) + 0.0]
+    return [
+        hashlib.blake2b(label + content, digest_size=16).digest()
+        for label, content in zip(labels, contents, strict=True)
+    ]

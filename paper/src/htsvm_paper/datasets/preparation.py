@@ -17,16 +17,7 @@ from htsvm_paper.principal import PrincipalViews
 def range_scaler(X: Any) -> Any:
     """Return the unfitted scaler to [-1, 1] that suits X.
 
-    Parameters
-    ----------
-    X : {array-like, sparse matrix}
-        The data to be scaled.
-
-    Returns
-    -------
-    transformer
-        `MinMaxScaler` for dense data. `MaxAbsScaler` for sparse data, which it keeps sparse; 0/1
-        data it leaves as they are.
+    Sparse data stay sparse, and 0/1 data of that kind as they are.
     """
     return MaxAbsScaler() if sp.issparse(X) else MinMaxScaler((-1, 1))
 
@@ -54,28 +45,12 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.pca_view = pca_view
 
     def fit(self, X: Any, y: Any = None) -> Preparation:
-        """Learn from training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data; NaN where a value is missing.
-        y : ignored
-            For the sake of pipelines.
-        """
+        """Learn from training data, NaN where a value is missing; `y` is ignored."""
         self._learn(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
-        """Learn from training data and return it prepared.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        y : ignored
-            For the sake of pipelines.
-        """
+        """Learn from training data and return it prepared; `y` is ignored."""
         return self._learn(X)
 
     def _learn(self, X: Any) -> Any:
@@ -95,13 +70,7 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return X
 
     def transform(self, X: Any) -> Any:
-        """Apply what was learned.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples. A value that is missing only here counts as the training median.
-        """
+        """Apply what was learned; what is missing only here counts as the training median."""
         check_is_fitted(self)
         for step in self.steps_:
             X = step.transform(X)

@@ -10,16 +10,9 @@ HIGH, LOW = "high", "low"
 
 @dataclass(frozen=True)
 class Entry:
-    """A place in a table.
+    """A place in a table: a number, its deviation and the paper's, each NaN where there is none.
 
-    Attributes
-    ----------
-    value, spread : float
-        What was found, and its standard deviation; NaN where there is none.
-    paper : float
-        What the paper says; NaN where it says nothing.
-    mark : str
-        Why there is no value, in words.
+    `mark` says why there is no number.
     """
 
     value: float = math.nan
@@ -35,28 +28,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of entries.
+    """Rows of entries, with their labels.
 
-    Attributes
-    ----------
-    title, corner : str
-        The heading, and that of the first column.
-    columns : list of str
-        The headings of the other columns.
-    rows : list of (str, list of Entry)
-        Label and entries.
-    better : {"high", "low", ""}
-        Which value of a row is the best, shown bold; empty for none.
-    summary : list of (str, list of Entry, str)
-        Rows below the line, each with its own direction.
-    note : str
-        Words below.
-    decimals : int
-        How many to show.
-    protocol, metric : str
-        What its numbers are, where that is one thing.
-    folded : bool
-        Whether a page shows its title only, until a reader asks for it.
+    The best of a row is bold, by `better`. Rows of the `summary` stand below the line, each with
+    its own direction. `protocol` and `metric` say what the numbers are, where that is one thing.
+    Of a `folded` table a page shows the title only, until a reader asks for it.
     """
 
     title: str
@@ -74,15 +50,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure.
-
-    Attributes
-    ----------
-    svg : str
-        The drawing.
-    caption : str
-        Words below.
-    """
+    """A figure: the drawing as SVG, and the words below."""
 
     svg: str
     caption: str
@@ -90,21 +58,18 @@ class Picture:
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph, or several lines of a list.
-
-    Attributes
-    ----------
-    lines : tuple of str
-        One line is a paragraph, more are a list.
-    title : str
-        Where there is one, a list of which a page shows the title only, until a reader asks.
-    """
+    """A paragraph, or several lines of a list; where it has a title, a page folds the list."""
 
     lines: tuple[str, ...]
     title: str = ""
 
 
 Block = Table | Picture | Words
+
+
+def said(*lines: str, title: str = "") -> Words:
+    """Return lines as a block."""
+    return Words(lines, title)
 
 
 def best_places(entries: list[Entry], better: str, decimals: int) -> set[int]:

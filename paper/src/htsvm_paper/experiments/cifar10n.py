@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from htsvm_paper.experiments.blocks import Block, Words
 from htsvm_paper.experiments.evaluate import run_cell
-from htsvm_paper.experiments.grids import Grid, powers
 from htsvm_paper.experiments.methods import NESTED
 from htsvm_paper.experiments.results import Results
 from htsvm_paper.experiments.score_tables import Line, Measure, score_table
 from htsvm_paper.experiments.splits import HUMAN
-from htsvm_paper.experiments.tasks import CLEAN, FULL, Experiment, Profile, Task, cells
+from htsvm_paper.experiments.tasks import (
+    CLEAN,
+    FULL,
+    Experiment,
+    Grid,
+    Profile,
+    Task,
+    cells,
+    powers,
+)
 
 NAME = "cifar10n"
 LABELS = {

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from htsvm.datasets import describe, load, names
-from htsvm_paper.experiments.blocks import Block, Entry, Table, Words
-from htsvm_paper.experiments.isolation import DONE
-from htsvm_paper.experiments.paper_numbers import paper_number
-from htsvm_paper.experiments.results import Results
+from htsvm_paper.datasets import describe, load, names
+from htsvm_paper.experiments.blocks import Block, Entry, Table, said
+from htsvm_paper.experiments.results import Results, paper_number
 from htsvm_paper.experiments.splits import make_split
 from htsvm_paper.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, as_setting
 from htsvm_paper.experiments.two_view import QUICK_SETS, paper_name
@@ -50,20 +48,18 @@ def run(task: Task) -> Iterator[Row]:
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return tables 2 and 14."""
     blocks: list[Block] = [
-        Words(
-            (
-                "Table 1 of the paper lists its symbols; their counterparts are on the page “From "
-                "the paper to the code”. Mushroom has 117 columns here: its 22 letters are one-hot "
-                "coded. The second view is counted on the training part of the first fold.",
-                "The 0/1 columns of a1a to a9a and w2a to w6a stay as they are: scaling to "
-                "[-1, 1], as the paper says for all sets, would only turn every 0 into -1 and fill "
-                "the matrix. All other columns are scaled to [-1, 1] on the training part.",
-                "BUPA's label is the column that UCI calls a marker of train and test, as in most "
-                "papers. Hepatitis has 167 missing values, filled in with the median of the "
-                "training part; the paper's accuracies there (92.9 to 98.1 %) are out of reach of "
-                "linear models. Wine's second view has one column in the paper, which only "
-                "unscaled data give (proline), and ten here.",
-            )
+        said(
+            "Table 1 of the paper lists its symbols; their counterparts are on the page “From "
+            "the paper to the code”. Mushroom has 117 columns here: its 22 letters are one-hot "
+            "coded. The second view is counted on the training part of the first fold.",
+            "The 0/1 columns of a1a to a9a and w2a to w6a stay as they are: scaling to "
+            "[-1, 1], as the paper says for all sets, would only turn every 0 into -1 and fill "
+            "the matrix. All other columns are scaled to [-1, 1] on the training part.",
+            "BUPA's label is the column that UCI calls a marker of train and test, as in most "
+            "papers. Hepatitis has 167 missing values, filled in with the median of the "
+            "training part; the paper's accuracies there (92.9 to 98.1 %) are out of reach of "
+            "linear models. Wine's second view has one column in the paper, which only "
+            "unscaled data give (proline), and ten here.",
         )
     ]
     for how, table, columns in (
@@ -83,18 +79,13 @@ def _entries(
     results: Results, name: str, how: str, table: str, columns: dict[str, str]
 ) -> list[Entry]:
     row = paper_name(name) if how == TWO_VIEWS else name
-    cell = next(
-        (results.cells[t] for t in results.place(COUNT, name, CLEAN, how) if t in results.cells),
-        None,
-    )
-    if cell is None or cell.status != DONE:
-        mark = "not computed" if cell is None else f"{cell.status}: {cell.reason}"
-        return [Entry(paper=paper_number(table, row, column), mark=mark) for column in columns]
-    found = cell.rows[0].metrics
+    cell, mark = results.cell(COUNT, name, how)
+    found = {} if mark or cell is None else cell.rows[0].metrics
     return [
-        Entry(found[column] or math.nan, paper=paper_number(table, row, column), mark="none")
+        Entry(found.get(column) or math.nan, paper=paper_number(table, row, column),
+              mark=mark or "none")
         for column in columns
-    ]
+    ]  # fmt: skip
 
 
 EXPERIMENT = Experiment(

@@ -9,11 +9,10 @@ from importlib import resources
 from statistics import fmean, median
 from typing import TextIO
 
-from htsvm_paper.experiments.grids import points
 from htsvm_paper.experiments.isolation import DONE
 from htsvm_paper.experiments.methods import NESTED
 from htsvm_paper.experiments.store import Cell
-from htsvm_paper.experiments.tasks import Task
+from htsvm_paper.experiments.tasks import Task, points
 
 HEAD = ("experiment", "protocol", "method", "dataset", "seconds")
 ANY = "*"

@@ -12,14 +12,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import precision_recall_fscore_support
 
-from htsvm._typing import Array
-from htsvm_paper.experiments.choosing import choose
-from htsvm_paper.experiments.grids import points
+from htsvm_paper._typing import Array
+from htsvm_paper.experiments.choosing import choose, sweep
 from htsvm_paper.experiments.methods import NESTED, SWEEP, Method, Params, get
-from htsvm_paper.experiments.predicting import predict
+from htsvm_paper.experiments.models import predict
 from htsvm_paper.experiments.splits import Split, make_split
-from htsvm_paper.experiments.sweeping import sweep
-from htsvm_paper.experiments.tasks import Metrics, Row, Task
+from htsvm_paper.experiments.tasks import Metrics, Row, Task, points
 
 # A first fit quicker than this many seconds is timed again.
 WARM_UP = 1.0

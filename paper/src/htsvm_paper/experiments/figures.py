@@ -1,16 +1,44 @@
-"""Drawings of the report."""
+"""Drawings of the report: SVG that takes its ink from the page around it."""
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html import escape
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.ndimage import median_filter
 
 from htsvm_paper.experiments.blocks import Picture, Table
-from htsvm_paper.svg import drawing
+
+# Stands for the colour of the page's text, so that one SVG serves light, dark and paper.
+INK = "#123456"
+STYLE: dict[Any, Any] = {
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "grid.alpha": 0.15,
+    "grid.color": INK,
+    "legend.fontsize": 9,
+    "legend.labelcolor": INK,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "htsvm",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+WIDTH = 5.4
 
 COLOURS = ("#0072b2", "#009e73", "#cc79a7", "#8c8c8c", "#56b4e9", "#e69f00", "#7b61b8", "#444444")
 MARKERS = "s^Dv<>pX"
@@ -19,6 +47,41 @@ OURS = {"color": "#d55e00", "marker": "o", "lw": 2.4, "zorder": 5}
 CHOSEN = ("L_ht-SVM", "MvL_ht-SVM")
 SMOOTHING = 9
 LEVELS = (2.0**-4, 1.0, 2.0**4)
+
+
+@contextmanager
+def drawing(
+    height: float, *, width: float = WIDTH, **layout: Any
+) -> Iterator[tuple[Any, Callable[[str], str]]]:
+    """Yield axes to draw on and a function that returns the finished SVG, given a description.
+
+    Height and width are in inches, the page scales the drawing; `layout` is for several panels.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+
+        def finish(description: str) -> str:
+            with mpl.rc_context(STYLE):
+                return _as_svg(figure, description)
+
+        yield figure.subplots(**layout), finish
+
+
+def _as_svg(figure: Figure, description: str) -> str:
+    """Return a figure as an SVG element for a page, with ids that no other figure on it has."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    prefix = "f" + re.sub(r"\W+", "-", description.lower())
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    svg = re.sub(r'(xlink:href="|url\()#', rf"\1#{prefix}-", svg)
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    # The page decides on the size; the viewBox keeps the proportions.
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
+    return svg.replace(INK, "currentColor")
 
 
 def _look(i: int, label: str) -> dict[str, Any]:

@@ -28,22 +28,11 @@ LOOK_EVERY = 0.2
 
 @dataclass
 class Outcome:
-    """How a cell ended.
+    """How a cell ended, why if not "done", and what it had found until then.
 
-    Attributes
-    ----------
-    status : {"done", "failed", "too slow", "skipped", "elsewhere", "left"}
-        How.
-    reason : str
-        Why, if not "done".
-    rows : list
-        What it had found until then.
-    seconds : float
-        The CPU time of its process, which other work on the machine does not lengthen; of one
-        that was killed, how long it lasted.
-    peak_mb, base_mb : float
-        The highest resident memory of its process, and that at its start; NaN where the system
-        does not say.
+    `seconds` is the CPU time of its process, which other work on the machine does not lengthen; of
+    one that was killed, how long it lasted. `peak_mb` and `base_mb` are the highest resident memory
+    and that at the start; NaN where the system does not say.
     """
 
     status: str

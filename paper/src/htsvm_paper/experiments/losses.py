@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-from htsvm._typing import Array
-from htsvm.losses import Hinge, HybridTruncated
-from htsvm.plotting import Curve
+from htsvm import losses
+from htsvm_paper._typing import Array
 from htsvm_paper.experiments.blocks import Block, Picture
+from htsvm_paper.experiments.figures import drawing
 from htsvm_paper.experiments.results import Results
-from htsvm_paper.experiments.tasks import Experiment, Profile, Row, Task
-from htsvm_paper.svg import drawing
+from htsvm_paper.experiments.tasks import Experiment, Profile
 
-NAME = "losses"
 TAU, CEILING = 0.5, 1.0
-
-
-def _pinball(s: Array) -> Array:
-    return np.maximum(s, -TAU * s)
-
-
-def _ramp(s: Array) -> Array:
-    return np.clip(s, 0.0, CEILING)
-
-
-def _zero_one(s: Array) -> Array:
-    return (s > 0.0).astype(float)
-
-
-CURVES: dict[str, Curve] = {
-    "(a) hinge": Hinge(),
-    f"(b) pinball, τ = {TAU:g}": _pinball,
+CURVES: dict[str, Callable[[Array], Array]] = {
+    "(a) hinge": losses.Hinge().value,
+    f"(b) pinball, τ = {TAU:g}": lambda s: np.maximum(s, -TAU * s),
     "(c) least squares": np.square,
-    f"(d) ramp, ceiling {CEILING:g}": _ramp,
-    "(e) 0/1": _zero_one,
-    "(f) hybrid truncated": HybridTruncated(),
+    f"(d) ramp, ceiling {CEILING:g}": lambda s: np.clip(s, 0.0, CEILING),
+    "(e) 0/1": lambda s: (s > 0.0).astype(float),
+    "(f) hybrid truncated": losses.HybridTruncated().value,
 }
-
-
-def tasks(profile: Profile) -> list[Task]:
-    """Return no cells: nothing is fitted."""
-    return []
-
-
-def run(task: Task) -> Iterator[Row]:
-    """Compute nothing."""
-    return iter(())
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -55,8 +29,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     s = np.linspace(-2.0, 2.0, 801)
     with drawing(4.4, width=8.0, nrows=2, ncols=3, sharex=True, sharey=True) as (axes, finish):
         for ax, (name, curve) in zip(axes.flat, CURVES.items(), strict=True):
-            values = curve.value(s) if hasattr(curve, "value") else curve(s)
-            ax.plot(s, values, color="#d55e00", lw=2)
+            ax.plot(s, curve(s), color="#d55e00", lw=2)
             ax.set(title=name, ylim=(-0.2, 2.2))
             ax.grid(alpha=0.3)
         for ax in axes[-1]:
@@ -69,4 +42,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     return [Picture(finish("The six loss functions"), caption)]
 
 
-EXPERIMENT = Experiment(NAME, "the loss functions", "figure 1", tasks, run, sections)
+EXPERIMENT = Experiment(
+    "losses", "the loss functions", "figure 1",
+    lambda profile: [], lambda task: iter(()), sections,  # Nothing is fitted.
+)  # fmt: skip

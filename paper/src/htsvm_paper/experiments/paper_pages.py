@@ -1,32 +1,23 @@
-"""The paper's claims and errata: read from their one source, shown as tables and as pages.
-
-``python -m htsvm_paper.experiments.paper_pages docs/paper results/results.csv.gz`` writes the pages of
-the site again.
-"""
+"""The paper's claims and errata: read from their one source, shown as tables and as pages."""
 
 from __future__ import annotations
 
-import gzip
 import re
-import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from htsvm_paper.experiments.blocks import Block, Words
-from htsvm_paper.experiments.published import read_csv
-from htsvm_paper.experiments.store import Cell
 
 # For one claim and for several.
 PLURALS = {"holds": "hold", "in part": "hold in part", "fails": "fail", "untested": "untested"}
 VERDICTS = {
     "holds": "holds", "in part": "holds in part", "fails": "fails", "untested": "cannot be tested"
 }  # fmt: skip
-MADE = "<!-- Made by python -m htsvm_paper.experiments.paper_pages; edit the source there. -->"
+MADE = "<!-- Made by python -m htsvm_paper.experiments.publish; edit the source there. -->"
 # The profile of the report in the repository.
 PROFILE = "hours"
 # How many cells of an experiment were computed with this version, and how many it has.
@@ -35,18 +26,10 @@ Computed = Mapping[str, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper.
+    """A claim of the paper: what it says and where, what became of it, and on what that rests.
 
-    Attributes
-    ----------
-    claim, where : str
-        What it says, and in which place.
-    verdict : {"holds", "in part", "fails", "untested"}
-        What became of it.
-    note : str
-        A few words on the verdict.
-    evidence : tuple of str
-        Errata (``"E9"``), tests (``"tests/…"``) and sections of the report (``"#stl10"``).
+    The evidence: errata (``"E9"``), tests (``"tests/…"``) and sections of the report
+    (``"#stl10"``).
     """
 
     claim: str
@@ -101,11 +84,14 @@ def basis(claim: Claim, computed: Computed) -> str:
     return f"0.2 ({there:,} of {every:,} cells), 0.1" if there else "0.1"
 
 
+def _counted() -> str:
+    counts = Counter(claim.verdict for claim in claims())
+    return ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
+
+
 def verdicts(computed: Computed) -> list[Block]:
     """Return the verdicts for the report: how many, then one line for each claim."""
     every = claims()
-    counts = Counter(claim.verdict for claim in every)
-    told = ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
     lines = [
         f"{VERDICTS[c.verdict]}: {c.claim} ({c.where})"
         + (f"; {c.note}." if c.note else ".")
@@ -113,9 +99,9 @@ def verdicts(computed: Computed) -> list[Block]:
         for c in every
     ]
     about = (
-        f"Of {len(every)} claims: {told}. In brackets: the version whose results a verdict rests "
-        "on. Where cells were never run with 0.2, those of version 0.1 count "
-        "(results/results-0.1.csv.gz)."
+        f"Of {len(every)} claims: {_counted()}. In brackets: the version whose results a verdict "
+        "rests on. Where cells were never run with 0.2, those of version 0.1 count "
+        "(paper/results/results-0.1.csv.gz)."
     )
     return [Words((about,)), Words(tuple(lines), "Every claim and its verdict")]
 
@@ -126,34 +112,24 @@ def verdicts(computed: Computed) -> list[Block]:
 def claims_page(computed: Computed) -> str:
     """Return the page of the claims."""
     rows = [
-        _table_row(
-            c.claim,
-            c.where,
-            f"**{VERDICTS[c.verdict]}**{f': {c.note}' if c.note else ''}",
-            ", ".join(map(_link, c.evidence)),
-            basis(c, computed),
-        )
+        (c.claim, c.where, f"**{VERDICTS[c.verdict]}**{f': {c.note}' if c.note else ''}",
+         ", ".join(map(_link, c.evidence)), basis(c, computed))
         for c in claims()
-    ]
-    counts = Counter(claim.verdict for claim in claims())
-    told = ", ".join(f"{counts[name]} {words}" for name, words in PLURALS.items())
+    ]  # fmt: skip
     head = "| claim | where | verdict | evidence | results of version |"
-    table = "\n".join([head, "|---|---|---|---|---|", *rows])
+    # A bar within a place is escaped.
+    lines = (" | ".join(place.replace("|", r"\|") for place in row) for row in rows)
+    table = "\n".join([head, "|---|---|---|---|---|", *(f"| {line} |" for line in lines)])
     return (
         f"{MADE}\n\n# A verdict on every claim\n\nEvery claim of the paper, from the abstract to "
-        f"the conclusion: {told}. A link to E and a number leads to the [errata](errata.md), the "
-        "others to the [report](../report.md) or to the test that shows it. Theorem 2 has "
-        "[a page of its own](theorem-2.md) with counter-examples to check by hand. The last "
+        f"the conclusion: {_counted()}. A link to E and a number leads to the "
+        "[errata](errata.md), the others to the [report](../report.md) or to the test that shows "
+        "it. Theorem 2 has [a page of its own](theorem-2.md) with counter-examples to check by "
+        "hand. The last "
         "column says which version computed the cells that a verdict rests on: those that were "
-        "never run with 0.2 are taken from 0.1 (`results/results-0.1.csv.gz`).\n\n"
+        "never run with 0.2 are taken from 0.1 (`paper/results/results-0.1.csv.gz`).\n\n"
         f"{table}\n"
     )
-
-
-def _table_row(*places: str) -> str:
-    """Return a row of a table; a bar within a place is escaped."""
-    escaped = (place.replace("|", r"\|") for place in places)
-    return f"| {' | '.join(escaped)} |"
 
 
 def errata_page(_: Computed) -> str:
@@ -193,25 +169,3 @@ def anchor(heading: str) -> str:
 
 
 PAGES = {"claims.md": claims_page, "errata.md": errata_page}
-
-
-def computed_in(cells: Iterable[Cell]) -> Computed:
-    """Return how many cells of each experiment are there, of those that the report has."""
-    from htsvm_paper.experiments.catalogue import EXPERIMENTS
-    from htsvm_paper.experiments.tasks import Profile
-
-    there = {cell.task for cell in cells}
-    wanted = {name: set(e.tasks(Profile(PROFILE))) for name, e in EXPERIMENTS.items()}
-    return {name: (len(tasks & there), len(tasks)) for name, tasks in wanted.items()}
-
-
-def main(folder: Path, results: Path) -> None:
-    """Write all pages into a folder."""
-    with gzip.open(results, "rt", encoding="utf-8", newline="") as file:
-        computed = computed_in(read_csv(file)[0])
-    for name, page in PAGES.items():
-        (folder / name).write_text(page(computed), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -26,10 +26,34 @@ def number(value: float, decimals: int) -> str:
     return text.replace("-", MINUS)
 
 
-def signed(value: float, decimals: int) -> str:
-    """Return a number with its sign, also if it is positive."""
-    text = number(value, decimals)
-    return text if text.startswith(MINUS) else f"+{text}"
+def table_lines(table: Table) -> Iterator[list[str]]:
+    """Yield title, protocol, row, column, value, spread, the paper's number, and the mark."""
+    for label, entries in table.rows:
+        for column, entry in zip(table.columns, entries, strict=True):
+            numbers = (entry.value, entry.spread, entry.paper)
+            texts = ("" if math.isnan(value) else repr(float(value)) for value in numbers)
+            yield [table.title, table.protocol, label, column, *texts, entry.mark]
+
+
+def _rows(table: Table) -> Iterator[tuple[str, list[tuple[Entry, bool]], int, bool]]:
+    """Yield label, entries and whether each is best, decimals, and whether it is a summary."""
+    lines = [(label, entries, table.better, False) for label, entries in table.rows]
+    lines += [(label, entries, better, True) for label, entries, better in table.summary]
+    for label, entries, better, summary in lines:
+        decimals = 2 if summary and "rank" in label else table.decimals
+        best = best_places(entries, better, decimals)
+        yield label, [(entry, i in best) for i, entry in enumerate(entries)], decimals, summary
+
+
+def _texts(entry: Entry, decimals: int) -> tuple[str, str, str, str]:
+    """Return a number (or why there is none), its spread, the paper's, and the difference."""
+    paper = "" if math.isnan(entry.paper) else f"paper {number(entry.paper, decimals)}"
+    if math.isnan(entry.value):
+        return entry.mark.split(":")[0], "", paper, ""
+    spread = f"±{number(entry.spread, decimals)}" if entry.spread > 0.0 else ""
+    difference = number(entry.difference, decimals) if paper else ""
+    signed = difference if difference.startswith(MINUS) else f"+{difference}"
+    return number(entry.value, decimals), spread, paper, signed
 
 
 # ------------------------------------------------------------------------------------ HTML
@@ -48,26 +72,25 @@ def html(block: Block) -> str:
 
 
 def _html_table(table: Table) -> str:
-    ours = {i for i, label in enumerate(table.columns) if label in OURS}
+    ours = [label in OURS for label in table.columns]
     head = "".join(
-        f"<th scope='col'{_class('ours' * (i in ours))}>{escape(label)}</th>"
-        for i, label in enumerate(table.columns)
+        f"<th scope='col'{_class('ours' * own)}>{escape(label)}</th>"
+        for label, own in zip(table.columns, ours, strict=True)
     )
-    body = "".join(
-        _html_row(label, entries, table.better, table.decimals, ours)
-        for label, entries in table.rows
-    )
-    foot = "".join(
-        _html_row(label, entries, better, 2 if "rank" in label else table.decimals, ours)
-        for label, entries, better in table.summary
-    )
+    parts = {False: "", True: ""}
+    for label, entries, decimals, summary in _rows(table):
+        places = "".join(
+            _html_entry(entry, ("best",) * best + ("ours",) * own, decimals)
+            for (entry, best), own in zip(entries, ours, strict=True)
+        )
+        parts[summary] += f"<tr><th scope='row'>{escape(label)}</th>{places}</tr>"
     note = f"<p class='caption'>{escape(table.note)}</p>" if table.note else ""
     opened = "" if table.folded else " open"
     return (
         f"<details class='table'{opened}><summary>{escape(table.title)}</summary>"
         f"<div class='scroll'><table><thead><tr>"
-        f"<th scope='col'>{escape(table.corner)}</th>{head}</tr></thead><tbody>{body}</tbody>"
-        f"<tfoot>{foot}</tfoot></table></div>{note}"
+        f"<th scope='col'>{escape(table.corner)}</th>{head}</tr></thead>"
+        f"<tbody>{parts[False]}</tbody><tfoot>{parts[True]}</tfoot></table></div>{note}"
         f"<p class='caption'>{_csv_link(table)}</p></details>"
     )
 
@@ -75,50 +98,24 @@ def _html_table(table: Table) -> str:
 def _csv_link(table: Table) -> str:
     """Return a link that holds the table as a file, so that the page needs nothing beside it."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(TABLE_HEAD)
-    writer.writerows(table_lines(table))
+    csv.writer(text, lineterminator="\n").writerows([TABLE_HEAD, *table_lines(table)])
     name = re.sub(r"\W+", "-", table.title.lower()).strip("-")[:60]
     return f"<a download='{name}.csv' href='data:text/csv,{quote(text.getvalue())}'>CSV</a>"
-
-
-def table_lines(table: Table) -> Iterator[list[str]]:
-    """Yield title, protocol, row, column, value, spread, the paper's number, and the mark."""
-    for label, entries in table.rows:
-        for column, entry in zip(table.columns, entries, strict=True):
-            numbers = (entry.value, entry.spread, entry.paper)
-            texts = ("" if math.isnan(value) else repr(float(value)) for value in numbers)
-            yield [table.title, table.protocol, label, column, *texts, entry.mark]
 
 
 def _class(name: str) -> str:
     return f" class='{name}'" if name else ""
 
 
-def _html_row(label: str, entries: list[Entry], better: str, decimals: int, ours: set[int]) -> str:
-    best = best_places(entries, better, decimals)
-    places = "".join(
-        _html_entry(e, " ".join(("best",) * (i in best) + ("ours",) * (i in ours)), decimals)
-        for i, e in enumerate(entries)
-    )
-    return f"<tr><th scope='row'>{escape(label)}</th>{places}</tr>"
-
-
-def _html_entry(entry: Entry, kind: str, decimals: int) -> str:
-    there = not math.isnan(entry.paper)
+def _html_entry(entry: Entry, kinds: tuple[str, ...], decimals: int) -> str:
+    text, spread, paper, difference = _texts(entry, decimals)
     if math.isnan(entry.value):
-        mark = escape(entry.mark or "—")
-        short = escape(entry.mark.split(":")[0] or "—")
-        paper = f"<i>paper {number(entry.paper, decimals)}</i>" if there else ""
-        return f"<td class='{' '.join(('mark', *kind.split()))}' title='{mark}'>{short}{paper}</td>"
-    spread = ""
-    if not math.isnan(entry.spread) and entry.spread > 0.0:
-        spread = f"<small>±{number(entry.spread, decimals)}</small>"
-    paper = ""
-    if there:
-        difference = signed(entry.difference, decimals)
-        paper = f"<i>paper {number(entry.paper, decimals)} ({difference})</i>"
-    return f"<td{_class(kind)}>{number(entry.value, decimals)}{spread}{paper}</td>"
+        mark, paper = escape(entry.mark or "—"), f"<i>{paper}</i>" if paper else ""
+        text = escape(text or "—")
+        return f"<td class='{' '.join(('mark', *kinds))}' title='{mark}'>{text}{paper}</td>"
+    spread = f"<small>{spread}</small>" if spread else ""
+    paper = f"<i>{paper} ({difference})</i>" if paper else ""
+    return f"<td{_class(' '.join(kinds))}>{text}{spread}{paper}</td>"
 
 
 # -------------------------------------------------------------------------------- Markdown
@@ -133,12 +130,11 @@ def markdown(block: Block) -> str:
             return as_text(block.lines[0])
         listed = "\n".join(f"- {as_text(line)}" for line in block.lines)
         return f"{as_text(block.title)}:\n\n{listed}" if block.title else listed
-    rows = [
-        [f"**{as_text(label)}**" if bold else as_text(label), *places]
-        for label, places, bold in _markdown_rows(block)
-    ]
     head = [as_text(label) for label in (block.corner, *block.columns)]
-    lines = [head, ["---"] * len(head), *rows]
+    lines = [head, ["---"] * len(head)]
+    for label, entries, decimals, summary in _rows(block):
+        first = f"**{as_text(label)}**" if summary else as_text(label)
+        lines.append([first, *(_markdown_entry(*entry, decimals) for entry in entries)])
     text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     note = f"\n\n{as_text(block.note)}" if block.note else ""
     return f"**{as_text(block.title)}**\n\n{text}{note}"
@@ -152,38 +148,9 @@ def as_text(words: str) -> str:
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", plain)
 
 
-def _markdown_rows(table: Table) -> list[tuple[str, list[str], bool]]:
-    rows = [
-        (label, _markdown_entries(entries, table.better, table.decimals), False)
-        for label, entries in table.rows
-    ]
-    rows += [
-        (
-            label,
-            _markdown_entries(entries, better, 2 if "rank" in label else table.decimals),
-            True,
-        )
-        for label, entries, better in table.summary
-    ]
-    return rows
-
-
-def _markdown_entries(entries: list[Entry], better: str, decimals: int) -> list[str]:
-    best = best_places(entries, better, decimals)
-    return [_markdown_entry(entry, i in best, decimals) for i, entry in enumerate(entries)]
-
-
 def _markdown_entry(entry: Entry, best: bool, decimals: int) -> str:
-    there = not math.isnan(entry.paper)
+    text, spread, paper, difference = _texts(entry, decimals)
     if math.isnan(entry.value):
-        text = as_text(entry.mark.split(":")[0]) or "—"
-        return f"{text} (paper {number(entry.paper, decimals)})" if there else text
-    text = number(entry.value, decimals)
-    if not math.isnan(entry.spread) and entry.spread > 0.0:
-        text += f"±{number(entry.spread, decimals)}"
-    if best:
-        text = f"**{text}**"
-    if there:
-        difference = signed(entry.difference, decimals)
-        text += f" (paper {number(entry.paper, decimals)}, {difference})"
-    return text
+        return f"{as_text(text) or '—'} ({paper})" if paper else as_text(text) or "—"
+    text = f"**{text}{spread}**" if best else f"{text}{spread}"
+    return f"{text} ({paper}, {difference})" if paper else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,19 +12,26 @@ from importlib import resources
 from string import Template
 from typing import TextIO
 
+import numpy as np
+
 from htsvm_paper.experiments.blocks import Block, Entry, Table, Words
-from htsvm_paper.experiments.differences import differences
+from htsvm_paper.experiments.differences import differences, sentences
 from htsvm_paper.experiments.isolation import DONE
-from htsvm_paper.experiments.methods import METHODS
-from htsvm_paper.experiments.overview import overview
+from htsvm_paper.experiments.methods import METHODS, NESTED, PAPER, get
 from htsvm_paper.experiments.paper_pages import Computed, verdicts
-from htsvm_paper.experiments.prose import sentences
-from htsvm_paper.experiments.published import CONTEXT
 from htsvm_paper.experiments.render import TABLE_HEAD, html, markdown, table_lines
-from htsvm_paper.experiments.results import Results
+from htsvm_paper.experiments.results import CONTEXT, Results
+from htsvm_paper.experiments.score_tables import IN_WORDS, MEAN, RANK
 from htsvm_paper.experiments.store import Cell
 from htsvm_paper.experiments.tasks import CLEAN, Experiment, Profile, Task
 
+OURS = ("mvht", "ht")
+METRICS = ("accuracy", "clean_accuracy")
+NOTE = (
+    "Ranks are averages over the rows of a comparison, 1 is the best; the method named is the one "
+    "with the best rank. The paper's ranks are among fewer methods. Whether ranks differ by more "
+    "than chance is said with each comparison."
+)
 TITLE = "Is it true? The hybrid truncated loss, measured again"
 ABOUT = (
     "Every number of the paper's experiments beside the same number computed here. Two protocols, "
@@ -38,19 +46,7 @@ ABOUT = (
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: one experiment.
-
-    Attributes
-    ----------
-    experiment : Experiment
-        Which one.
-    blocks : list
-        What it shows.
-    cells : list of Cell
-        What it is made of.
-    missing : list of Task
-        What belongs to it and was never run.
-    """
+    """One experiment: what it shows, the cells that it is made of, and those never run."""
 
     experiment: Experiment
     blocks: list[Block]
@@ -75,33 +71,46 @@ def collect(
     return sections
 
 
-def as_html(sections: list[Section], runs: dict[int, dict[str, str]], profile: Profile) -> str:
-    """Return the page."""
-    entries = "".join(
-        f"<li><a href='#{s.experiment.name}'>{escape(_heading(s.experiment))}</a> "
-        f"<small>{escape(s.experiment.shows)}</small></li>"
-        for s in sections
-    )
-    parts = "".join(
-        f"<section id='{s.experiment.name}'><h2>{escape(_heading(s.experiment))} "
-        f"<small>{escape(s.experiment.shows)}</small></h2>{''.join(map(html, s.blocks))}</section>"
-        for s in sections
-    )
-    return Template(_resource("htsvm_paper.experiments", "report.html")).substitute(
-        title=escape(TITLE),
-        style=_resource("htsvm_paper.experiments.demo", "report.css")
-        + _resource("htsvm_paper.experiments", "report.css"),
-        about=escape(ABOUT),
+def as_html(
+    sections: list[Section], runs: dict[int, dict[str, str]], profile: Profile, **other: str
+) -> str:
+    """Return the page; `other` takes the place of its title, lead or opening."""
+    short = ["short", "Paper against ours", html_of(_short(sections))]
+    parts = [["claims", "The paper's claims, and what became of them",
+              html_of(verdicts(_computed(sections)))], short]  # fmt: skip
+    if other:
+        parts = []
+    for section in sections:
+        shows = f" <small>{escape(section.experiment.shows)}</small>"
+        heading = escape(_heading(section.experiment)) + shows
+        parts.append([section.experiment.name, heading, html_of(section.blocks)])
+    where = f"<pre>{escape(_environment(runs, sections))}</pre>"
+    parts += [
+        ["gaps", "What could not be reproduced, and why", html_of(gaps(sections))],
+        ["costs", "How long it took", html_of(costs(sections)) + where],
+    ]
+    lines = "".join(f"<li>{escape(line)}</li>" for line in _opening(sections))
+    page = {
+        "title": escape(TITLE),
+        "about": escape(ABOUT),
+        "opening": f"<ol class='opening'>{lines}</ol>" if lines else "",
+        **other,
+    }
+    return Template(_resource("report.html")).substitute(
+        page,
+        style=_resource("report.css"),
         quick=f"<p><strong>{escape(QUICK)}</strong></p>" if profile.quick else "",
-        contents=entries,
-        opening=_opening_as_html(sections),
-        verdicts="".join(map(html, verdicts(_computed(sections)))),
-        overview="".join(map(html, [*_overview(sections), *_differences(sections)])),
-        sections=parts,
-        gaps="".join(map(html, gaps(sections))),
-        costs="".join(map(html, costs(sections))),
-        environment=escape(_environment(runs, sections)),
+        contents="".join(f"<li><a href='#{name}'>{heading}</a></li>" for name, heading, _ in parts),
+        sections="".join(
+            f"<section id='{name}'><h2>{heading}</h2>{text}</section>\n"
+            for name, heading, text in parts
+        ),
     )
+
+
+def html_of(blocks: Iterable[Block]) -> str:
+    """Return blocks as HTML."""
+    return "".join(map(html, blocks))
 
 
 def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profile: Profile) -> str:
@@ -109,11 +118,10 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     parts = [f"# {TITLE}", ABOUT]
     if profile.quick:
         parts.append(f"**{QUICK}**")
-    if lines := _prose(sections):
+    if lines := _opening(sections):
         parts += ["## In short", markdown(Words(tuple(lines)))]
     parts += ["## The paper's claims", *map(markdown, verdicts(_computed(sections)))]
-    short = [*_overview(sections), *_differences(sections)]
-    parts += ["## Paper against ours", *map(markdown, short)]
+    parts += ["## Paper against ours", *map(markdown, _short(sections))]
     for section in sections:
         parts.append(f"## {section.experiment.heading}")
         parts += map(markdown, section.blocks)
@@ -220,22 +228,54 @@ def _computed(sections: list[Section]) -> Computed:
     }  # fmt: skip
 
 
-def _overview(sections: list[Section]) -> list[Block]:
-    return overview((_heading(section.experiment), section.blocks) for section in sections)
+def _short(sections: list[Section]) -> list[Block]:
+    """Return where the paper's method stands, and where its numbers differ from ours."""
+    return [*overview(sections), *differences([(s.experiment, s.blocks) for s in sections])]
 
 
-def _differences(sections: list[Section]) -> list[Block]:
-    return differences((section.experiment, section.blocks) for section in sections)
-
-
-def _prose(sections: list[Section]) -> list[str]:
+def _opening(sections: list[Section]) -> list[str]:
     return sentences({section.experiment.name: section.blocks for section in sections})
 
 
-def _opening_as_html(sections: list[Section]) -> str:
-    lines = _prose(sections)
-    listed = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<ol class='opening'>{listed}</ol>" if lines else ""
+def overview(sections: list[Section]) -> list[Block]:
+    """Return where the paper's method stands: a table per protocol, a row for each comparison."""
+    found = [
+        (_heading(section.experiment), block)
+        for section in sections
+        for block in section.blocks
+        if isinstance(block, Table) and block.metric in METRICS and block.summary
+    ]
+    tables: list[Block] = []
+    for protocol in (PAPER, NESTED):
+        standings = [
+            standing
+            for name, table in found
+            if table.protocol == protocol and (standing := _standing(name, table)) is not None
+        ]
+        if standings:
+            title = f"Accuracy of L_ht-SVM and MvL_ht-SVM: {IN_WORDS[protocol]}"
+            columns = ["mean (%)", "rank", "mean of the best (%)", "its rank"]
+            tables.append(Table(title, "comparison", columns, standings, better="", note=NOTE))
+    return tables
+
+
+def _standing(experiment: str, table: Table) -> tuple[str, list[Entry]] | None:
+    """Return mean and rank of the paper's method beside the best; None where it has no rank."""
+    summary = {label: entries for label, entries, _ in table.summary}
+    means, ranks = summary[MEAN], summary[RANK]
+    ours = next((get(n).label for n in OURS if get(n).label in table.columns), None)
+    if ours is None or math.isnan(ranks[place := table.columns.index(ours)].value):
+        return None
+    values = np.array([entry.value for entry in ranks])
+    best = int(np.nanargmin(values))
+    subject = table.title.removesuffix(f": {IN_WORDS[table.protocol]}")
+    subject = subject.replace("Accuracy", "").replace("(%)", "").strip(" ,").replace(" , ", ", ")
+    label = ": ".join(part for part in (experiment, subject) if part)
+    count = np.count_nonzero(~np.isnan(values))
+    best_of_all = [Entry(means[best].value), Entry(ranks[best].value)]
+    return f"{label} (best of {count}: {table.columns[best]})", [
+        means[place], ranks[place], *best_of_all
+    ]  # fmt: skip
 
 
 def _heading(experiment: Experiment) -> str:
@@ -257,5 +297,5 @@ def _environment(runs: dict[int, dict[str, str]], sections: list[Section]) -> st
     return text.replace("`", "'")
 
 
-def _resource(package: str, name: str) -> str:
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+def _resource(name: str) -> str:
+    return resources.files("htsvm_paper.experiments").joinpath(name).read_text(encoding="utf-8")

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 
 from joblib import Parallel, delayed
 
-from htsvm.datasets import DataFileError, describe, names
-from htsvm_paper.experiments import environment
+from htsvm_paper.datasets import DataFileError, describe, names
+from htsvm_paper.experiments.environment import environment
 from htsvm_paper.experiments.isolation import (
     DONE,
     ELSEWHERE,
@@ -37,12 +37,9 @@ Progress = Callable[[Task, Outcome], None]
 
 @dataclass(frozen=True)
 class Selection:
-    """Which cells are wanted.
+    """Which cells are wanted, by names of methods and of data sets; all by default.
 
-    Attributes
-    ----------
-    methods, datasets : sequence of str, optional
-        Names; all by default. A name of a data set may have wildcards, as ``"stl10:*"``.
+    A name of a data set may have wildcards, as ``"stl10:*"``.
     """
 
     methods: Sequence[str] | None = None
@@ -113,7 +110,7 @@ def compute(
     A cell that needs more than `time_limit` seconds is marked "too slow"; after `minutes` no
     further one is begun ("left"); "elsewhere" are those that another run has taken in the meantime.
     """
-    run = store.new_run(environment.describe())
+    run = store.new_run(environment())
     try:
         return _compute(todo, store, run, jobs, time_limit, minutes, progress)
     finally:

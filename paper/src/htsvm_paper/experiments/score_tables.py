@@ -1,4 +1,4 @@
-"""Tables of methods against data sets, beside the paper's, with ranks."""
+"""Tables of methods against data sets, beside the paper's, with ranks, and tests of these."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import friedmanchisquare, rankdata
 
-from htsvm._typing import Array
-from htsvm_paper.experiments.blocks import HIGH, LOW, Entry, Table
+from htsvm_paper._typing import Array
+from htsvm_paper.experiments.blocks import HIGH, LOW, Block, Entry, Picture, Table, said
+from htsvm_paper.experiments.figures import drawing
 from htsvm_paper.experiments.methods import get
-from htsvm_paper.experiments.paper_numbers import paper_number
-from htsvm_paper.experiments.results import ACCURACY, Results
+from htsvm_paper.experiments.results import ACCURACY, Results, paper_number
 from htsvm_paper.experiments.tasks import CLEAN
 
 IN_WORDS = {
@@ -21,28 +21,15 @@ IN_WORDS = {
 }
 # The rows of a summary.
 MEAN, RANK = "mean", "average rank"
+# Of the tests: Friedman's, and Nemenyi's after it.
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric and how it is shown.
+    """A metric and how it is shown: its title, the paper's table, what is good, and a factor.
 
-    Attributes
-    ----------
-    metric : str
-        Its name in the store.
-    title : str
-        Its name for readers.
-    paper : str or None
-        The paper's table.
-    better : {"high", "low"}
-        What is good.
-    factor : float
-        100 for percentages.
-    decimals : int
-        How many to show.
-    by : str
-        The metric by which the protocol "paper" chooses.
+    `by` is the metric by which the protocol "paper" chooses.
     """
 
     metric: str
@@ -63,11 +50,6 @@ class Line:
     noise: str = CLEAN
     paper: str = ""
 
-    @property
-    def paper_row(self) -> str:
-        """What the paper calls the row."""
-        return self.paper or self.label
-
 
 def support(paper: str | None) -> Measure:
     """Return the measure of support vectors."""
@@ -80,60 +62,34 @@ def seconds(paper: str | None) -> Measure:
 
 
 def score_table(
-    results: Results,
-    protocol: str,
-    measure: Measure,
-    lines: Sequence[Line],
-    methods: Sequence[str],
-    *,
-    corner: str = "data set",
-    title: str = "",
-    summary: bool = True,
-    paper_column: str = "",
-) -> Table:
-    """Return the table of one measure and one protocol; `summary` adds means and average ranks.
+    results: Results, protocol: str, measure: Measure, lines: Sequence[Line],
+    methods: Sequence[str], *, corner: str = "data set", title: str = "", paper_column: str = "",
+) -> Table:  # fmt: skip
+    """Return the table of one measure and one protocol, with means and average ranks.
 
     Methods that take no part in the protocol are left out. `paper_column` is the one column of the
     paper's table that all methods stand beside; by default each stands beside that of its own
     label.
     """
     shown = [name for name in methods if protocol in get(name).protocols]
-    rows = [
-        (
-            line.label,
-            [
-                _entry(results, protocol, measure, line, name, paper_column or _column(name))
-                for name in shown
-            ],
+
+    def entry(line: Line, name: str) -> Entry:
+        found = results.find(
+            protocol, line.dataset, name, measure.metric, noise=line.noise, by=measure.by
         )
-        for line in lines
-    ]
-    table = Table(
-        title=f"{title or measure.title}: {IN_WORDS[protocol]}",
-        corner=corner,
-        columns=[get(name).label for name in shown],
-        rows=rows,
-        better=measure.better,
-        decimals=measure.decimals,
-        protocol=protocol,
-        metric=measure.metric,
-    )
-    return with_summary(table) if summary else table
+        column = paper_column or (get(name).label if get(name).in_paper else "")
+        paper = paper_number(measure.paper, line.paper or line.label, column)
+        return Entry(measure.factor * found.mean, measure.factor * found.spread, paper, found.mark)
 
-
-def _column(method: str) -> str:
-    """Return the method's column in the paper's tables, empty where it has none."""
-    return get(method).label if get(method).in_paper else ""
-
-
-def _entry(
-    results: Results, protocol: str, measure: Measure, line: Line, method: str, column: str
-) -> Entry:
-    found = results.find(
-        protocol, line.dataset, method, measure.metric, noise=line.noise, by=measure.by
-    )
-    paper = paper_number(measure.paper, line.paper_row, column)
-    return Entry(measure.factor * found.mean, measure.factor * found.spread, paper, found.mark)
+    return with_summary(
+        Table(
+            f"{title or measure.title}: {IN_WORDS[protocol]}", corner,
+            [get(name).label for name in shown],
+            [(line.label, [entry(line, name) for name in shown]) for line in lines],
+            better=measure.better, decimals=measure.decimals, protocol=protocol,
+            metric=measure.metric,
+        )
+    )  # fmt: skip
 
 
 def with_summary(table: Table) -> Table:
@@ -144,19 +100,12 @@ def with_summary(table: Table) -> Table:
     if len(values) and np.all(paper == paper[:, :1]):  # One column of the paper beside all methods.
         theirs = np.full_like(theirs, np.nan)
     complete = ~np.isnan(values).any(axis=0)
-    means = [
-        Entry(float(m), paper=float(p))
-        for m, p in zip(
-            np.where(complete, values.sum(axis=0) / len(values), np.nan),
-            paper.sum(axis=0) / len(paper),
-            strict=True,
-        )
-    ]
-    ranks = [Entry(float(o), paper=float(t)) for o, t in zip(ours, theirs, strict=True)]
-    return replace(
-        table,
-        summary=[(MEAN, means, table.better), (RANK, ranks, LOW)],
+    mean = np.where(complete, values.sum(axis=0) / len(values), np.nan)
+    means, ranks = (
+        [Entry(float(o), paper=float(p)) for o, p in zip(here, there, strict=True)]
+        for here, there in ((mean, paper.sum(axis=0) / len(paper)), (ours, theirs))
     )
+    return replace(table, summary=[(MEAN, means, table.better), (RANK, ranks, LOW)])
 
 
 def average_ranks(values: Array, better: str, decimals: int) -> Array:
@@ -167,3 +116,50 @@ def average_ranks(values: Array, better: str, decimals: int) -> Array:
         signed = np.round(values[:, complete], decimals) * (-1.0 if better == HIGH else 1.0)
         ranks[complete] = rankdata(signed, axis=1).mean(axis=0)
     return ranks
+
+
+# -------------------------------------------------------------------------- tests
+
+
+def significance(table: Table, *, name: str) -> list[Block]:
+    """Return Friedman's test and, from three methods on, the critical-difference diagram.
+
+    Columns with a gap take no part; `name` says what is compared.
+    """
+    values = np.array([[entry.value for entry in entries] for _, entries in table.rows])
+    complete = ~np.isnan(values).any(axis=0) if len(values) else np.zeros(0, dtype=bool)
+    labels = [label for label, there in zip(table.columns, complete, strict=False) if there]
+    values = np.round(values[:, complete], table.decimals) if len(labels) else values
+    if len(labels) < 3 or len(values) < 3:
+        return [said(f"No test for {name}: it needs three methods with numbers on three sets.")]
+    # Differences, so that identical columns do not divide by zero.
+    if np.all(values == values[:, :1]):
+        return [said(f"No test for {name}: all methods are equal everywhere.")]
+    statistic, p = friedmanchisquare(*values.T)
+    ranks = average_ranks(values, table.better or HIGH, table.decimals)
+    order = ", ".join(f"{labels[i]} {ranks[i]:.2f}" for i in np.argsort(ranks, kind="stable"))
+    verdict = "differ more than by chance" if p < LEVEL else "may differ by chance alone"
+    words = said(
+        f"Friedman's test over {len(values)} sets and {len(labels)} methods: χ² = "
+        f"{statistic:.2f}, p = {p:.2g}: the average ranks {verdict}. Ranks: {order}."
+    )
+    caption = (
+        f"Critical-difference diagram ({name}): average ranks, best left; methods joined by a bar "
+        f"are not told apart by Nemenyi's test at {LEVEL:.0%}. Folds of one set overlap, so that "
+        "even this is optimistic."
+    )
+    return [words, Picture(_diagram(values, labels, ranks, table.better, name), caption)]
+
+
+def _diagram(values: Array, labels: list[str], ranks: Array, better: str, name: str) -> str:
+    import pandas as pd
+    import scikit_posthocs as sp
+
+    frame = pd.DataFrame(values if better == HIGH else -values, columns=labels)
+    p_values = sp.posthoc_nemenyi_friedman(frame)
+    with drawing(2.0 + 0.16 * len(labels)) as (ax, finish):
+        sp.critical_difference_diagram(
+            dict(zip(labels, ranks, strict=True)), p_values, alpha=LEVEL, ax=ax,
+            label_props={"fontsize": 9},
+        )  # fmt: skip
+    return finish(f"Critical differences of average ranks: {name}")

@@ -10,29 +10,20 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from htsvm._typing import Array
-from htsvm.datasets import Dataset, Preparation, describe, flip_labels, load, make_two_gaussians
-from htsvm_paper.experiments.tasks import CLEAN, Profile, Task
+from htsvm import datasets as synthetic
+from htsvm_paper._typing import Array
+from htsvm_paper.datasets import Dataset, Preparation, describe, load
+from htsvm_paper.experiments.tasks import CLEAN, FOLDS, QUICK_FOLDS, Profile, Task
 
-FOLDS, QUICK_FOLDS = 5, 2
 GAUSSIANS = "gaussians"
 HUMAN = "human"
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """What a method is trained and tested on.
+    """Prepared training and test samples, their labels with noise, and clean test labels.
 
-    Attributes
-    ----------
-    X, y : array
-        Prepared training samples, and their labels with noise.
-    X_test, y_test : array
-        Prepared test samples, and their labels with noise of the same kind.
-    clean_test : ndarray
-        The test labels without noise.
-    view_widths : tuple of int
-        The columns of the views, empty for one view.
+    `view_widths` counts the columns of the views; it is empty for one view.
     """
 
     X: Any
@@ -54,7 +45,8 @@ def make_split(task: Task, *, pca_view: bool = False) -> Split:
 
     With `pca_view` principal components are the second view.
     """
-    data = _dataset(task)
+    family, _, size = task.dataset.partition(":")
+    data = _gaussians(int(size), task) if family == GAUSSIANS else load(task.dataset)
     noisy = _with_noise(task, data)
     if data.X_test is not None:
         parts = (data.X, noisy, data.X_test, data.y_test, data.y_test)
@@ -72,17 +64,10 @@ def make_split(task: Task, *, pca_view: bool = False) -> Split:
     )  # fmt: skip
 
 
-def _dataset(task: Task) -> Dataset:
-    name, *parts = task.dataset.split(":")
-    if name == GAUSSIANS:
-        return _gaussians(int(parts[0]), task)
-    return load(task.dataset)
-
-
 def _gaussians(m: int, task: Task) -> Dataset:
     """Return m samples to train and m to test on: 2m are drawn and evenly split."""
     rng = np.random.default_rng(task.seed_of("draw"))
-    X, y = make_two_gaussians(m, random_state=rng)
+    X, y = synthetic.make_two_gaussians(m, random_state=rng)
     order = rng.permutation(2 * m)
     train, test = order[:m], order[m:]
     return Dataset(task.dataset, X[train], y[train], X[test], y[test])
@@ -100,7 +85,7 @@ def _with_noise(task: Task, data: Dataset) -> Array:
         scaled = Preparation().fit_transform(data.X)
         model = LogisticRegression(max_iter=1000).fit(scaled, data.y)
         scores = model.decision_function(scaled)
-    noisy, _ = flip_labels(
+    noisy, _ = synthetic.flip_labels(
         data.y, float(amount), kind=kind, scores=scores, random_state=task.seed_of("noise")
     )
     return noisy

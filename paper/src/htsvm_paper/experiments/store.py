@@ -1,49 +1,43 @@
-"""Results on disk, in one SQLite file that survives a kill at any moment."""
+"""Results on disk, in one SQLite file that survives a kill at any moment.
+
+Runs that work on one store at a time share its cells. A run holds a lock on a file of its own
+beside the store for as long as it lives. The system lets go of it when the process ends, however
+it ends, so that no clock and no sign of life is needed: a claim counts while the lock of its run is
+held.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import json
+import math
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from htsvm._version import __version__
-from htsvm_paper.experiments.claims import RunLock, is_alive, remove_left_locks
+from htsvm import __version__
 from htsvm_paper.experiments.isolation import DONE, Outcome
 from htsvm_paper.experiments.tasks import Row, Task
 
 # Changes whenever old rows can no longer be read or compared.
-SCHEMA = 2
-
+SCHEMA = 3
+# A task is all its fields, as JSON.
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, environment TEXT NOT NULL);
 CREATE TABLE cells (
-    id INTEGER PRIMARY KEY,
-    experiment TEXT NOT NULL, protocol TEXT NOT NULL, dataset TEXT NOT NULL,
-    noise TEXT NOT NULL, method TEXT NOT NULL, fold INTEGER NOT NULL,
-    seed INTEGER NOT NULL, setting TEXT NOT NULL,
-    status TEXT NOT NULL, reason TEXT NOT NULL, seconds REAL NOT NULL,
-    peak_mb REAL, base_mb REAL, time_limit REAL, run INTEGER NOT NULL REFERENCES runs,
-    UNIQUE (experiment, protocol, dataset, noise, method, fold, seed, setting)
+    id INTEGER PRIMARY KEY, task TEXT NOT NULL UNIQUE, status TEXT NOT NULL, reason TEXT NOT NULL,
+    fits TEXT NOT NULL, seconds REAL NOT NULL, peak_mb REAL, base_mb REAL, time_limit REAL,
+    run INTEGER NOT NULL REFERENCES runs
 );
-CREATE TABLE fits (
-    cell INTEGER NOT NULL REFERENCES cells ON DELETE CASCADE, point INTEGER NOT NULL,
-    params TEXT NOT NULL, metrics TEXT NOT NULL, PRIMARY KEY (cell, point)
-);
-CREATE TABLE claims (
-    experiment TEXT NOT NULL, protocol TEXT NOT NULL, dataset TEXT NOT NULL,
-    noise TEXT NOT NULL, method TEXT NOT NULL, fold INTEGER NOT NULL,
-    seed INTEGER NOT NULL, setting TEXT NOT NULL, run INTEGER NOT NULL REFERENCES runs,
-    PRIMARY KEY (experiment, protocol, dataset, noise, method, fold, seed, setting)
-);
+CREATE TABLE claims (task TEXT PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs);
 """
-KEY = ("experiment", "protocol", "dataset", "noise", "method", "fold", "seed", "setting")
-WHERE = " AND ".join(f"{name} = ?" for name in KEY)
 
 
 class StoreError(ValueError):
@@ -52,23 +46,7 @@ class StoreError(ValueError):
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as stored.
-
-    Attributes
-    ----------
-    task : Task
-        Which one.
-    status, reason : str
-        How it ended, and why if not "done".
-    rows : tuple of Row
-        Its fits.
-    seconds, peak_mb, base_mb : float
-        Its cost.
-    time_limit : float or None
-        The limit that it had.
-    run : int
-        The run that computed it; see `Store.runs`.
-    """
+    """A cell as stored: its task, how it ended and why, its fits, cost, limit and run."""
 
     task: Task
     status: str
@@ -84,14 +62,8 @@ class Cell:
 class Store:
     """Cells by task. A cell is there as a whole or not at all; several runs may share a store.
 
-    Parameters
-    ----------
-    path : Path
-        The file; made if it does not exist.
-    version : str, optional
-        The version whose results it holds; those of another are refused.
-    read_only : bool, default=False
-        Whether it is only read: then it may lie where nothing can be written.
+    Results of another version are refused. A store that is only read may lie where nothing can be
+    written.
     """
 
     def __init__(self, path: Path, version: str = __version__, *, read_only: bool = False) -> None:
@@ -129,8 +101,10 @@ class Store:
         return connection
 
     def _make(self) -> None:
-        if (tables := self._tables()) and "meta" not in tables:
-            raise StoreError(f"{self.path} is a database of something else.")
+        """Make the tables of a new file; a file of something else is left as it is."""
+        tables = self._tables()
+        if tables and "meta" not in tables:
+            return
         self._connection.execute("PRAGMA journal_mode = WAL")
         # With WAL, NORMAL loses nothing when the process is killed.
         self._connection.execute("PRAGMA synchronous = NORMAL")
@@ -164,22 +138,15 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise StoreError(_unusable(self.path, error)) from error
+            raise StoreError(
+                f"{self.path} cannot be read and written: {error}. What is stored stays as it "
+                "was. Make room, or choose another file with --store."
+            ) from error
         except (sqlite3.DatabaseError, json.JSONDecodeError, UnicodeDecodeError) as error:
             raise StoreError(
                 f"{self.path} is not a store of results, or parts of it are damaged: {error}. "
                 "Take a copy of it, or choose another file with --store."
             ) from error
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """See the store as it is now, whatever other runs write meanwhile."""
-        with self._turn, self._refusing():
-            self._connection.execute("BEGIN")
-            try:
-                yield
-            finally:
-                self._connection.execute("ROLLBACK")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -206,8 +173,6 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # ------------------------------------------------------------------------- runs and claims
-
     def new_run(self, environment: dict[str, str]) -> int:
         """Note the version, commit, machine and libraries of a run; return its number."""
         with self._writing():
@@ -223,11 +188,9 @@ class Store:
 
     def end_run(self, run: int) -> None:
         """Release the claims of a run."""
-        try:
-            with self._writing():
-                self._connection.execute("DELETE FROM claims WHERE run = ?", (run,))
-        except StoreError:
-            pass  # Claims of a run that is over count for nothing.
+        with contextlib.suppress(StoreError), self._writing():
+            # Where it fails: claims of a run that is over count for nothing.
+            self._connection.execute("DELETE FROM claims WHERE run = ?", (run,))
         self._locks.pop(run).release()
 
     def runs(self) -> dict[int, dict[str, str]]:
@@ -243,19 +206,14 @@ class Store:
         """
         key = _key(task)
         with self._writing():
-            holders = [number for table in ("claims", "cells") for (number,) in
-                       self._connection.execute(f"SELECT run FROM {table} WHERE {WHERE}", key)
-                       ]  # fmt: skip
-            done = self._connection.execute(
-                f"SELECT count(*) FROM cells WHERE {WHERE} AND status = ?", [*key, DONE]
-            ).fetchone()[0]
-            if done or any(other != run and self._alive(other) for other in holders):
+            found = self._connection.execute(
+                "SELECT run, '' FROM claims WHERE task = ? "
+                "UNION ALL SELECT run, status FROM cells WHERE task = ?", (key, key)
+            ).fetchall()  # fmt: skip
+            done = any(status == DONE for _, status in found)
+            if done or any(other != run and self._alive(other) for other, _ in found):
                 return False
-            self._connection.execute(
-                f"INSERT OR REPLACE INTO claims ({', '.join(KEY)}, run) "
-                f"VALUES ({', '.join('?' * (len(KEY) + 1))})",
-                [*key, run],
-            )
+            self._connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, run))
         return True
 
     def _alive(self, run: int) -> bool:
@@ -263,66 +221,109 @@ class Store:
 
     def add(self, task: Task, outcome: Outcome, *, run: int, time_limit: float | None) -> None:
         """Write a cell, in the place of an earlier one of the same task."""
-        key = _key(task)
+        key, fits = _key(task), json.dumps([[row.params, row.metrics] for row in outcome.rows])
+        # As many digits as are published, so that a report says the same from either.
+        costs = (outcome.seconds, outcome.peak_mb, outcome.base_mb)
         with self._writing():
-            self._connection.execute(f"DELETE FROM claims WHERE {WHERE}", key)
-            self._connection.execute(f"DELETE FROM cells WHERE {WHERE}", key)
-            cursor = self._connection.execute(
-                f"INSERT INTO cells ({', '.join(KEY)}, status, reason, seconds, peak_mb, base_mb, "
-                f"time_limit, run) VALUES ({', '.join('?' * (len(KEY) + 7))})",
-                [
-                    *key, outcome.status, outcome.reason, _short(outcome.seconds),
-                    _short(outcome.peak_mb), _short(outcome.base_mb), time_limit, run,
-                ],
+            for table in ("claims", "cells"):
+                self._connection.execute(f"DELETE FROM {table} WHERE task = ?", (key,))
+            self._connection.execute(
+                "INSERT INTO cells VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (key, outcome.status, outcome.reason, fits, *(float(f"{c:.4g}") for c in costs),
+                 time_limit, run),
             )  # fmt: skip
-            self._connection.executemany(
-                "INSERT INTO fits VALUES (?, ?, ?, ?)",
-                [
-                    (cursor.lastrowid, i, json.dumps(row.params), json.dumps(row.metrics))
-                    for i, row in enumerate(outcome.rows)
-                ],
-            )
 
-    def cells(self, experiment: str | None = None) -> list[Cell]:
-        """Return the stored cells, all or those of one experiment."""
-        where, values = ("experiment = ?", [experiment]) if experiment else ("1", [])
-        fits: dict[int, list[Row]] = {}
-        with self._reading():
-            for cell, params, metrics in self._connection.execute(
-                "SELECT cell, params, metrics FROM fits JOIN cells ON cells.id = fits.cell "
-                f"WHERE {where} ORDER BY cell, point",
-                values,
-            ):
-                fits.setdefault(cell, []).append(Row(json.loads(params), json.loads(metrics)))
-            found = self._connection.execute(
-                f"SELECT id, {', '.join(KEY)}, status, reason, seconds, peak_mb, base_mb, "
-                f"time_limit, run FROM cells WHERE {where} ORDER BY id",
-                values,
-            )
-            return [_cell(row, tuple(fits.get(row[0], ()))) for row in found]
+    def cells(self) -> list[Cell]:
+        """Return the stored cells."""
+        with self._turn, self._refusing():
+            found = self._connection.execute("SELECT * FROM cells ORDER BY id").fetchall()
+            return [_cell(*row[1:]) for row in found]
 
 
-def _short(value: float) -> float:
-    """Return the digits that are published, so that a report says the same from either."""
-    return float(f"{value:.4g}")
+def _key(task: Task) -> str:
+    return json.dumps(astuple(task))
 
 
-def _key(task: Task) -> list[Any]:
-    return [getattr(task, name) for name in KEY]
-
-
-def _unusable(path: Path, error: Exception) -> str:
-    return (
-        f"{path} cannot be read and written: {error}. What is stored stays as it was. "
-        "Make room, or choose another file with --store."
-    )
-
-
-def _cell(row: tuple[Any, ...], fits: tuple[Row, ...]) -> Cell:
-    key = dict(zip(KEY, row[1 : 1 + len(KEY)], strict=True))
-    status, reason, seconds, peak, base, limit, run = row[1 + len(KEY) :]
-    nan = float("nan")
+def _cell(
+    task: str, status: str, reason: str, fits: str, seconds: float, peak: float | None,
+    base: float | None, limit: float | None, run: int,
+) -> Cell:  # fmt: skip
+    rows = tuple(Row(params, metrics) for params, metrics in json.loads(fits))
     return Cell(
-        Task(**key), status, reason, fits, seconds,
-        nan if peak is None else peak, nan if base is None else base, limit, run,
+        Task(*json.loads(task)), status, reason, rows, seconds,
+        math.nan if peak is None else peak, math.nan if base is None else base, limit, run,
     )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------ who is alive
+
+
+class RunLock:
+    """The sign that the run of a number on a store is alive."""
+
+    def __init__(self, store: Path, run: int) -> None:
+        self.path = lock_path(store, run)
+        self._file: Any = None
+
+    def acquire(self) -> bool:
+        """Take the lock; return whether it was free."""
+        file = open(self.path, "a+b")  # noqa: SIM115 - held until it is released
+        if not _lock(file):
+            file.close()
+            return False
+        self._file = file
+        return True
+
+    def release(self) -> None:
+        """Release the lock and remove its file."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
+            self._file.close()
+            self._file = None
+
+
+def lock_path(store: Path, run: int) -> Path:
+    """Return the file whose lock the run holds."""
+    return store.with_name(f"{store.name}-run{run}.lock")
+
+
+def is_alive(store: Path, run: int) -> bool:
+    """Return whether the run still holds its lock; a file that a killed run left is removed."""
+    if not lock_path(store, run).exists():
+        return False
+    lock = RunLock(store, run)
+    try:
+        free = lock.acquire()
+    except OSError:
+        return True
+    if free:
+        lock.release()
+    return not free
+
+
+def remove_left_locks(store: Path) -> None:
+    """Remove the files that killed runs have left; no run may be starting meanwhile."""
+    start, end = f"{store.name}-run", ".lock"
+    for path in store.parent.glob(f"{glob.escape(start)}*{end}"):
+        number = path.name[len(start) : -len(end)]
+        if number.isdecimal():
+            is_alive(store, int(number))
+
+
+def _lock(file: Any) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

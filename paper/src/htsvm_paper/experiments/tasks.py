@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
+
+from htsvm_paper.experiments.methods import NESTED, SWEEP, Params, get
 
 CLEAN = "none"
 # One seed per axis: all methods see the same folds and the same noise.
 AXES = ("folds", "noise", "inner folds", "method", "draw")
 QUICK, HOURS, FULL = "quick", "hours", "full"
 PROFILES = (QUICK, HOURS, FULL)
+FOLDS, QUICK_FOLDS, INNER_FOLDS = 5, 2, 5
 
 Metrics = dict[str, float]
 T = TypeVar("T")
@@ -22,15 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Row:
-    """What one fit gave.
-
-    Attributes
-    ----------
-    params : dict
-        The hyper-parameters.
-    metrics : dict of str to float
-        Scores, sizes and seconds.
-    """
+    """What one fit gave: its hyper-parameters; scores, sizes and seconds."""
 
     params: dict[str, Any]
     metrics: Metrics
@@ -40,19 +36,10 @@ class Row:
 class Task:
     """One cell: what is computed in one process and stored at once.
 
-    Attributes
-    ----------
-    experiment, protocol, dataset, noise, method : str
-        The place of the cell. `dataset` may have parts, as ``"stl10:bird:cat"``; `noise` is
-        ``"none"``, or kind and rate, as ``"per-class:0.1"``, and for a further realisation its
-        number, as ``"per-class:0.1:2"``.
-    fold : int
-        The fold, or the number of the draw.
-    seed : int
-        The seed of the whole run; see `seed_of`.
-    setting : str
-        The grid, and all else that a change of would make this another cell, as JSON; see
-        `Grid.setting`.
+    `dataset` may have parts, as ``"stl10:bird:cat"``. `noise` is ``"none"``, or kind and rate, as
+    ``"per-class:0.1"``, and for a further realisation its number, as ``"per-class:0.1:2"``. `fold`
+    is the fold, or the number of the draw, `seed` that of the whole run (see `seed_of`). `setting`
+    is the grid, and all else that a change of would make this another cell, as JSON.
     """
 
     experiment: str
@@ -90,16 +77,9 @@ def as_setting(**content: Any) -> str:
 
 @dataclass(frozen=True)
 class Profile:
-    """How much to compute.
+    """How much to compute: in minutes, in hours, or all of it.
 
     Cells that two profiles share are computed once: a larger profile adds to a smaller one.
-
-    Attributes
-    ----------
-    name : {"quick", "hours", "full"}
-        A small version of everything, in minutes; the tables with fewer repetitions; all of it.
-    seed : int
-        The seed of everything.
     """
 
     name: str = FULL
@@ -125,20 +105,9 @@ class Profile:
 class Experiment:
     """A table or figure, or several that come from the same fits.
 
-    Attributes
-    ----------
-    name : str
-        What ``htsvm reproduce`` calls it.
-    title : str
-        One line on what it shows.
-    shows : str
-        The tables and figures of the paper.
-    tasks : callable
-        Returns the cells of a profile.
-    run : callable
-        Computes a cell; yields its rows.
-    sections : callable
-        Returns what the report shows, from the results and the profile.
+    `name` is what ``htsvm-paper reproduce`` calls it, `shows` names the paper's tables and figures.
+    `tasks` returns the cells of a profile, `run` computes one and yields its rows, `sections`
+    returns what the report shows, from the results and the profile.
     """
 
     name: str
@@ -169,8 +138,6 @@ def cells(
 
     `setting` gets the name of a method and a protocol.
     """
-    from htsvm_paper.experiments.methods import get
-
     noises, methods = list(noises), list(methods)
     return [
         Task(experiment, protocol, dataset, noise, method, fold, profile.seed,
@@ -182,3 +149,57 @@ def cells(
         if protocols is None or protocol in protocols
         for fold in range(folds(dataset))
     ]  # fmt: skip
+
+
+# --------------------------------------------------------------------------------- grids
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The values that the penalties of every method take, and how the nested protocol chooses.
+
+    `values` are for each penalty in the protocol "paper", `nested` for the other where it differs.
+    Without `shapes` a parameter with values of its own takes the first only. `rows` limits the
+    training and the test rows. `fixed` holds, by method, parameters that differ from elsewhere.
+    With `sweep` `MultiViewHTSVC` goes through the grid of the protocol "paper" with one preparation
+    of the data, each point from its neighbour, instead of a cold fit for each.
+    """
+
+    values: tuple[float, ...]
+    nested: tuple[float, ...] = ()
+    inner_folds: int = INNER_FOLDS
+    shapes: bool = True
+    rows: int = 0
+    fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    sweep: bool = False
+
+    def setting(self, method: str, protocol: str) -> str:
+        """Return the text that belongs to the key of a cell."""
+        nested = protocol == NESTED
+        values = self.nested if nested and self.nested else self.values
+        found = get(method)
+        content: dict[str, Any] = {"grid": found.axes(values, quick=not self.shapes)}
+        if fixed := {**found.fixed, **self.fixed.get(method, {})}:
+            content["fixed"] = fixed
+        if nested:
+            content |= {"inner_folds": self.inner_folds, "search": found.search}
+        elif self.sweep and found.search == SWEEP:
+            content["sweep"] = True
+        if self.rows:
+            content["rows"] = self.rows
+        return as_setting(**content)
+
+    def quick(self, *values: float, rows: int = 0) -> Grid:
+        """Return the small version of this grid."""
+        return replace(self, values=values, nested=(), shapes=False, rows=rows)
+
+
+def powers(exponents: Iterable[int]) -> tuple[float, ...]:
+    """Return powers of two."""
+    return tuple(2.0**k for k in exponents)
+
+
+def points(task: Task) -> list[Params]:
+    """Return the points of a cell's grid, in the order of growing penalties."""
+    axes = task.settings.get("grid", {})
+    return [dict(zip(axes, point, strict=True)) for point in product(*axes.values())]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
-from htsvm.datasets import describe
+from htsvm_paper.datasets import describe
 from htsvm_paper.experiments.blocks import Block, Entry, Table, Words
 from htsvm_paper.experiments.evaluate import run_with_views
-from htsvm_paper.experiments.grids import Grid, powers
-from htsvm_paper.experiments.methods import KERNEL, NESTED, PAPER, Method, get, of_kind, register
+from htsvm_paper.experiments.methods import KERNEL, NESTED, PAPER, get, of_kind
 from htsvm_paper.experiments.results import ACCURACY, Results
-from htsvm_paper.experiments.score_tables import Line, Measure, score_table, seconds, support
-from htsvm_paper.experiments.significance import significance
-from htsvm_paper.experiments.splits import FOLDS
-from htsvm_paper.experiments.tasks import Experiment, Profile, Task, cells
+from htsvm_paper.experiments.score_tables import (
+    Line,
+    Measure,
+    score_table,
+    seconds,
+    significance,
+    support,
+)
+from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Task, cells, powers
 from htsvm_paper.experiments.two_view import CONTROL, INNER_FOLDS, collapse_table, set_names
 from htsvm_paper.experiments.two_view import tasks as linear_tasks
 
@@ -25,7 +26,6 @@ LARGEST = "german"
 # gamma are 27 points for every method.
 GRID = Grid(powers((-4, 0, 4)), inner_folds=INNER_FOLDS)
 QUICK_GRID = GRID.quick(1.0)
-GAMMAS = ("scale", 0.0625, 1.0)
 
 
 def tasks(profile: Profile) -> list[Task]:
@@ -102,26 +102,6 @@ def _less(results: Results, dataset: str, rbf: str, linear: str) -> Entry:
     one, other = (results.find(NESTED, dataset, name, ACCURACY) for name in (rbf, linear))
     return Entry(100.0 * (one.mean - other.mean), mark=one.mark or other.mark)
 
-
-def _with_rbf(name: str, **changes: Any) -> Method:
-    """Return a method with RBF kernels, whose width is tuned, under the label that it has."""
-    shapes = {"gamma": GAMMAS, **changes.pop("shapes", {})}
-    return replace(
-        get(name), name=f"{name}-rbf", kind=KERNEL, shapes=shapes, fixed={"kernel": "rbf"},
-        search="grid", in_paper=False, **changes,
-    )  # fmt: skip
-
-
-for _method in (
-    _with_rbf("svm-2k"),
-    _with_rbf("mvsvm-2c", penalties=("C", "D")),
-    _with_rbf("wave-mvsvm"),
-    _with_rbf("mvasy-bx"),
-    _with_rbf("mvsl01", penalties=("C", "structure")),
-    _with_rbf("mvht", penalties=("C", "structure")),
-    _with_rbf("ht", target="htsvm:KernelHTSVC", shapes={"cap": (1.0, 2.0, 4.0)}),
-):
-    register(_method)
 
 EXPERIMENT = Experiment(
     NAME, "two-view UCI sets with RBF kernels", "no table of the paper: its future work",

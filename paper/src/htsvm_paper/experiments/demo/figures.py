@@ -6,12 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import make_moons
-from sklearn.svm import SVC, LinearSVC
-
-from htsvm import HTSVC, KernelHTSVC
-from htsvm.datasets import BAYES_ACCURACY, flip_labels
-from htsvm.plotting import plot_boundary, plot_history, plot_losses
 from htsvm_paper.experiments.demo.data import (
     BREAST_CANCER,
     GAUSSIANS,
@@ -23,6 +17,12 @@ from htsvm_paper.experiments.demo.data import (
 )
 from htsvm_paper.experiments.demo.summary import Panel
 from htsvm_paper.svg import INK, drawing
+from sklearn.datasets import make_moons
+from sklearn.svm import SVC, LinearSVC
+
+from htsvm import HTSVC, KernelHTSVC
+from htsvm.datasets import BAYES_ACCURACY, flip_labels
+from htsvm.plotting import plot_boundary, plot_history, plot_losses
 
 # HTSVC first and strongest, then its rivals; told apart without colour by their markers.
 LOOKS = (

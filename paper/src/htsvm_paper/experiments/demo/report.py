@@ -7,8 +7,6 @@ from importlib import resources
 from string import Template
 from typing import TextIO
 
-from htsvm._show_versions import versions
-from htsvm_paper.experiments.demo import figures
 from htsvm_paper.experiments.demo.data import (
     DIGITS_TRAIN,
     INCOME_TRAIN,
@@ -24,6 +22,9 @@ from htsvm_paper.experiments.demo.summary import (
     wins_in_words,
 )
 from htsvm_paper.experiments.demo.table import html_table
+
+from htsvm._show_versions import versions
+from htsvm_paper.experiments.demo import figures
 
 
 def write_report(results: Results, file: TextIO) -> None:

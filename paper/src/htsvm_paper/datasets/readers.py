@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bz2
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,19 @@ import scipy.io
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from htsvm._typing import Array
+from htsvm_paper._typing import Array
 from htsvm_paper.datasets.dataset import Dataset
 
-SIGNS = {1: "+1", -1: "-1"}
+SIGNS = ("+1", "-1")
 
 
 def signs(positive: Array) -> Array:
     """Return +1 where `positive`, else -1."""
     return np.where(positive, 1, -1)
+
+
+def _named(names: Sequence[str]) -> dict[int, str]:
+    return dict(zip((1, -1), names, strict=True))
 
 
 def narrow(X: Any) -> Any:
@@ -40,31 +44,33 @@ def narrow(X: Any) -> Any:
 
 
 def libsvm(
-    n_features: int, positive: float = 1.0, class_names: Mapping[int, str] = SIGNS
+    *, features: int, positive: float = 1.0, names: Sequence[str] = SIGNS
 ) -> Callable[..., Dataset]:
     """Return a reader of LIBSVM files: training data and, if there is one, the test part."""
 
     def read(name: str, *paths: Path) -> Dataset:
         parts: list[Any] = []
         for path in paths:
-            X, y = load_svmlight_file(str(path), n_features=n_features)
+            X, y = load_svmlight_file(str(path), n_features=features)
             parts += [narrow(X), signs(y == positive)]
         X, y, *test = parts
         X_test, y_test = test or (None, None)
-        return Dataset(name, X, y, X_test, y_test, class_names=class_names)
+        return Dataset(name, X, y, X_test, y_test, class_names=_named(names))
 
     return read
 
 
 def table(
-    label: int,
-    classes: Mapping[str, int],
     *,
-    separator: str | None = ",",
+    label: int,
+    classes: Sequence[Sequence[str]],
+    names: Sequence[str] = (),
+    separator: str = ",",
     header: int = 0,
-    drop: tuple[int, ...] = (),
-    values: Callable[[Array], Array] | None = None,
-    names: Mapping[int, str] | None = None,
+    drop: Sequence[int] = (),
+    codes: Mapping[str, float] | None = None,
+    one_hot: bool = False,
+    complete: bool = False,
 ) -> Callable[..., Dataset]:
     """Return a reader of a text table.
 
@@ -72,68 +78,48 @@ def table(
     ----------
     label : int
         The column of the class.
-    classes : Mapping of published class to label
-        Rows of other classes are left out.
-    separator : str or None
-        Between columns; None is white space.
+    classes : pair of sequences of str
+        The published classes that become +1, and those that become -1; rows of others are left
+        out.
+    names : pair of str, optional
+        What the labels mean; by default the published classes.
+    separator : str
+        Between columns; an empty one is white space.
     header : int
         Lines to leave out at the top.
-    drop : tuple of int
+    drop : sequence of int
         Columns that are no features, counted before the label is taken out.
-    values : callable, optional
-        From the text columns to numbers; by default numbers, "?" as NaN.
-    names : Mapping, optional
-        What the labels mean; by default the published classes.
+    codes : Mapping, optional
+        Numbers for the words of a table. By default it holds numbers, "?" as NaN.
+    one_hot : bool
+        Whether each value of each column becomes a 0/1 column, in alphabetical order; then "?" is
+        a value.
+    complete : bool
+        Whether rows with missing values are left out.
     """
-    meaning: dict[int, list[str]] = {}
-    for word, sign in classes.items():
-        meaning.setdefault(sign, []).append(word)
-    class_names = names or {sign: " or ".join(words) for sign, words in meaning.items()}
+    signed = {word: sign for sign, words in zip((1, -1), classes, strict=True) for word in words}
+    class_names = _named(names or [" or ".join(words) for words in classes])
 
     def read(name: str, path: Path) -> Dataset:
         content = path.read_bytes()
         if path.suffix == ".bz2":
             content = bz2.decompress(content)
         lines = content.decode("utf-8").splitlines()[header:]
-        rows = np.array([line.split(separator) for line in lines if line.strip()])
+        rows = np.array([line.split(separator or None) for line in lines if line.strip()])
         column = label % rows.shape[1]
-        kept = rows[np.isin(rows[:, column], list(classes))]
-        y = np.array([classes[word] for word in kept[:, column]])
-        features = np.delete(kept, [column, *drop], axis=1)
-        return Dataset(name, (values or numbers)(features), y, class_names=class_names)
+        kept = rows[np.isin(rows[:, column], list(signed))]
+        y = np.array([signed[word] for word in kept[:, column]])
+        words = np.delete(kept, [column, *drop], axis=1)
+        if one_hot:
+            X = np.hstack([(c[:, None] == np.unique(c)).astype(np.float64) for c in words.T])
+        elif codes:
+            X = np.vectorize(codes.__getitem__, otypes=[np.float64])(words)
+        else:
+            X = np.where(words == "?", "nan", words).astype(np.float64)
+        there = ~np.isnan(X).any(axis=1) | (not complete)
+        return Dataset(name, X[there], y[there], class_names=class_names)
 
     return read
-
-
-def numbers(columns: Array) -> Array:
-    """Return text as numbers, "?" as NaN."""
-    return np.where(columns == "?", "nan", columns).astype(np.float64)
-
-
-def coded(codes: Mapping[str, float]) -> Callable[[Array], Array]:
-    """Return a function that replaces words by numbers."""
-
-    def values(columns: Array) -> Array:
-        words, places = np.unique(columns, return_inverse=True)
-        return np.array([codes[word] for word in words])[places].reshape(columns.shape)
-
-    return values
-
-
-def one_hot(columns: Array) -> Array:
-    """Return a 0/1 column for each value of each column, in alphabetical order; "?" is a value."""
-    return np.hstack([(c[:, None] == np.unique(c)).astype(np.float64) for c in columns.T])
-
-
-def complete_rows(read: Callable[..., Dataset]) -> Callable[..., Dataset]:
-    """Return a reader that leaves out rows with missing values."""
-
-    def reduced(name: str, *paths: Path) -> Dataset:
-        data = read(name, *paths)
-        kept = ~np.isnan(data.X).any(axis=1)
-        return Dataset(name, data.X[kept], data.y[kept], class_names=data.class_names)
-
-    return reduced
 
 
 def mat_views(name: str, path: Path) -> Dataset:
@@ -144,13 +130,8 @@ def mat_views(name: str, path: Path) -> Dataset:
         content = scipy.io.loadmat(path)
         views = [_dense(view) for view in content["X"].ravel()]
         y = content["y"].ravel().astype(int)
-    return Dataset(
-        name,
-        np.hstack(views),
-        y,
-        view_widths=tuple(view.shape[1] for view in views),
-        class_names={int(label): str(label) for label in np.unique(y)},
-    )
+    class_names = {int(label): str(label) for label in np.unique(y)}
+    return Dataset(name, np.hstack(views), y, view_widths=_widths(views), class_names=class_names)
 
 
 def _packed_views(path: Path) -> tuple[list[Array], Array]:
@@ -166,7 +147,9 @@ def _packed_views(path: Path) -> tuple[list[Array], Array]:
 def mat_signs(name: str, path: Path) -> Dataset:
     """Read a .mat file: a sparse matrix X and a vector y of signs."""
     content = scipy.io.loadmat(path)
-    return Dataset(name, narrow(content["X"]), signs(content["y"].ravel() > 0), class_names=SIGNS)
+    return Dataset(
+        name, narrow(content["X"]), signs(content["y"].ravel() > 0), class_names=_named(SIGNS)
+    )
 
 
 def stl10(name: str, path: Path) -> Dataset:
@@ -190,15 +173,11 @@ def cifar10n(name: str, path: Path) -> Dataset:
             if key.startswith("y_") and key not in ("y_clean", "y_test")
         }
         return Dataset(
-            name,
-            np.hstack(views),
-            content["y_clean"].astype(int),
-            X_test,
-            content["y_test"].astype(int),
-            view_widths=_widths(views),
+            name, np.hstack(views), content["y_clean"].astype(int), X_test,
+            content["y_test"].astype(int), view_widths=_widths(views),
             class_names={i: str(word) for i, word in enumerate(content["class_names"])},
             other_labels=others,
-        )
+        )  # fmt: skip
 
 
 def _dense(view: Any) -> Array:
@@ -209,3 +188,14 @@ def _dense(view: Any) -> Array:
 
 def _widths(views: list[Array]) -> tuple[int, ...]:
     return tuple(view.shape[1] for view in views)
+
+
+def _as_it_is(read: Callable[..., Dataset]) -> Callable[[], Callable[..., Dataset]]:
+    return lambda: read
+
+
+# What makes a reader of the options of a set.
+READERS: dict[str, Callable[..., Callable[..., Dataset]]] = {
+    "libsvm": libsvm, "table": table,
+    **{read.__name__: _as_it_is(read) for read in (mat_views, mat_signs, stl10, cifar10n)},
+}  # fmt: skip

@@ -6,15 +6,18 @@ import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
+from importlib import resources
+from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
+
+import pooch
 
 FOLDER_VARIABLE = "HTSVM_DATA"
 CACHE_VARIABLE = "HTSVM_CACHE"
 OFFLINE_VARIABLE = "HTSVM_OFFLINE"
 # Files as their home publishes them, where those differ byte by byte from ours.
 CANONICAL = "canonical"
-INSTALL = 'pip install "htsvm[datasets]"'
 # Seconds to wait for a connection, and between two pieces of a file.
 PATIENCE = (3.05, 60.0)
 # Hosts that could not be reached, so that a second file of theirs fails at once.
@@ -29,20 +32,10 @@ class DataFileError(OSError):
 class DataFile:
     """A file, and what is known about it.
 
-    Attributes
-    ----------
-    path : str
-        Its place in the data folder, for instance ``"uci/iris.data"``.
-    sha256 : str
-        Its checksum.
-    url : str, optional
-        Where its canonical form is published; None where it is not.
-    canonical : bool
-        Whether the published file is this one, byte by byte. Otherwise the published file holds
-        the same rows in another form: no checksum of the file is known, but one of its rows is
-        (`_contents.py`).
-    packed : tuple of (str, str), optional
-        Place and checksum of a smaller file with the same content.
+    `path` is its place in the data folder, `url` where its canonical form is published, if it is.
+    `canonical` says whether that is this file, byte by byte; otherwise it holds the same rows in
+    another form, and a checksum of its rows is known (`dataset.py`). `packed` is place and checksum
+    of a smaller file with the same content.
     """
 
     path: str
@@ -61,17 +54,10 @@ class DataFile:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A local copy of a data file.
+class LocalCopy:
+    """A local copy of a data file: where it lies, and how it was found, for people.
 
-    Attributes
-    ----------
-    path : Path
-        Where it lies.
-    origin : str
-        How it was found, for people.
-    checked : bool
-        Whether its checksum was known and right; otherwise what it holds has to be checked.
+    Where its own checksum was not known (`checked`), what it holds has to be checked.
     """
 
     path: Path
@@ -79,33 +65,38 @@ class Found:
     checked: bool = True
 
 
-def fetch(file: DataFile) -> Found:
-    """Return a checked local copy, downloading it where it has to be.
+@cache
+def checksums(table: str = "checksums.txt") -> dict[str, str]:
+    """Return the sha256 of every known file by its path, or of the rows of sets by name."""
+    text = resources.files("htsvm_paper.datasets").joinpath(table).read_text("utf-8")
+    return {name: digest for digest, name in (line.split() for line in text.splitlines() if line)}
 
-    Parameters
-    ----------
-    file : DataFile
-        What is wanted.
 
-    Raises
-    ------
-    DataFileError
-        If it cannot be had, or if what lies there has another checksum.
-    """
+def data_file(path: str, url: str | None = None, *, canonical: bool = False) -> DataFile:
+    """Return a known file, with its packed form where there is one."""
+    known = checksums()
+    for packed in (f"{path}.bz2", str(PurePosixPath(path).with_suffix(".npz"))):
+        if packed != path and packed in known:
+            return DataFile(path, known[path], url, canonical, (packed, known[packed]))
+    return DataFile(path, known[path], url, canonical)
+
+
+def fetch(file: DataFile) -> LocalCopy:
+    """Return a checked local copy, downloading it where it has to be, or raise `DataFileError`."""
     for folder, origin in _folders():
         for place, sha256 in file.places():
             path = folder / place
             if path.is_file():
                 if sha256 is not None:
                     _check(path, sha256)
-                return Found(path, origin, sha256 is not None)
-    return Found(_download(file), f"downloaded from {file.url}", file.canonical)
+                return LocalCopy(path, origin, sha256 is not None)
+    return LocalCopy(_download(file), f"downloaded from {file.url}", file.canonical)
 
 
 def checkout_folder() -> Path | None:
     """Return ``data/`` of the checkout that this module runs from; None where installed."""
     source = Path(__file__).resolve().parents[2]
-    folder = source.parent / "data"
+    folder = source.parents[1] / "data"
     in_checkout = source.name == "src" and (source.parent / "pyproject.toml").is_file()
     return folder if in_checkout and folder.is_dir() else None
 
@@ -157,37 +148,25 @@ def _download(file: DataFile) -> Path:
         raise DataFileError(_not_here(file, f"{OFFLINE_VARIABLE} is set"))
     if host in _unreachable:
         raise DataFileError(_not_here(file, _unreachable[host]))
-    try:
-        import pooch
-    except ImportError as error:
-        raise DataFileError(_not_here(file, f"downloads need pooch: {INSTALL}")) from error
     place, sha256 = list(file.places())[0 if file.canonical else -1]
     target = cache_folder() / place
     try:
         done = pooch.retrieve(
-            file.url,
-            known_hash=sha256,
-            fname=target.name,
-            path=target.parent,
+            file.url, known_hash=sha256, fname=target.name, path=target.parent,
             downloader=pooch.HTTPDownloader(progressbar=True, timeout=PATIENCE),
-        )
+        )  # fmt: skip
     except ValueError as error:  # pooch's word for a wrong checksum
         raise DataFileError(
             f"{file.url} is no longer the expected file and was not used: {error}"
         ) from error
     except OSError as error:  # every error of requests is one
         reason = f"{host} cannot be reached"
-        if _answered(error):
+        if getattr(error, "response", None) is not None:  # It said no, rather than nothing.
             reason = f"{file.url} cannot be reached ({error})"
         else:
             _unreachable[host] = reason
         raise DataFileError(_not_here(file, reason)) from error
     return Path(done)
-
-
-def _answered(error: OSError) -> bool:
-    """Return whether the host said no, rather than nothing."""
-    return getattr(error, "response", None) is not None
 
 
 def _not_here(file: DataFile, reason: str) -> str:
