@@ -10,6 +10,7 @@ space that they span, and those with a matrix R, if that pays, to where it is th
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,6 +102,13 @@ def in_coordinates(problem: Any) -> Coordinates:
     elif here and not X.sparse and R.positive and n > problem.n_samples:
         inside = _in_row_space(problem, mean)
     return inside or _in_columns(problem, found, mean) or own
+
+
+def as_stated(problem: Any) -> Any:
+    """Return a problem that is solved in its own coordinates."""
+    operator = copy(problem.operator)
+    operator.columns = operator.columns or ()
+    return replace(problem, operator=operator)
 
 
 def _in_columns(problem: Any, found: Moments, mean: Array) -> Coordinates | None:

@@ -42,7 +42,7 @@ cdef class System:
         self.full = matrix is not None
         self.diagonal = diagonal
         # As `Quadratic.metric`.
-        plain = self.full or not np.all(diagonal > 0.0)
+        plain = self.full or self.n == 0 or not np.all(diagonal > 0.0)
         self.metric = np.ones(self.n) if plain else np.mean(diagonal) / diagonal
         self.matrix = matrix if self.full else np.zeros((0, 0))
         self.row_length = row_length
