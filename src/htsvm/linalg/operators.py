@@ -50,8 +50,6 @@ class Extent(ABC):
     # Of rows that were brought into other coordinates: what was taken off the columns, and what
     # they were multiplied by.
     columns: tuple[Any, ...] | None = None
-    # About the mean squares of the columns, where they are known.
-    column_squares: Array | None = None
 
     def __init__(self) -> None:
         self.work = Work()

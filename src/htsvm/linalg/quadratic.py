@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,9 +74,21 @@ class Quadratic:
             return math.nan
         return 0.5 * float(np.vdot(v, cho_solve(factor, v.T).T))
 
+    @cached_property
+    def metric(self) -> Array:
+        """The weights of squares in the length of a gradient: the inverse of R over that of its mean.
+
+        So the length does not depend on the units of columns that R goes with; of a matrix, or
+        where R has zeros, it is the plain one.
+        """
+        if not self.positive or self.values.ndim == 0:
+            return np.ones(self.n)
+        weights: Array = self.values.mean() / self.values
+        return weights
+
     def length(self, v: Array) -> float:
-        """Return the length of a gradient."""
-        return math.sqrt(float(np.vdot(v, v)))
+        """Return the length of a gradient, or of several in its rows."""
+        return math.sqrt(float(np.sum(np.square(v) * self.metric)))
 
     def diagonal(self) -> Array:
         """Return the diagonal of R."""

@@ -11,6 +11,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.optimality import PointCertificate, certify_problem
 from htsvm.problems import AnyProblem
+from htsvm.problems.coordinates import as_stated
 from htsvm.solvers.api import Solver
 from htsvm.solvers.result import SolverResult, continued
 
@@ -51,12 +52,14 @@ def solve_certified(
     began = time.perf_counter()
     result = solver.solve(problem, start=start)
     certificate = certify_result(problem, result, solver.tol)
-    for share in FINER:
+    # At last in the coordinates in which residuals are measured.
+    tries = [(share, problem) for share in FINER] + [(FINER[-1], as_stated(problem))]
+    for share, stated in tries:
         if certificate.certified or not (result.converged and solver.refines):
             break
         finer = solver.with_options(tol=share * solver.tol, compare_warm=False)
         point = (result.coef, result.intercept, result.multipliers)
-        again = continued(result, finer.solve(problem, start=point))
+        again = continued(result, finer.solve(stated, start=point))
         if again.objective > (1.0 + solver.tol) * result.objective:
             # Another valley, and a higher one.
             continue

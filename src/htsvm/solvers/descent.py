@@ -81,7 +81,9 @@ class Descent(ABC):
         # The multipliers live on the scale of the penalties, the violations on that of one, and
         # the Hessian is the sum of R and of the rows times penalty and xi. Where the penalties are
         # so small that R has it all, a larger xi brings the two together.
-        strength = self.trivial * _row_energy(problem)
+        strength = self.trivial * problem.operator.row_length**2
+        own = problem.regularizer.diagonal()
+        strength /= (float(own.mean()) if len(own) else 0.0) or 1.0
         self.stretch = max(1.0, 1.0 / strength) if strength > 0.0 else 1.0
         # Where they are so large that the sum of rows has it all, the margin is a hard one, the
         # multipliers are far below the penalties, and rounding would hide them: a smaller xi.
@@ -235,12 +237,3 @@ class Descent(ABC):
             history=self.history.columns,
             advice=advice,
         )
-
-
-def _row_energy(problem: Any) -> float:
-    """Return about the mean of ``x' R^-1 x`` over the rows."""
-    own, squares = problem.regularizer.diagonal(), problem.operator.column_squares
-    if squares is None or not problem.regularizer.positive:
-        square: float = problem.operator.row_length**2
-        return square / ((float(own.mean()) if len(own) else 0.0) or 1.0)
-    return float(np.sum(squares / own))

@@ -108,7 +108,7 @@ class _Run:
         own = part.regularizer.dot(w)
         gross = float(np.abs(slopes).sum())
         return max(
-            residuals.of_gradient(own, pull, gross * part.operator.row_length),
+            residuals.of_gradient(own, pull, gross * part.operator.row_length, part.regularizer),
             residuals.balance(total, gross) if part.fit_intercept else 0.0,
         )
 

@@ -7,7 +7,7 @@ cdef class System:
     cdef Rows rows
     cdef const signed char[::1] y
     cdef double[::1] w, direction, gradient, own
-    cdef const double[::1] diagonal
+    cdef const double[::1] diagonal, metric
     cdef const double[:, ::1] matrix
     cdef double[:, ::1] factor, partial
     cdef double row_length

@@ -41,6 +41,9 @@ cdef class System:
         self.m, self.n = rows.m, rows.n
         self.full = matrix is not None
         self.diagonal = diagonal
+        # As `Quadratic.metric`.
+        plain = self.full or self.n == 0 or not np.all(diagonal > 0.0)
+        self.metric = np.ones(self.n) if plain else np.mean(diagonal) / diagonal
         self.matrix = matrix if self.full else np.zeros((0, 0))
         self.row_length = row_length
         self.fit_intercept = fit_intercept
@@ -69,9 +72,9 @@ cdef class System:
         for j in range(n):
             value = self.own[j] - pull[j]
             self.gradient[j] = value
-            norm += value * value
-            own += self.own[j] * self.own[j]
-            pulled += pull[j] * pull[j]
+            norm += self.metric[j] * value * value
+            own += self.metric[j] * self.own[j] * self.own[j]
+            pulled += self.metric[j] * pull[j] * pull[j]
         self.gradient[n] = -total if self.fit_intercept else 0.0
         norm = fmax(sqrt(norm) - SUM_ROUNDING * gross * self.row_length, 0.0)
         unit = fmax(sqrt(own) + sqrt(pulled), GROSS_SHARE * gross * self.row_length)

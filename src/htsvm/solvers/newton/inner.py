@@ -96,7 +96,7 @@ class Steps(ABC):
         grad_w = own - pull
         grad_b = -total if problem.fit_intercept else 0.0
         gross = size_of_s * problem.operator.row_length
-        report.stationarity = of_gradient(own, pull, gross)
+        report.stationarity = of_gradient(own, pull, gross, problem.regularizer)
         report.balance = balance(grad_b, size_of_s)
         return grad_w, grad_b
 

@@ -111,7 +111,9 @@ class RoundedSteps:
         pull, total = problem.operator.signed_tdot(problem.y, multipliers)
         own = problem.regularizer.dot(self.w)
         gross = float(multipliers.sum())
-        self.stationarity = of_gradient(own, pull, gross * problem.operator.row_length)
+        self.stationarity = of_gradient(
+            own, pull, gross * problem.operator.row_length, problem.regularizer
+        )
         total = total if problem.fit_intercept else 0.0
         self.balance = balance(total, gross)
         return np.append(own - pull, -total)
