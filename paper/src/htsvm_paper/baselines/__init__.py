@@ -18,12 +18,5 @@ from htsvm_paper.baselines.smooth import MvASYBX, WaveMvSVM
 from htsvm_paper.baselines.structured import MvLSSVC2C, MvSL01SVM
 
 __all__ = [
-    "SVM2K",
-    "MvASYBX",
-    "MvLSSVC2C",
-    "MvSL01SVM",
-    "MvSVM2C",
-    "PinballSVC",
-    "WaveMvSVM",
-    "ZeroOneSVC",
-]
+    "SVM2K", "MvASYBX", "MvLSSVC2C", "MvSL01SVM", "MvSVM2C", "PinballSVC", "WaveMvSVM", "ZeroOneSVC",
+]  # fmt: skip

@@ -46,6 +46,11 @@ GROUPS = {
 ENTRIES = """\
 C of views : float, array-like or dict
     Penalty of the losses. One number, or one per view, in their order or by name.
+D : float
+    Penalty of disagreement, for each pair of views. Zero leaves independent classifiers.
+weight_smoothness : float or "auto"
+    How even the view weights should be, the factor of their squares; small values let all but one
+    fall to zero. "auto" takes V - 1 times the cost of all V views after the first round.
 structure : float, array-like or dict
     The eta: how much a classifier should vary little within the clusters of the classes; may
     differ from view to view. Zero leaves the term out, and with it all clustering.
@@ -124,10 +129,9 @@ class BinaryFit:
 
 @dataclass(eq=False, repr=False)
 class MultiViewBaseline(BaseMultiViewSVC):
-    """A classifier with one linear (or kernel) function per view.
+    """A classifier with one function per view; of several classes one against the rest.
 
-    Subclasses implement `_binary`. Samples of weight zero are taken out before; more than two
-    classes are fitted one against the rest.
+    Subclasses implement `_binary`. Samples of weight zero are taken out before.
     """
 
     C: Any = 1.0
@@ -141,8 +145,8 @@ class MultiViewBaseline(BaseMultiViewSVC):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseMultiViewSVC._parameter_constraints,
-        "D": [NOT_NEGATIVE],
-        "epsilon": [NOT_NEGATIVE],
+        **{name: [NOT_NEGATIVE] for name in ("D", "epsilon")},
+        **{name: [POSITIVE] for name in ("lam", "theta", "b")},
     }
     # Whether the method is defined for two views alone.
     _pair: ClassVar[bool] = False
@@ -275,16 +279,13 @@ class MultiViewBaseline(BaseMultiViewSVC):
         constant = sum(all(np.abs(w).max() <= ZERO for w in fit.coefs) for fit in fits)
         if constant:
             coupled = " or a smaller D" if hasattr(self, "D") else ""
-            warn_user(
-                f"the best classifiers of {name} are constant{where(constant)}: they give up "
-                f"one class. Try a larger C{coupled}, or class_weight='balanced'.",
-                IgnoredClassWarning,
-            )
+            text = f"the best classifiers of {name} are constant{where(constant)}: they give up one"
+            text += f" class. Try a larger C{coupled}, or class_weight='balanced'."
+            warn_user(text, IgnoredClassWarning)
         dropped = np.any([fit.weights == 0.0 for fit in fits], axis=0)
         if dropped.any() and getattr(self, "view_weights", None) == "learned":
             names = [view for view, lost in zip(self.view_names_, dropped, strict=True) if lost]
-            warn_user(
-                f"the views {names!r} got the weight 0 and take no part in the decision; a larger "
-                "weight_smoothness would keep them.",
-                DroppedViewWarning,
+            text = (
+                f"the views {names!r} got the weight 0 and take no part in the decision; a larger"
             )
+            warn_user(f"{text} weight_smoothness would keep them.", DroppedViewWarning)

@@ -69,7 +69,7 @@ class SmoothProblem(ViewsProblem):
 
     def hessian(self, z: Array) -> Array:
         """Return the matrix of second derivatives; one-sided where a violation is zero."""
-        u, _ = self.violations(z)
+        u = self.violations(z)[0]
         return self.curved(np.where(u > 0.0, self.loss(u, self.y)[2], 0.0))
 
     def curved(self, curvatures: Array) -> Array:
@@ -110,8 +110,7 @@ def certify_gradient(
     z = problem.joined(coef, intercept)
     curvature = float("nan")
     if problem.size <= EIGENVALUE_SIDE:
-        least = scipy.linalg.eigvalsh(problem.hessian(z), subset_by_index=[0, 0])
-        curvature = float(least[0])
+        curvature = float(scipy.linalg.eigvalsh(problem.hessian(z), subset_by_index=[0, 0])[0])
     stationarity, balance = problem.residuals_at(z)
     return GradientCertificate(
         stationarity=stationarity, balance=balance, tol=tol, curvature=curvature,
@@ -150,8 +149,7 @@ class SmoothDescent(Solver):
             history.add(start=name, objective=objective, residual=residual, steps=steps)
             return objective
 
-        best, lowest, name = problem.constant(), np.inf, ""
-        root = _coordinates(problem)
+        best, lowest, name, root = problem.constant(), np.inf, "", _coordinates(problem)
         starts = self._starts(problem, best)
         if start is not None:
             starts["warm"] = problem.joined(*start[:2])

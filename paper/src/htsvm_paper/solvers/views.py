@@ -18,10 +18,8 @@ from htsvm.extend import Array, balance, stationarity
 # Curvatures of the terms of differences between two views u and v.
 Shared = list[tuple[int, int, Array]]
 
-# The largest side of an explicitly formed matrix.
-LARGEST_SIDE = 4000
-# Kernel matrices are kept for this many samples at most: 128 MB per view.
-KERNEL_SAMPLES = 4000
+# The largest side of an explicitly formed matrix, and of a kernel matrix: 128 MB per view.
+LARGEST_SIDE, KERNEL_SAMPLES = 4000, 4000
 # What keeps a direction in which nothing curves from being infinitely long.
 RIDGE = 1e-9
 # Shares of the diagonal that are tried where rounding has cost a matrix its definiteness.
@@ -149,11 +147,11 @@ class ViewsProblem:
 
     def _cheapest(self, own: Array, shared: Shared) -> str:
         """Return the form that takes the fewest products; kernels have only to be factorised."""
-        widths = np.diff(self.edges)
-        side = int(widths.sum())
-        work = sum(np.count_nonzero(one) * n**2 for one, n in zip(own, widths, strict=True))
-        work += sum(np.count_nonzero(one) * widths[u] * widths[v] for u, v, one in shared)
-        count = np.count_nonzero(own) + sum(np.count_nonzero(one) for _, _, one in shared)
+        widths, side = np.diff(self.edges), int(self.edges[-1])
+        terms = [(np.count_nonzero(one), v, v) for v, one in enumerate(own)]
+        terms += [(np.count_nonzero(one), u, v) for u, v, one in shared]
+        work = sum(count * widths[u] * widths[v] for count, u, v in terms)
+        count = sum(count for count, _, _ in terms)
         few = count <= LARGEST_SIDE and count**3 < 3.0 * float(work) + side**3
         if few and len(self.y) <= KERNEL_SAMPLES:
             return "kernels"

@@ -29,7 +29,7 @@ ROUGH, FINER = 1e-3, 1e-3
 HARD, MOST_CORRECTIONS, HARDER = 4.0, 20, 10.0
 # This many of the points on the way are worked out to the end.
 FINALISTS = 2
-# The budget of all descents together, in Newton steps: ordinary fits take a thousand at most.
+# The budget of all descents in Newton steps: ordinary fits take a thousand at most.
 MOST_STEPS = 6_000
 SPENT = (
     f"the budget of {MOST_STEPS} Newton steps was spent: scale the features, bring the weights "
