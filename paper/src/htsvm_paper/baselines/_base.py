@@ -285,7 +285,5 @@ class MultiViewBaseline(BaseMultiViewSVC):
         dropped = np.any([fit.weights == 0.0 for fit in fits], axis=0)
         if dropped.any() and getattr(self, "view_weights", None) == "learned":
             names = [view for view, lost in zip(self.view_names_, dropped, strict=True) if lost]
-            text = (
-                f"the views {names!r} got the weight 0 and take no part in the decision; a larger"
-            )
-            warn_user(f"{text} weight_smoothness would keep them.", DroppedViewWarning)
+            text = f"the views {names!r} got the weight 0 and take no part in the decision; a "
+            warn_user(text + "larger weight_smoothness would keep them.", DroppedViewWarning)

@@ -54,8 +54,7 @@ class MvLSSVC2C(MultiViewBaseline):
     ----------
     {C of views}, {structure}, {D}, {weight_smoothness}, {view_weights}, {views}
     tol : float, default=1e-6
-        The largest residual of the gradient, and the largest change of a view weight in another
-        round.
+        The largest residual of the gradient, and change of a view weight in another round.
     {max_rounds}, {fit_intercept}, {class_weight of pairs}, {memory}, {n_jobs}
     random_state : int, RandomState or None, default=None
         Drives the summary that is clustered where there are many samples. None always takes the

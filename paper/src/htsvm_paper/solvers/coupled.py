@@ -22,8 +22,7 @@ each decision value comes from multipliers that are a step along the violation, 
     alpha <- clip(alpha + xi s (1 - y f), 0, c),
     beta  <- clip(shrink(beta + xi t (f_u - f_v), xi t epsilon), -d, d).
 
-Then these are kept and xi grows. The steps s and t follow the scale and the size of the rows of
-each view: with one step for all, a view of small scale takes hundreds of Newton steps.
+Then these are kept and xi grows. The steps s and t follow the scale and the rows of each view.
 """
 
 from __future__ import annotations
