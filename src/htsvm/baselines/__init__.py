@@ -16,22 +16,9 @@ from htsvm.svm.base import BaseLinearSVC
 
 __all__ = ["HingeSVC", "LeastSquaresSVC", "RampSVC"]
 
-__getattr__ = moved(
-    __name__,
-    dict.fromkeys(
-        [
-            "SVM2K",
-            "MvASYBX",
-            "MvLSSVC2C",
-            "MvSL01SVM",
-            "MvSVM2C",
-            "PinballSVC",
-            "WaveMvSVM",
-            "ZeroOneSVC",
-        ],
-        "htsvm_paper.baselines",
-    ),
-)
+MOVED = ["SVM2K", "MvASYBX", "MvLSSVC2C", "MvSL01SVM", "MvSVM2C", "PinballSVC", "WaveMvSVM",
+         "ZeroOneSVC"]  # fmt: skip
+__getattr__ = moved(__name__, dict.fromkeys(MOVED, "htsvm_paper.baselines"))
 
 
 @dataclass(eq=False, repr=False)
