@@ -10,7 +10,6 @@ from htsvm.losses import Hinge, HybridTruncated
 PAPER = HybridTruncated()
 KNEES = (0.2, 2.0 / 3.0, 0.95)
 CAPS = (0.5, 1.0, 3.0)
-PAPER_STEPS = (0.05, 0.27, 5 / 18, 0.3, 1.0, 1.38, 25 / 18, 2.0)
 
 
 def prox_objective(loss, s, z, step):
