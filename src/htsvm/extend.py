@@ -2,9 +2,8 @@
 
 Losses: `Loss`, `ConvexLoss`, `register_loss`; `Hinge`, `HybridTruncated`, `LeastSquares`, `Ramp`.
 Problems: `Problem`. Solvers: `Solver`, `SolverResult`, `register_solver`, `History` and `Callback`;
-`Newton`, `ADMM`, `LinearSystem`; `solve_certified` and `certify_result`, which solve and judge.
-Certificates: `Certificate`, `WithDuality`, `PointCertificate`, `register_certificate` for problems
-of one's own; `stationarity` and `balance`, the units of their residuals.
+`Newton`, `ADMM`, `LinearSystem`. Certificates: `Certificate`, `WithDuality`, `certify_result`, and
+`register_certificate` for problems of one's own; `stationarity` and `balance`, their units.
 Estimators: `BaseLinearSVC` (subclasses say `_loss` and `_solver`), `ConvexSVC` (`_loss` alone),
 `StructuredMultiViewSVC` (`_losses` and `_solver`), `BaseMultiViewSVC` (`_fit_checked`), with
 `prepare_views`, which returns `Prepared` views, `per_view` parameters, and `Alternation` of
@@ -28,7 +27,7 @@ from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.structured import StructuredMultiViewSVC
-from htsvm.optimality import Certificate, PointCertificate, certify_problem
+from htsvm.optimality import Certificate, certify_problem
 from htsvm.optimality.certificate import WithDuality
 from htsvm.optimality.residuals import balance, stationarity
 from htsvm.solvers import (
@@ -39,7 +38,6 @@ from htsvm.solvers import (
     Solver,
     SolverResult,
     certify_result,
-    solve_certified,
 )  # fmt: skip
 from htsvm.solvers import register as register_solver
 from htsvm.solvers.history import Callback, History
@@ -50,10 +48,10 @@ register_certificate = certify_problem.register
 __all__ = [
     "ADMM", "Alternation", "Array", "BaseLinearSVC", "BaseMultiViewSVC", "Callback", "Certificate",
     "Classifiers", "ConvexLoss", "ConvexSVC", "DroppedViewWarning", "Hinge", "History",
-    "HybridTruncated", "LeastSquares", "LinearSystem", "Loss", "Newton", "PointCertificate",
+    "HybridTruncated", "LeastSquares", "LinearSystem", "Loss", "Newton",
     "Prepared", "Problem", "Ramp", "Solver", "SolverResult", "StructuredMultiViewSVC",
     "WithDuality", "balance", "certify_result", "documented", "generator_of", "per_view",
     "prepare_views", "register_certificate", "register_loss", "register_solver", "seed_of",
-    "single_threaded_blas", "solve_certified", "stationarity", "validated_fit", "warn_user",
+    "single_threaded_blas", "stationarity", "validated_fit", "warn_user",
     "written_whole",
 ]  # fmt: skip

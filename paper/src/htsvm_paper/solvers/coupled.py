@@ -153,16 +153,16 @@ class CoupledNewton(Solver):
         self, problem: CoupledProblem, *, start: tuple[Array, Array, Any] | None = None
     ) -> SolverResult:
         """Return the minimiser of `problem`, from the solution of a similar one if there is any."""
-        result = _Run(self, problem, start).run()
+        result = _Rounds(self, problem, start).run()
         if start is not None and not result.converged:
             # The multipliers of a problem that is too different are worse than none.
-            cold = _Run(self, problem, None).run()
+            cold = _Rounds(self, problem, None).run()
             cold.n_iter += result.n_iter
             result = min(result, cold, key=lambda one: one.residual)
         return result
 
 
-class _Run:
+class _Rounds:
     """One call of `CoupledNewton.solve`."""
 
     def __init__(self, options: CoupledNewton, problem: CoupledProblem, start: Any) -> None:

@@ -89,7 +89,7 @@ class ZeroOneSolver(Solver):
         """
         if not isinstance(problem.loss, ZeroOne):
             raise TypeError(f"ZeroOneSolver solves problems with ZeroOne, not {problem.loss!r}.")
-        run = _Run(self, problem)
+        run = _Search(self, problem)
         finals = []
         if start is not None:
             w, b, psi = start
@@ -112,7 +112,7 @@ class _Candidate(NamedTuple):
     satisfied: Array
 
 
-class _Run:
+class _Search:
     """One call of `ZeroOneSolver.solve`."""
 
     def __init__(self, options: ZeroOneSolver, problem: Problem) -> None:
