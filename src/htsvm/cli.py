@@ -122,7 +122,6 @@ def _demo(output: Path, *, quick: bool, seed: int) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from htsvm.files import written_whole
     from htsvm_paper.experiments.demo.data import available
     from htsvm_paper.experiments.demo.experiment import FULL, QUICK, run, tasks
     from htsvm_paper.experiments.demo.report import write_report
@@ -134,6 +133,7 @@ def _demo(output: Path, *, quick: bool, seed: int) -> None:
         wins_in_words,
     )
     from htsvm_paper.experiments.demo.table import terminal_table
+    from htsvm.files import written_whole
 
     console = Console()
     base = QUICK if quick else replace(FULL, datasets=available())

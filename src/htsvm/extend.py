@@ -8,10 +8,12 @@ Estimators: `BaseLinearSVC` (subclasses say `_loss` and `_solver`), `ConvexSVC` 
 `StructuredMultiViewSVC` (`_losses` and `_solver`), `BaseMultiViewSVC` (`_fit_checked`), with
 `prepare_views`, which returns `Prepared` views, `per_view` parameters, and `Alternation` of
 `Classifiers` and view weights. Beside them: `documented` fills in shared entries of docstrings,
-`validated_fit` checks parameters, `seed_of` and `generator_of` read a `random_state`, `warn_user`
-warns at the user's line, `single_threaded_blas` keeps BLAS to one thread during a fit,
-`written_whole` writes a file or nothing, `Array` is an ndarray.
+`validated_fit` checks parameters against `Interval` and `StrOptions`, `seed_of` and `generator_of`
+read a `random_state`, `warn_user` warns at the user's line, `single_threaded_blas` keeps BLAS to
+one thread during a fit, `written_whole` writes a file or nothing, `Array` is an ndarray.
 """
+
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from htsvm._documented import documented
 from htsvm._seeds import generator_of, seed_of
@@ -48,10 +50,9 @@ register_certificate = certify_problem.register
 __all__ = [
     "ADMM", "Alternation", "Array", "BaseLinearSVC", "BaseMultiViewSVC", "Callback", "Certificate",
     "Classifiers", "ConvexLoss", "ConvexSVC", "DroppedViewWarning", "Hinge", "History",
-    "HybridTruncated", "LeastSquares", "LinearSystem", "Loss", "Newton",
-    "Prepared", "Problem", "Ramp", "Solver", "SolverResult", "StructuredMultiViewSVC",
+    "HybridTruncated", "Interval", "LeastSquares", "LinearSystem", "Loss", "Newton", "Prepared",
+    "Problem", "Ramp", "Solver", "SolverResult", "StrOptions", "StructuredMultiViewSVC",
     "WithDuality", "balance", "certify_result", "documented", "generator_of", "per_view",
     "prepare_views", "register_certificate", "register_loss", "register_solver", "seed_of",
-    "single_threaded_blas", "stationarity", "validated_fit", "warn_user",
-    "written_whole",
+    "single_threaded_blas", "stationarity", "validated_fit", "warn_user", "written_whole",
 ]  # fmt: skip

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from htsvm import IgnoredClassWarning
 from htsvm.extend import (
@@ -18,6 +17,7 @@ from htsvm.extend import (
     BaseMultiViewSVC,
     DroppedViewWarning,
     Hinge,
+    Interval,
     Prepared,
     SolverResult,
     certify_result,

@@ -8,9 +8,8 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from htsvm.extend import Array, Prepared, seed_of
+from htsvm.extend import Array, Interval, Prepared, seed_of
 from htsvm_paper.baselines._base import POSITIVE, BinaryFit, MultiViewBaseline, documented
 from htsvm_paper.losses import BoundedLinex, SmoothLoss, Wave
 from htsvm_paper.solvers.smooth import SmoothDescent, SmoothProblem
