@@ -302,17 +302,6 @@ def test_rounding_floor_covers_what_rounding_does():
     assert c.certified
 
 
-def test_rounding_floor_has_two_sources():
-    X, y, w, b, psi = some_point()
-    given = {"C": 1.0, "loss": LOSS}
-    from_products = certify(X, y, w, b, np.zeros(50), **given).rounding_floor
-    from_multipliers = certify(X, y, np.zeros(4), 0.0, psi, **given).rounding_floor
-    assert 0.0 < from_products < 1e-14
-    assert 0.0 < from_multipliers < 1e-12
-    scaled = certify(X * 1e9, y, np.zeros(4), 0.0, psi, **given).rounding_floor
-    assert scaled == pytest.approx(from_multipliers)
-
-
 def test_it_prints_well():
     text = str(dataclasses.replace(certify(**KNOWN["E9.3"]), convex_objective=1.5))
     for part in (

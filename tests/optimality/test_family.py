@@ -9,9 +9,14 @@ import numpy as np
 import pytest
 
 from htsvm import HTSVC
-from htsvm.extend import Certificate, SolverResult, certify_result, register_certificate
+from htsvm.extend import (
+    Certificate,
+    SolverResult,
+    WithDuality,
+    certify_result,
+    register_certificate,
+)
 from htsvm.optimality import BinaryCertificate, MulticlassCertificate
-from htsvm.optimality.certificate import WithDuality
 
 SHARED = {"certified", "residual", "tol", "objective", "trivial_objective", "convex_objective",
           "n_support", "rounding_floor", "notes"}  # fmt: skip
