@@ -207,14 +207,19 @@ class MultiViewBaseline(BaseMultiViewSVC):
     ) -> None:
         """Fit views that have been validated."""
         kept, all_codes = np.arange(len(codes)), codes
-        problems = self._stated(views, classes, codes, weights)
+
+        def stated() -> list[Any]:
+            widest = max(views, key=lambda view: int(view.shape[1]))
+            return list(self._problems(widest, classes, codes, weights, C=1.0, loss=Hinge()))
+
+        problems = stated()
         if weights is not None or self.class_weight is not None:
             kept = np.flatnonzero(problems[0].penalty > 0.0)
         if len(kept) < len(codes):
             same = all(view is views[0] for view in views)
             views = [views[0][kept]] * len(views) if same else [view[kept] for view in views]
             codes, weights = codes[kept], None if weights is None else weights[kept]
-            problems = self._stated(views, classes, codes, weights)
+            problems = stated()
         views = [view.astype(np.float64, copy=False) for view in views]
         prepared = self._prepared(views, codes, weights)
         with single_threaded_blas(problems[0].operator):
@@ -225,13 +230,6 @@ class MultiViewBaseline(BaseMultiViewSVC):
         self.classes_ = classes
         self._store_fits(fits, prepared, kept, all_codes)
         self._warn_of(fits)
-
-    def _stated(
-        self, views: list[Any], classes: Array, codes: Array, weights: Array | None
-    ) -> list[Any]:
-        """Return the labels and the weights of all binary problems, with the widest view."""
-        widest = max(views, key=lambda view: int(view.shape[1]))
-        return self._problems(widest, classes, codes, weights, C=1.0, loss=Hinge())
 
     def _store_fits(
         self, fits: list[BinaryFit], prepared: Prepared, kept: Array, codes: Array

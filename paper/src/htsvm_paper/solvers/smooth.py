@@ -140,7 +140,7 @@ class SmoothDescent(Solver):
     callback: Callback | None = None
 
     def solve(self, problem: SmoothProblem, *, start: Any = None) -> SolverResult:
-        """Return the lowest stationary point that was found; a warm start is one more."""
+        """Return the lowest stationary point that was found; warm starts are not made use of."""
         history = History(self.callback)
 
         def record(name: str, z: Array, steps: int) -> float:
@@ -151,8 +151,6 @@ class SmoothDescent(Solver):
 
         best, lowest, name, root = problem.constant(), np.inf, "", _coordinates(problem)
         starts = self._starts(problem, best)
-        if start is not None:
-            starts["warm"] = problem.joined(*start[:2])
         for one, first in starts.items():
             z, steps = self._descend(problem, root, first)
             objective = record(one, z, steps)
@@ -205,9 +203,8 @@ class SmoothDescent(Solver):
 def _coordinates(problem: SmoothProblem) -> Array | None:
     """Return R with R' R the curvature of the objective where all losses begin; None if too large.
 
-    In u = R z all directions are curved alike. Samples far longer than the others count less: their
-    losses are likely to be where they are flat, and in coordinates that are theirs L-BFGS ends in
-    worse minima.
+    Samples far longer than the others count less: their losses are likely to be where they are
+    flat, and in coordinates that are theirs L-BFGS ends in worse minima.
     """
     if problem.size > NEWTON_SIDE:
         return None

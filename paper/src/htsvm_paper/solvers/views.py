@@ -36,16 +36,12 @@ class ViewsProblem:
 
     Attributes
     ----------
-    views : list of {ndarray, CSR matrix} of shape (n_samples, n_columns)
-        The views.
-    y : ndarray of shape (n_samples,)
-        Labels in {-1, +1}.
+    views, y : list of {ndarray, CSR matrix} of shape (n_samples, n_columns), ndarray
+        The views, and the labels in {-1, +1}.
     penalties, coupling : ndarrays of shape (n_views, n_samples), (n_samples,)
         The c of each sample in each view, positive; and its d, the price of disagreement.
-    scales : ndarray of shape (n_views,)
-        The theta of each view, positive.
-    fit_intercept : bool
-        Whether the b_v are free; otherwise they are zero.
+    scales, fit_intercept : ndarray of shape (n_views,), bool
+        The theta of each view, positive; and whether the b_v are free, otherwise zero.
     kernels : list of ndarray
         The inner products of the rows of each view, once they were needed; problems that differ in
         their scales share them.
@@ -137,10 +133,8 @@ class ViewsProblem:
         own, shared : ndarray of shape (n_views, n_samples), list of (u, v, ndarray)
             Curvatures of the terms of single views, not negative, which are added to the diagonals
             of Omega; and of the terms of differences between views u and v.
-        gradient : ndarray
-            The right-hand side, but for its sign.
-        form : {"kernels", "matrix", "cg"}, optional
-            How to solve it; by default what is least work.
+        gradient, form : ndarray, {"kernels", "matrix", "cg"}
+            The right-hand side, but for its sign; and how to solve it: by the least work.
         """
         forms = {"kernels": self._by_kernels, "matrix": self._by_matrix, "cg": self._by_cg}
         return forms[form or self._cheapest(own, shared)](own, shared, gradient)
