@@ -2,16 +2,15 @@
 
 Losses: `Loss`, `ConvexLoss`, `register_loss`; `Hinge`, `HybridTruncated`, `LeastSquares`, `Ramp`.
 Problems: `Problem`. Solvers: `Solver`, `SolverResult`, `register_solver`, `History` and `Callback`;
-`Newton`, `ADMM`, `LinearSystem`; `solve_certified` and `certify_result`, which solve and judge.
-Certificates: `Certificate`, `WithDuality`, `PointCertificate`, `register_certificate` for problems
-of one's own; `stationarity` and `balance`, the units of their residuals.
+`Newton`, `ADMM`, `LinearSystem`. Certificates: `Certificate`, `WithDuality`, `certify_result`, and
+`register_certificate` for problems of one's own; `stationarity` and `balance`, their units.
 Estimators: `BaseLinearSVC` (subclasses say `_loss` and `_solver`), `ConvexSVC` (`_loss` alone),
 `StructuredMultiViewSVC` (`_losses` and `_solver`), `BaseMultiViewSVC` (`_fit_checked`), with
 `prepare_views`, which returns `Prepared` views, `per_view` parameters, and `Alternation` of
 `Classifiers` and view weights. Beside them: `documented` fills in shared entries of docstrings,
-`validated_fit` checks parameters by `Interval` and `StrOptions`, `seed_of` and `generator_of` read
-a `random_state`, `warn_user` warns at the user's line, `single_threaded_blas` keeps BLAS to one
-thread during a fit, `written_whole` writes a file or nothing, `Array` is an ndarray.
+`validated_fit` checks parameters against `Interval` and `StrOptions`, `seed_of` and `generator_of`
+read a `random_state`, `warn_user` warns at the user's line, `single_threaded_blas` keeps BLAS to
+one thread during a fit, `written_whole` writes a file or nothing, `Array` is an ndarray.
 """
 
 from htsvm._documented import documented
@@ -29,7 +28,7 @@ from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.structured import StructuredMultiViewSVC
-from htsvm.optimality import Certificate, PointCertificate, certify_problem
+from htsvm.optimality import Certificate, certify_problem
 from htsvm.optimality.certificate import WithDuality
 from htsvm.optimality.residuals import balance, stationarity
 from htsvm.solvers import (
@@ -40,8 +39,7 @@ from htsvm.solvers import (
     Solver,
     SolverResult,
     certify_result,
-    solve_certified,
-)
+)  # fmt: skip
 from htsvm.solvers import register as register_solver
 from htsvm.solvers.history import Callback, History
 from htsvm.svm.base import BaseLinearSVC
@@ -51,10 +49,9 @@ register_certificate = certify_problem.register
 __all__ = [
     "ADMM", "Alternation", "Array", "BaseLinearSVC", "BaseMultiViewSVC", "Callback", "Certificate",
     "Classifiers", "ConvexLoss", "ConvexSVC", "DroppedViewWarning", "Hinge", "History",
-    "HybridTruncated", "Interval", "LeastSquares", "LinearSystem", "Loss", "Newton",
-    "PointCertificate", "Prepared", "Problem", "Ramp", "Solver", "SolverResult", "StrOptions",
-    "StructuredMultiViewSVC", "WithDuality", "balance", "certify_result", "documented",
-    "generator_of", "per_view", "prepare_views", "register_certificate", "register_loss",
-    "register_solver", "seed_of", "single_threaded_blas", "solve_certified", "stationarity",
-    "validated_fit", "warn_user", "written_whole",
+    "HybridTruncated", "Interval", "LeastSquares", "LinearSystem", "Loss", "Newton", "Prepared",
+    "Problem", "Ramp", "Solver", "SolverResult", "StrOptions", "StructuredMultiViewSVC",
+    "WithDuality", "balance", "certify_result", "documented", "generator_of", "per_view",
+    "prepare_views", "register_certificate", "register_loss", "register_solver", "seed_of",
+    "single_threaded_blas", "stationarity", "validated_fit", "warn_user", "written_whole",
 ]  # fmt: skip

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from htsvm import HTSVC
-from htsvm.extend import Certificate, SolverResult, certify_result, register_certificate
-from htsvm.losses import HybridTruncated
-from htsvm.optimality import BinaryCertificate, MulticlassCertificate, PointCertificate
-from htsvm.optimality.certificate import WithDuality
-from htsvm.optimality.point import check_point
-from htsvm.optimality.summary import MERGED, Summary, merge, summarise
+from htsvm.extend import (
+    Certificate,
+    SolverResult,
+    WithDuality,
+    certify_result,
+    register_certificate,
+)
+from htsvm.optimality import BinaryCertificate, MulticlassCertificate
 
 SHARED = {"certified", "residual", "tol", "objective", "trivial_objective", "convex_objective",
           "n_support", "rounding_floor", "notes"}  # fmt: skip
@@ -70,39 +72,6 @@ def test_a_check_from_outside():
     assert refused.to_dict()["excess"] == refused.residual == 0.5
     assert re.search(r"  excess +5.00e-01$", str(refused), re.M)
     assert re.search(r"  prox .*\(nu = ", str(refused))
-
-
-def test_a_check_that_comes_after_the_prox_leaves_nu_where_it_belongs(monkeypatch):
-    before = PointCertificate._measures
-    monkeypatch.setattr(
-        PointCertificate, "_measures", lambda self: [*before(self), ("  another", "1.00e-05")]
-    )
-    text = str(HTSVC().fit(*data(2)).certificate_[0])
-    assert re.search(r"  prox .*\(nu = ", text)
-    assert re.search(r"  another +1.00e-05$", text, re.M)
-
-
-def test_sums_of_blocks_are_added_up_without_being_named():
-    """A new field of `Summary` needs no line in `merge`."""
-    X, y = data(2)
-    point = check_point(
-        X, 2 * y - 1, np.ones(4), 0.1, np.full(60, -0.5), C=1.0, loss=HybridTruncated(),
-        sample_weight=None, regularizer=None, fit_intercept=True,
-    )  # fmt: skip
-    part = summarise(point, None, 1e-9)[0]
-    both = merge([part, part])
-    for name in {f.name for f in fields(Summary)} - set(MERGED):
-        np.testing.assert_allclose(getattr(both, name), 2 * getattr(part, name))
-    assert both.largest_nu == part.largest_nu
-    assert len(both.support) == 120
-
-
-def test_no_attribute_has_two_names():
-    """What certificates share is defined once; the rest has one name wherever it occurs."""
-    for kind in (BinaryCertificate, MulticlassCertificate):
-        assert issubclass(kind, Certificate)
-        names = set(kind.__dataclass_fields__)
-        assert not names & {"gap", "bound", "complementarity", "change", "feasibility"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

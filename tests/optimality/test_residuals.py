@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from htsvm import HTSVC
 from htsvm.baselines import HingeSVC
 from htsvm.losses import Hinge, HybridTruncated
-from htsvm.optimality import certify, certify_multiclass, residuals
+from htsvm.optimality import certify, certify_multiclass
 
 # Many of the fits here end as constant classifiers, which is not what they are for.
 pytestmark = pytest.mark.filterwarnings("ignore::htsvm.exceptions.IgnoredClassWarning")
@@ -93,13 +93,6 @@ def test_beyond_the_rounding_floor_nothing_is_certified():
     assert not c.certified
     assert any("floating point" in note for note in c.notes)
     assert "scale" in str(c)
-
-
-def test_informative_part():
-    assert residuals.informative_part(10.0, 1000.0, 4.0) == 10.0
-    assert residuals.informative_part(10.0, 10.5, 0.2) == pytest.approx(0.5)
-    assert residuals.informative_part(10.0, 10.5, 0.4) == pytest.approx(0.8)
-    assert residuals.informative_part(10.0, 10.0, 0.0) == pytest.approx(1e-8)
 
 
 # ------------------------------------------------------------------------------------- fits

@@ -15,12 +15,12 @@ class GapCertificate(WithDuality):
     Attributes
     ----------
     weight_change : float
-        How far learned view weights are from those that suit the classifiers best; 0 where none
-        are learned. With them, objective and gap are those for the final weights.
+        How far learned view weights are from those that suit the classifiers best.
     """
 
     weight_change: float = 0.0
     _claim = "optimal"
+    # What the residual is, in words.
     kind = "relative duality gap"
 
     @property
@@ -35,11 +35,9 @@ class GradientCertificate(Certificate):
 
     Attributes
     ----------
-    stationarity : float
-        The norm of the gradient in the coefficients of all views, relative to its two parts: that
-        of the regulariser and that of the losses.
-    balance : float
-        The largest derivative in an intercept, relative to the sum of the slopes of the losses.
+    stationarity, balance : float
+        The norm of the gradient in all coefficients, relative to its two parts; and the largest
+        derivative in an intercept, relative to the sum of the slopes of the losses.
     curvature : float
         The smallest eigenvalue of the Hessian; positive values show a strict local minimiser. NaN
         where it was not computed.
@@ -59,10 +57,6 @@ class GradientCertificate(Certificate):
         return max(self.stationarity, self.balance, self.weight_change)
 
     def _measures(self) -> list[tuple[str, str]]:
-        lines = [
-            ("  stationarity", f"{self.stationarity:.2e}"),
-            ("  balance", f"{self.balance:.2e}"),
-        ]
-        if not math.isnan(self.curvature):
-            lines.append(("  curvature", f"{self.curvature:.3g}"))
-        return lines
+        known = [] if math.isnan(self.curvature) else [("  curvature", f"{self.curvature:.3g}")]
+        residuals = ("stationarity", self.stationarity), ("balance", self.balance)
+        return [*((f"  {name}", f"{value:.2e}") for name, value in residuals), *known]

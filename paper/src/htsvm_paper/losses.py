@@ -17,8 +17,7 @@ from htsvm.extend import Array, ConvexLoss, Loss, register_loss
 class Pinball(ConvexLoss):
     """The pinball loss ``max(s, -tau * s)``: a sample far beyond the margin costs something too.
 
-    It is ``(1 + tau) * max(s, 0) - tau * s``, a steeper hinge with a tilt, and convex. ``tau = 0``
-    is the hinge loss, ``tau = 1`` the absolute value.
+    It is ``(1 + tau) * max(s, 0) - tau * s``, a steeper hinge with a tilt; the hinge for tau = 0.
 
     Parameters
     ----------
@@ -87,9 +86,8 @@ class ZeroOne(Loss):
     Parameters
     ----------
     tolerance : float, default=1e-6
-        A violation of at most this size is taken for rounding and costs nothing: samples that hold
-        the margin have ``s = 0``, which no computation returns exactly. Only `value` and `total`
-        know of it; prox and subdifferential are those of the exact loss.
+        A violation of at most this size is taken for rounding and costs nothing. Only `value` and
+        `total` know of it; prox and subdifferential are those of the exact loss.
 
     Notes
     -----
@@ -155,8 +153,7 @@ class ZeroOne(Loss):
     def reference_step(self, s: Any, slope: Any) -> Array:
         """Return `unit_step`, or half of the largest step where that is less.
 
-        A sample with a multiplier is taken to be on the margin, whatever rounding made of its
-        violation.
+        A sample with a multiplier is taken to be on the margin, but for rounding.
         """
         s, slope = _floats(s), _floats(slope)
         half = 0.5 * self.largest_step(np.where(slope > 0.0, 0.0, s), slope)

@@ -17,16 +17,11 @@ class Partition:
     Attributes
     ----------
     letter : str
-        ``"G"``, ``"I"`` or ``"K"``, by the size of nu * C.
-    set_number : ndarray of int8
-        1 to 5 per sample.
-    support : ndarray of bool
-        The samples in the sets that the paper calls support vectors.
-
-    Notes
-    -----
-    The sets depend on nu, a number of the algorithm and not of the model. Membership does not imply
-    a non-zero multiplier either: a sample with p = 0 is in set 2, and there psi = 0.
+        ``"G"``, ``"I"`` or ``"K"``, by the size of nu * C; nu is a number of the algorithm, not of
+        the model.
+    set_number, support : ndarrays of int8 and of bool
+        1 to 5 per sample; and the sets that the paper calls support vectors. That does not imply a
+        non-zero multiplier: a sample with p = 0 is in set 2, and there psi = 0.
     """
 
     letter: str

@@ -9,7 +9,7 @@ from paper.tests.baselines.coupled_oracle import solve_coupled_hinge
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
-from tests.multiview.data import golden, three_classes, two_views
+from tests.multiview.data import golden, two_views
 
 from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning
 from htsvm_paper.baselines import SVM2K, MvSVM2C
@@ -198,15 +198,6 @@ def test_a_callable_kernel_and_a_linear_view_side_by_side():
     )
 
 
-def test_a_linear_kernel_as_a_callable_is_the_linear_one():
-    views, y = two_views(60)
-    linear = MvSVM2C().fit(views, y)
-    kernel = MvSVM2C(kernel=lambda X, Z: X @ Z.T).fit(views, y)
-    np.testing.assert_allclose(
-        linear.decision_function(views), kernel.decision_function(views), atol=1e-5
-    )
-
-
 def test_a_wide_view_without_weight_still_has_a_classifier():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 40)
@@ -236,13 +227,6 @@ def test_support_vectors_are_those_that_matter():
     assert 0 < len(rows) < 100
     again = SVM2K(0.5).fit([X[rows] for X in views], y[rows])
     np.testing.assert_allclose(again.coef_, clf.coef_, atol=1e-4)
-
-
-def test_three_classes():
-    views, y = three_classes()
-    for clf in (SVM2K(), MvSVM2C()):
-        assert clf.fit(views, y).score(views, y) > 0.8
-        assert len(clf.certificate_) == 3
 
 
 def test_too_few_steps_are_reported():

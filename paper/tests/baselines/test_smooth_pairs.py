@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.optimize import approx_fprime, minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from tests.multiview.data import golden, three_classes, two_views
+from tests.multiview.data import golden, two_views
 
 from htsvm.extend import certify_result
 from htsvm_paper.baselines import MvASYBX, WaveMvSVM
@@ -185,16 +185,6 @@ def test_kernels_see_what_no_line_does(method):
     np.testing.assert_allclose(
         linear.decision_function(views), method().fit(views, y).decision_function(views), atol=1e-5
     )
-
-
-@pytest.mark.parametrize("method", BOTH)
-def test_three_classes_and_weights(method):
-    views, y = three_classes()
-    assert method().fit(views, y).score(views, y) > 0.8
-    repeats = 1 + np.arange(len(y)) % 3
-    weighted = method().fit(views, y, sample_weight=repeats)
-    repeated = method().fit([np.repeat(X, repeats, axis=0) for X in views], np.repeat(y, repeats))
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-7)
 
 
 @pytest.mark.parametrize("method", BOTH)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from paper.tests.baselines.coupled_oracle import solve_coupled_least_squares
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
-from tests.multiview.data import golden, three_classes, two_views
+from tests.multiview.data import golden, two_views
 
 from htsvm.baselines import LeastSquaresSVC
 from htsvm.exceptions import DroppedViewWarning
@@ -204,13 +204,6 @@ def test_separable_views_are_hard_margin_machines():
     for v, X in enumerate(views):
         hard = SVC(C=1e6, kernel="linear", tol=1e-9).fit(X, y)
         np.testing.assert_allclose(clf.view_coef_[v], hard.coef_[0], atol=1e-3)
-
-
-def test_three_classes():
-    views, y = three_classes()
-    for clf in (MvLSSVC2C(), MvSL01SVM(10.0)):
-        assert clf.fit(views, y).score(views, y) > 0.8
-        assert len(clf.certificate_) == 3
 
 
 def test_progress_is_printed(capsys):

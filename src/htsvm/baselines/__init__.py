@@ -15,22 +15,14 @@ from htsvm.svm.base import BaseLinearSVC
 
 __all__ = ["HingeSVC", "LeastSquaresSVC", "RampSVC"]
 
-__getattr__ = moved(
-    __name__,
-    dict.fromkeys(
-        ["SVM2K", "MvASYBX", "MvLSSVC2C", "MvSL01SVM", "MvSVM2C", "PinballSVC", "WaveMvSVM",
-         "ZeroOneSVC"],
-        "htsvm_paper.baselines",
-    ),
-)  # fmt: skip
+MOVED = ["SVM2K", "MvASYBX", "MvLSSVC2C", "MvSL01SVM", "MvSVM2C", "PinballSVC", "WaveMvSVM",
+         "ZeroOneSVC"]  # fmt: skip
+__getattr__ = moved(__name__, dict.fromkeys(MOVED, "htsvm_paper.baselines"))
 
 
 @dataclass(eq=False, repr=False)
 class ConvexSVC(BaseLinearSVC):
-    """A linear classifier with a convex loss, solved by Newton's method.
-
-    There is one optimum: no restarts, and no need to balance one class against the rest.
-    """
+    """A linear classifier with a convex loss, by Newton's method: no restarts, no balancing."""
 
     C: float = 1.0
     _: KW_ONLY
@@ -63,21 +55,19 @@ class HingeSVC(ConvexSVC):
 
     Parameters
     ----------
-    {C}
-    {tol of gaps}, {max_iter}, {fit_intercept}, {class_weight}, {warm_start}, {n_jobs},
+    {C}, {tol of gaps}, {max_iter}, {fit_intercept}, {class_weight}, {warm_start}, {n_jobs},
     {random_state}, {verbose}
 
     Attributes
     ----------
-    {certificate_ of gaps}
-    {coef_}, {intercept_}, {classes_}, {objective_}, {support_}, {n_support_}, {dual_coef_}
+    {certificate_ of gaps}, {coef_}, {intercept_}, {classes_}, {objective_}, {support_},
+    {n_support_}, {dual_coef_}
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         What became of each sample, as a `SampleStatus`; no sample is ever ignored.
     {history_}, {n_iter_}, {n_passes_}, {seconds_}, {n_features_in_}, {feature_names_in_}
 
     See Also
     --------
-    PinballSVC : With a cost for large margins too.
     RampSVC : With a ceiling on the loss of a sample.
 
     References
@@ -125,8 +115,7 @@ class LeastSquaresSVC(BaseLinearSVC):
 
     Attributes
     ----------
-    certificate_ : list of Certificate
-        For each binary problem, the residuals of the optimality conditions and the duality gap.
+    {certificate_ of gaps}
     sample_status_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         On which side of the margin each sample is; those that are "safe" pull here too.
     {coef_}, {intercept_}, {classes_}, {objective_}
@@ -183,8 +172,7 @@ class RampSVC(BaseLinearSVC):
 
     The hinge loss, cut off at the `ceiling` :math:`\bar\chi`: a sample with a larger violation no
     longer pulls. The concave-convex procedure of Collobert et al. solves a hinge problem, takes out
-    the samples beyond the ceiling, solves again, and so on; that is what `HTSVC`'s solver does
-    with this loss, lowering the ceiling in steps and ending at a certified stationary point.
+    the samples beyond the ceiling, solves again, and so on, as `HTSVC`'s solver does.
 
     More than two classes are fitted one against the rest, each of these problems with balanced
     weights, because a bounded loss finds it cheap to give up a small class.

@@ -46,6 +46,11 @@ GROUPS = {
 ENTRIES = """\
 C of views : float, array-like or dict
     Penalty of the losses. One number, or one per view, in their order or by name.
+D : float
+    Penalty of disagreement, for each pair of views. Zero leaves independent classifiers.
+weight_smoothness : float or "auto"
+    How even the view weights should be, the factor of their squares; small values let all but one
+    fall to zero. "auto" takes V - 1 times the cost of all V views after the first round.
 structure : float, array-like or dict
     The eta: how much a classifier should vary little within the clusters of the classes; may
     differ from view to view. Zero leaves the term out, and with it all clustering.
@@ -124,10 +129,9 @@ class BinaryFit:
 
 @dataclass(eq=False, repr=False)
 class MultiViewBaseline(BaseMultiViewSVC):
-    """A classifier with one linear (or kernel) function per view.
+    """A classifier with one function per view; of several classes one against the rest.
 
-    Subclasses implement `_binary`. Samples of weight zero are taken out before; more than two
-    classes are fitted one against the rest.
+    Subclasses implement `_binary`. Samples of weight zero are taken out before.
     """
 
     C: Any = 1.0
@@ -141,8 +145,8 @@ class MultiViewBaseline(BaseMultiViewSVC):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseMultiViewSVC._parameter_constraints,
-        "D": [NOT_NEGATIVE],
-        "epsilon": [NOT_NEGATIVE],
+        **{name: [NOT_NEGATIVE] for name in ("D", "epsilon")},
+        **{name: [POSITIVE] for name in ("lam", "theta", "b")},
     }
     # Whether the method is defined for two views alone.
     _pair: ClassVar[bool] = False
@@ -203,14 +207,19 @@ class MultiViewBaseline(BaseMultiViewSVC):
     ) -> None:
         """Fit views that have been validated."""
         kept, all_codes = np.arange(len(codes)), codes
-        problems = self._stated(views, classes, codes, weights)
+
+        def stated() -> list[Any]:
+            widest = max(views, key=lambda view: int(view.shape[1]))
+            return list(self._problems(widest, classes, codes, weights, C=1.0, loss=Hinge()))
+
+        problems = stated()
         if weights is not None or self.class_weight is not None:
             kept = np.flatnonzero(problems[0].penalty > 0.0)
         if len(kept) < len(codes):
             same = all(view is views[0] for view in views)
             views = [views[0][kept]] * len(views) if same else [view[kept] for view in views]
             codes, weights = codes[kept], None if weights is None else weights[kept]
-            problems = self._stated(views, classes, codes, weights)
+            problems = stated()
         views = [view.astype(np.float64, copy=False) for view in views]
         prepared = self._prepared(views, codes, weights)
         with single_threaded_blas(problems[0].operator):
@@ -221,13 +230,6 @@ class MultiViewBaseline(BaseMultiViewSVC):
         self.classes_ = classes
         self._store_fits(fits, prepared, kept, all_codes)
         self._warn_of(fits)
-
-    def _stated(
-        self, views: list[Any], classes: Array, codes: Array, weights: Array | None
-    ) -> list[Any]:
-        """Return the labels and the weights of all binary problems, with the widest view."""
-        widest = max(views, key=lambda view: int(view.shape[1]))
-        return self._problems(widest, classes, codes, weights, C=1.0, loss=Hinge())
 
     def _store_fits(
         self, fits: list[BinaryFit], prepared: Prepared, kept: Array, codes: Array
@@ -275,16 +277,11 @@ class MultiViewBaseline(BaseMultiViewSVC):
         constant = sum(all(np.abs(w).max() <= ZERO for w in fit.coefs) for fit in fits)
         if constant:
             coupled = " or a smaller D" if hasattr(self, "D") else ""
-            warn_user(
-                f"the best classifiers of {name} are constant{where(constant)}: they give up "
-                f"one class. Try a larger C{coupled}, or class_weight='balanced'.",
-                IgnoredClassWarning,
-            )
+            text = f"the best classifiers of {name} are constant{where(constant)}: they give up one"
+            text += f" class. Try a larger C{coupled}, or class_weight='balanced'."
+            warn_user(text, IgnoredClassWarning)
         dropped = np.any([fit.weights == 0.0 for fit in fits], axis=0)
         if dropped.any() and getattr(self, "view_weights", None) == "learned":
             names = [view for view, lost in zip(self.view_names_, dropped, strict=True) if lost]
-            warn_user(
-                f"the views {names!r} got the weight 0 and take no part in the decision; a larger "
-                "weight_smoothness would keep them.",
-                DroppedViewWarning,
-            )
+            text = f"the views {names!r} got the weight 0 and take no part in the decision; a "
+            warn_user(text + "larger weight_smoothness would keep them.", DroppedViewWarning)

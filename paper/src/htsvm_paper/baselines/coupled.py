@@ -59,8 +59,8 @@ class SVM2K(CoupledHinge):
     ----------
     {C of views}
     D : float, default=0.25
-        Penalty of disagreement. Zero leaves two independent support vector machines. Where the
-        views disagree, a D that is large beside C leads to ``w = 0`` in both.
+        Penalty of disagreement. Zero leaves independent classifiers; where the views disagree, a D
+        that is large beside C leads to ``w = 0`` in both.
     {epsilon}, {kernel of views}, {gamma of views}, {views of pairs}
     {tol of gaps}
     max_iter : int, default=1000
@@ -69,17 +69,16 @@ class SVM2K(CoupledHinge):
 
     Attributes
     ----------
-    {view_coef_}, {view_intercept_}
     {view_weights_ of halves}
     certificate_ : list of GapCertificate
         For each binary problem, the objective and a lower bound of its minimum.
     {support_ of views}
     dual_coef_ : list of ndarrays of shape (1 or n_classes, n_support)
         Their coefficients: :math:`w_v = \sum_i g_{vi} x_{iv}`.
-    {n_support_ of views}
-    objective_, history_, n_iter_
-        The objective, one row per round, and the number of Newton steps.
-    {classes_}, {view_names_}, {view_columns_}, {n_features_in_}, {feature_names_in_}
+    {n_support_ of views}, {objective_ of rounds}, {history_ of rounds}
+    n_iter_ : int
+        Newton steps (the most over the problems).
+    {attributes}
 
     Notes
     -----
@@ -123,18 +122,10 @@ class MvSVM2C(CoupledHinge):
 
     Parameters
     ----------
-    {C of views}
-    D : float, default=0.25
-        Penalty of disagreement, for each pair of views.
-    {epsilon}
-    weight_smoothness : float or "auto", default="auto"
-        The beta: how even the view weights should be. Small values let the weights of all views but
-        one fall to zero. "auto" takes V - 1 times the sum of all ``||w_v||²`` after the first
-        round; see `weight_smoothness_`.
-    {view_weights}, {kernel of views}, {gamma of views}, {views}
+    {C of views}, {D}, {epsilon}, {weight_smoothness}, {view_weights}, {kernel of views},
+    {gamma of views}, {views}
     tol : float, default=1e-4
-        The largest change of a view weight in another round; the relative duality gap of the
-        classifiers is far smaller.
+        The largest change of a view weight in another round; the duality gap is far smaller.
     max_iter : int, default=1000
         The largest number of Newton steps in one round.
     {max_rounds}, {fit_intercept}, {class_weight of pairs}, {n_jobs}, {verbose of rounds}

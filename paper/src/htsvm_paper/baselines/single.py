@@ -28,20 +28,17 @@ class PinballSVC(ConvexSVC):
     .. math:: \min_{w,b}\ \tfrac12\|w\|^2 + C \sum_i \max(q_i,\ -\tau q_i), \\
               q_i = 1 - y_i (w^\top x_i + b)
 
-    Samples beyond the margin cost something too, so that the margin is placed by a quantile of each
-    class rather than by its nearest samples: less sensitive to noise in the features. The price is
-    sparsity: with :math:`\tau > 0` every sample has a multiplier,
-    :math:`-\tau C \le \lambda_i \le C`. ``tau=0`` is `HingeSVC`; ``tau=1`` is support vector
-    regression on the labels with epsilon 0.
-
-    More than two classes are fitted one against the rest, without balancing.
+    Samples beyond the margin cost something too, so that it is placed by a quantile of each class:
+    less sensitive to noise in the features, but not sparse, since with :math:`\tau > 0` every
+    sample has a multiplier, :math:`-\tau C \le \lambda_i \le C`. ``tau=0`` is `HingeSVC`;
+    ``tau=1`` is support vector regression on the labels with epsilon 0. More than two classes are
+    fitted one against the rest, without balancing.
 
     Parameters
     ----------
     {C}
     tau : float, default=0.5
-        The slope of the loss beyond the margin, in [0, 1]. Negative values, which some authors
-        allow, reward large margins without limit.
+        The slope of the loss beyond the margin, in [0, 1].
     {tol of gaps}, {max_iter}, {fit_intercept}, {class_weight}, {warm_start}, {n_jobs},
     {random_state}, {verbose}
 

@@ -10,13 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from htsvm.extend import Array, Interval, Prepared, seed_of
-from htsvm_paper.baselines._base import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    BinaryFit,
-    MultiViewBaseline,
-    documented,
-)
+from htsvm_paper.baselines._base import POSITIVE, BinaryFit, MultiViewBaseline, documented
 from htsvm_paper.losses import BoundedLinex, SmoothLoss, Wave
 from htsvm_paper.solvers.smooth import SmoothDescent, SmoothProblem
 
@@ -37,10 +31,6 @@ class SmoothPair(MultiViewBaseline):
     n_restarts: int = 3
     random_state: Any = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MultiViewBaseline._parameter_constraints,
-        "lam": [POSITIVE],
-    }
     _pair: ClassVar[bool] = True
     _balanced_rest: ClassVar[bool] = True
 
@@ -48,12 +38,9 @@ class SmoothPair(MultiViewBaseline):
     def _smooth_loss(self) -> SmoothLoss:
         """Return the loss that the parameters describe."""
 
-    def _scales(self) -> Array:
-        """Return the factors of the regularisers, which also weigh the decision."""
-        return np.ones(2)
-
     def _binary(self, prepared: Prepared, y: Array, factors: Array) -> BinaryFit:
-        scales = self._scales()
+        # The factors of the regularisers weigh the decision too.
+        scales = np.array([float(getattr(self, "theta", 1.0)), 1.0])
         problem = SmoothProblem(
             *self._terms(prepared, y, factors), scales, self._smooth_loss(),
             fit_intercept=bool(self.fit_intercept),
@@ -81,9 +68,7 @@ class WaveMvSVM(SmoothPair):
 
     Parameters
     ----------
-    {C of views}
-    D : float, default=0.1
-        Penalty of disagreement (the authors' C_3). Zero leaves two independent classifiers.
+    {C of views}, {D}
     a : float, default=0.5
         How steep the loss rises; not negative.
     lam : float, default=0.2
@@ -129,15 +114,11 @@ class WaveMvSVM(SmoothPair):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SmoothPair._parameter_constraints,
-        "a": [NOT_NEGATIVE],
-        "theta": [POSITIVE],
+        "a": SmoothPair._parameter_constraints["D"],
     }
 
     def _smooth_loss(self) -> SmoothLoss:
         return Wave(float(self.a), float(self.lam))
-
-    def _scales(self) -> Array:
-        return np.array([float(self.theta), 1.0])
 
 
 @documented
@@ -145,24 +126,18 @@ class WaveMvSVM(SmoothPair):
 class MvASYBX(SmoothPair):
     r"""Two support vector machines with the bounded LINEX loss that should agree (MVASY-BX).
 
-    A reconstruction: see the notes.
+    A reconstruction: see the notes. The problem is that of `WaveMvSVM` with theta = 1 and the loss
 
     .. math::
-        \min\ \tfrac12 \|w_A\|^2 + \tfrac12 \|w_B\|^2 + C_A \sum_i L(y_i \xi_{A,i}) \\
-        + C_B \sum_i L(y_i \xi_{B,i}) + D \sum_i (f_A(x_i) - f_B(x_i))^2
+        L(y_i \xi_{v,i}), \quad
+        L(t) = \tfrac1\lambda \Bigl(1 - \frac1{1 + \lambda b (e^{a t} - a t - 1)}\Bigr) .
 
-        \text{subject to}\quad y_i f_v(x_i) \ge 1 - \xi_{v,i}, \quad \xi \ge 0, \\
-        L(t) = \tfrac1\lambda \Bigl(1 - \frac1{1 + \lambda b (e^{a t} - a t - 1)}\Bigr),
-
-    with :math:`f_v(x) = w_v^\top x_v + b_v`. The decision is :math:`\tfrac12 (f_A + f_B)`. For
-    a > 0 violations of the positive class, the second in `classes_`, cost exponentially more, those
-    of the negative class linearly more, up to :math:`1/\lambda` both.
+    For a > 0 violations of the positive class, the second in `classes_`, cost exponentially more,
+    those of the negative class linearly more, up to :math:`1/\lambda` both.
 
     Parameters
     ----------
-    {C of views}
-    D : float, default=0.1
-        Penalty of disagreement. Zero leaves two independent classifiers.
+    {C of views}, {D}
     a : float, default=1.0
         How differently the classes are treated; not zero, and a < 0 swaps them. With uneven classes
         and the wrong sign one class may be given up.
@@ -200,7 +175,6 @@ class MvASYBX(SmoothPair):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SmoothPair._parameter_constraints,
         "a": [POSITIVE, Interval(Real, None, 0.0, closed="neither")],
-        "b": [POSITIVE],
     }
 
     def _smooth_loss(self) -> SmoothLoss:

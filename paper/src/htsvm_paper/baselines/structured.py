@@ -52,16 +52,9 @@ class MvLSSVC2C(MultiViewBaseline):
 
     Parameters
     ----------
-    {C of views}, {structure}
-    D : float, default=0.0
-        Penalty of disagreement between each pair of views; not part of the model as described.
-    weight_smoothness : float or "auto", default="auto"
-        The alpha: how even the view weights should be. "auto" takes V - 1 times the cost of all V
-        views after the first round; see `weight_smoothness_`.
-    {view_weights}, {views}
+    {C of views}, {structure}, {D}, {weight_smoothness}, {view_weights}, {views}
     tol : float, default=1e-6
-        The largest residual of the gradient, and the largest change of a view weight in another
-        round.
+        The largest residual of the gradient, and change of a view weight in another round.
     {max_rounds}, {fit_intercept}, {class_weight of pairs}, {memory}, {n_jobs}
     random_state : int, RandomState or None, default=None
         Drives the summary that is clustered where there are many samples. None always takes the
@@ -239,12 +232,8 @@ class MvSL01SVM(StructuredMultiViewSVC):
     ----------
     C : float, array-like or dict, default=1.0
         What a sample inside the margin of a view costs. One number, or one per view.
-    {structure}
-    weight_smoothness : float or "auto", default="auto"
-        The alpha: how even the view weights should be. Small values let the weights of all views
-        but one fall to zero. "auto" takes V - 1 times the cost of all V views after the first
-        round, and twice as much (up to four times) where a view loses its weight all the same.
-    {view_weights}, {kernel of views}, {gamma of views}, {views}, {tol of views}
+    {structure}, {weight_smoothness}, {view_weights}, {kernel of views}, {gamma of views}, {views},
+    {tol of views}
     max_iter : int, default=200
         The largest number of iterations for one view in the first round.
     {max_rounds}

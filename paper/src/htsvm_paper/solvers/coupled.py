@@ -22,8 +22,7 @@ each decision value comes from multipliers that are a step along the violation, 
     alpha <- clip(alpha + xi s (1 - y f), 0, c),
     beta  <- clip(shrink(beta + xi t (f_u - f_v), xi t epsilon), -d, d).
 
-Then these are kept and xi grows. The steps s and t follow the scale and the size of the rows of
-each view: with one step for all, a view of small scale takes hundreds of Newton steps.
+Then these are kept and xi grows. The steps s and t follow the scale and the rows of each view.
 """
 
 from __future__ import annotations
@@ -40,9 +39,8 @@ from htsvm.extend import Array, Callback, History, Solver, SolverResult, registe
 from htsvm_paper.certificates import GapCertificate
 from htsvm_paper.solvers.views import Shared, ViewsProblem, row_squares
 
-# The first steps, in units of the curvature of a view itself, its scale over the variance of its
-# rows; and the largest of them, as a share of the bound of a multiplier: with less than one, all
-# terms are curved at the constant classifier.
+# The first steps, in units of the scale of a view over the variance of its rows; the largest, as a
+# share of the bound of a multiplier: below one, all terms are curved at the constant classifier.
 FIRST_STEP, BOUND_SHARE = 10.0, 0.5
 # The first xi of a warm start, times the square of the ratio of the scales. Below the second
 # number, multipliers of the other scales are worse than none.
@@ -110,8 +108,7 @@ class CoupledProblem(ViewsProblem):
     def _balanced(self, alpha: Array, beta: Array) -> tuple[Array, Array]:
         """Move the multipliers of the losses, within their bounds, until every g_v sums to zero.
 
-        Near a solution the sums are tiny. Where the bounds leave no room, all multipliers are set
-        to zero: feasible, but a bound of zero.
+        Where the bounds leave no room, all multipliers are zero: feasible, but a bound of zero.
         """
         excess = self.pulls(alpha, beta).sum(axis=1)
         up = np.where(self.y > 0.0, self.penalties - alpha, alpha)
@@ -154,16 +151,16 @@ class CoupledNewton(Solver):
         self, problem: CoupledProblem, *, start: tuple[Array, Array, Any] | None = None
     ) -> SolverResult:
         """Return the minimiser of `problem`, from the solution of a similar one if there is any."""
-        result = _Run(self, problem, start).run()
+        result = _Rounds(self, problem, start).run()
         if start is not None and not result.converged:
             # The multipliers of a problem that is too different are worse than none.
-            cold = _Run(self, problem, None).run()
+            cold = _Rounds(self, problem, None).run()
             cold.n_iter += result.n_iter
             result = min(result, cold, key=lambda one: one.residual)
         return result
 
 
-class _Run:
+class _Rounds:
     """One call of `CoupledNewton.solve`."""
 
     def __init__(self, options: CoupledNewton, problem: CoupledProblem, start: Any) -> None:
@@ -292,10 +289,7 @@ def _root(slope: Callable[[float], float], at_zero: float) -> float:
 
 
 def _first_steps(problem: CoupledProblem) -> tuple[Array, Array]:
-    """Return the steps of the multipliers of losses and of disagreements for xi = 1.
-
-    Within a view they follow the penalties: a weight is worth as much as copies of a sample.
-    """
+    """Return the steps of the multipliers for xi = 1; weights are worth as much as copies."""
     squares = np.array([row_squares(X).mean() for X in problem.views])
     if problem.fit_intercept:
         # The variance of the rows, unless that is rounding.

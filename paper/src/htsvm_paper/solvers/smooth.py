@@ -69,7 +69,7 @@ class SmoothProblem(ViewsProblem):
 
     def hessian(self, z: Array) -> Array:
         """Return the matrix of second derivatives; one-sided where a violation is zero."""
-        u, _ = self.violations(z)
+        u = self.violations(z)[0]
         return self.curved(np.where(u > 0.0, self.loss(u, self.y)[2], 0.0))
 
     def curved(self, curvatures: Array) -> Array:
@@ -110,8 +110,7 @@ def certify_gradient(
     z = problem.joined(coef, intercept)
     curvature = float("nan")
     if problem.size <= EIGENVALUE_SIDE:
-        least = scipy.linalg.eigvalsh(problem.hessian(z), subset_by_index=[0, 0])
-        curvature = float(least[0])
+        curvature = float(scipy.linalg.eigvalsh(problem.hessian(z), subset_by_index=[0, 0])[0])
     stationarity, balance = problem.residuals_at(z)
     return GradientCertificate(
         stationarity=stationarity, balance=balance, tol=tol, curvature=curvature,
@@ -141,7 +140,7 @@ class SmoothDescent(Solver):
     callback: Callback | None = None
 
     def solve(self, problem: SmoothProblem, *, start: Any = None) -> SolverResult:
-        """Return the lowest stationary point that was found; a warm start is one more."""
+        """Return the lowest stationary point that was found; warm starts are not made use of."""
         history = History(self.callback)
 
         def record(name: str, z: Array, steps: int) -> float:
@@ -150,11 +149,8 @@ class SmoothDescent(Solver):
             history.add(start=name, objective=objective, residual=residual, steps=steps)
             return objective
 
-        best, lowest, name = problem.constant(), np.inf, ""
-        root = _coordinates(problem)
+        best, lowest, name, root = problem.constant(), np.inf, "", _coordinates(problem)
         starts = self._starts(problem, best)
-        if start is not None:
-            starts["warm"] = problem.joined(*start[:2])
         for one, first in starts.items():
             z, steps = self._descend(problem, root, first)
             objective = record(one, z, steps)
@@ -207,9 +203,8 @@ class SmoothDescent(Solver):
 def _coordinates(problem: SmoothProblem) -> Array | None:
     """Return R with R' R the curvature of the objective where all losses begin; None if too large.
 
-    In u = R z all directions are curved alike. Samples far longer than the others count less: their
-    losses are likely to be where they are flat, and in coordinates that are theirs L-BFGS ends in
-    worse minima.
+    Samples far longer than the others count less: their losses are likely to be where they are
+    flat, and in coordinates that are theirs L-BFGS ends in worse minima.
     """
     if problem.size > NEWTON_SIDE:
         return None

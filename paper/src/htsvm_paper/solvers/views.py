@@ -18,10 +18,8 @@ from htsvm.extend import Array, balance, stationarity
 # Curvatures of the terms of differences between two views u and v.
 Shared = list[tuple[int, int, Array]]
 
-# The largest side of an explicitly formed matrix.
-LARGEST_SIDE = 4000
-# Kernel matrices are kept for this many samples at most: 128 MB per view.
-KERNEL_SAMPLES = 4000
+# The largest side of an explicitly formed matrix, and of a kernel matrix: 128 MB per view.
+LARGEST_SIDE, KERNEL_SAMPLES = 4000, 4000
 # What keeps a direction in which nothing curves from being infinitely long.
 RIDGE = 1e-9
 # Shares of the diagonal that are tried where rounding has cost a matrix its definiteness.
@@ -38,16 +36,12 @@ class ViewsProblem:
 
     Attributes
     ----------
-    views : list of {ndarray, CSR matrix} of shape (n_samples, n_columns)
-        The views.
-    y : ndarray of shape (n_samples,)
-        Labels in {-1, +1}.
+    views, y : list of {ndarray, CSR matrix} of shape (n_samples, n_columns), ndarray
+        The views, and the labels in {-1, +1}.
     penalties, coupling : ndarrays of shape (n_views, n_samples), (n_samples,)
         The c of each sample in each view, positive; and its d, the price of disagreement.
-    scales : ndarray of shape (n_views,)
-        The theta of each view, positive.
-    fit_intercept : bool
-        Whether the b_v are free; otherwise they are zero.
+    scales, fit_intercept : ndarray of shape (n_views,), bool
+        The theta of each view, positive; and whether the b_v are free, otherwise zero.
     kernels : list of ndarray
         The inner products of the rows of each view, once they were needed; problems that differ in
         their scales share them.
@@ -139,21 +133,19 @@ class ViewsProblem:
         own, shared : ndarray of shape (n_views, n_samples), list of (u, v, ndarray)
             Curvatures of the terms of single views, not negative, which are added to the diagonals
             of Omega; and of the terms of differences between views u and v.
-        gradient : ndarray
-            The right-hand side, but for its sign.
-        form : {"kernels", "matrix", "cg"}, optional
-            How to solve it; by default what is least work.
+        gradient, form : ndarray, {"kernels", "matrix", "cg"}
+            The right-hand side, but for its sign; and how to solve it: by the least work.
         """
         forms = {"kernels": self._by_kernels, "matrix": self._by_matrix, "cg": self._by_cg}
         return forms[form or self._cheapest(own, shared)](own, shared, gradient)
 
     def _cheapest(self, own: Array, shared: Shared) -> str:
         """Return the form that takes the fewest products; kernels have only to be factorised."""
-        widths = np.diff(self.edges)
-        side = int(widths.sum())
-        work = sum(np.count_nonzero(one) * n**2 for one, n in zip(own, widths, strict=True))
-        work += sum(np.count_nonzero(one) * widths[u] * widths[v] for u, v, one in shared)
-        count = np.count_nonzero(own) + sum(np.count_nonzero(one) for _, _, one in shared)
+        widths, side = np.diff(self.edges), int(self.edges[-1])
+        terms = [(np.count_nonzero(one), v, v) for v, one in enumerate(own)]
+        terms += [(np.count_nonzero(one), u, v) for u, v, one in shared]
+        work = sum(count * widths[u] * widths[v] for count, u, v in terms)
+        count = sum(count for count, _, _ in terms)
         few = count <= LARGEST_SIDE and count**3 < 3.0 * float(work) + side**3
         if few and len(self.y) <= KERNEL_SAMPLES:
             return "kernels"

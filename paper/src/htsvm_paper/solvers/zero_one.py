@@ -21,20 +21,15 @@ FINE_CEILINGS = (math.inf, 8.0, 4.0, 2.8, 2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.2, 0.
 # From so many samples on, and up to so many columns, only the search leads to ramps: 0.57 of the
 # time on 42 fits to seven sets, and 0.03 % higher in the mean (1 % at most).
 MANY_SAMPLES, FEW_COLUMNS = 7500, 512
-# How well a ramp is solved; the margin is solved so much finer than the tolerance that scaling it
-# costs nothing.
+# How well a ramp is solved; and how much finer than the tolerance the margin, which is then scaled.
 ROUGH, FINER = 1e-3, 1e-3
-# The hard margin is a hinge loss with a penalty so much larger than the largest multiplier; how
-# often it may be raised, and by what.
+# The penalty that makes a margin hard, in multipliers; how often it is raised, and by what.
 HARD, MOST_CORRECTIONS, HARDER = 4.0, 20, 10.0
 # This many of the points on the way are worked out to the end.
 FINALISTS = 2
-# The budget of all descents together, in Newton steps: ordinary fits take a thousand at most.
+# The budget of all descents in Newton steps: ordinary fits take a thousand at most.
 MOST_STEPS = 6_000
-SPENT = (
-    f"the budget of {MOST_STEPS} Newton steps was spent: scale the features, bring the weights "
-    "closer to each other, or lower C"
-)
+SPENT = f"the budget of {MOST_STEPS} Newton steps was spent: scale features and weights, or lower C"
 # A hard margin may end above the point that it came from by this share.
 SLIPPED = 1e-3
 
@@ -83,13 +78,10 @@ class ZeroOneSolver(Solver):
     compare_warm: bool = False
 
     def solve(self, problem: Problem, *, start: Any = None) -> SolverResult:
-        """Return a stationary point of `problem`, whose loss must be `ZeroOne`.
-
-        A warm `start` (w, b, psi) is one of the points compared.
-        """
+        """Return a stationary point; a warm start (w, b, psi) is one of the points compared."""
         if not isinstance(problem.loss, ZeroOne):
             raise TypeError(f"ZeroOneSolver solves problems with ZeroOne, not {problem.loss!r}.")
-        run = _Run(self, problem)
+        run = _Search(self, problem)
         finals = []
         if start is not None:
             w, b, psi = start
@@ -112,7 +104,7 @@ class _Candidate(NamedTuple):
     satisfied: Array
 
 
-class _Run:
+class _Search:
     """One call of `ZeroOneSolver.solve`."""
 
     def __init__(self, options: ZeroOneSolver, problem: Problem) -> None:
