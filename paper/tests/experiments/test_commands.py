@@ -15,7 +15,7 @@ from paper.tests.experiments.test_store import damaged
 from typer.testing import CliRunner
 
 from htsvm_paper.cli import app
-from htsvm_paper.experiments import runner as running
+from htsvm_paper.experiments import isolation
 from htsvm_paper.experiments.catalogue import EXPERIMENTS, select
 from htsvm_paper.experiments.estimate import Estimate, work
 from htsvm_paper.experiments.isolation import DONE, SKIPPED, SLOW, Outcome
@@ -255,7 +255,7 @@ def test_an_interrupt_of_all_processes_leaves_no_traceback(tmp_path):
 
 
 def test_nothing_written_when_interrupted(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "run_isolated", lambda *_, **__: Outcome(DONE))
+    monkeypatch.setattr(isolation, "run_isolated", lambda *_, **__: Outcome(DONE))
     with Store(tmp_path / "x.sqlite") as store:
         todo, _ = plan(SYNTHETIC, QUICK, store, selection=Selection(["ht"]))
 
@@ -271,8 +271,7 @@ def test_nothing_written_when_interrupted(tmp_path, monkeypatch):
 def page(stored, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     result = CliRunner().invoke(
-        app,
-        ["report", "--quick", "--store", str(stored), "-o", str(folder / "report.html")],
+        app, ["report", "--quick", "--store", str(stored), "-o", str(folder / "report.html")]
     )
     assert result.exit_code == 0, result.output
     return folder / "report.html"

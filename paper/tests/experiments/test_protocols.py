@@ -13,7 +13,7 @@ from htsvm_paper.experiments.evaluate import evaluate, scores
 from htsvm_paper.experiments.methods import METHODS, Method, Unavailable, get
 from htsvm_paper.experiments.models import predict
 from htsvm_paper.experiments.splits import Split, make_split
-from htsvm_paper.experiments.tasks import Grid, Task, points
+from htsvm_paper.experiments.tasks import Grid, Profile, Task, points
 
 GRID = [2.0**k for k in range(-4, 5)]
 
@@ -164,7 +164,7 @@ def test_points_of_a_grid():
     assert len(tried) == 6
     assert tried[0] == {"C": 0.5, "tau": 0.1}
     assert _points("pin", 1.0, 0.5) == [{"C": 0.5}, {"C": 1.0}]
-    small = Grid((0.5, 1.0)).quick(2.0, rows=10)
+    small = Grid((0.5, 1.0), quick=(2.0,), quick_rows=10).of(Profile("quick"))
     assert points(_task("nested", "pin-tuned", grid=small)) == [{"C": 2.0, "tau": 0.1}]
 
 

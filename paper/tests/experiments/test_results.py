@@ -51,10 +51,7 @@ def test_paper_protocol_takes_the_one_best_point_of_all_folds():
 
 
 def test_nested_protocol_takes_what_each_fold_chose():
-    cells = [
-        cell(task("nested", fold=0), (1, 0.8, 10)),
-        cell(task("nested", fold=1), (2, 0.6, 20)),
-    ]
+    cells = [cell(task("nested", fold=0), (1, 0.8, 10)), cell(task("nested", fold=1), (2, 0.6, 20))]
     found = Results(cells, [c.task for c in cells]).find("nested", "australian", "ht", "accuracy")
     assert found.mean == pytest.approx(0.7)
     assert [params["C"] for params in found.params] == [1, 2]

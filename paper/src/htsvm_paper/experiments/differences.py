@@ -1,7 +1,5 @@
 """What the report says first: how the methods stand, and where our numbers differ from print."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,7 +9,7 @@ import numpy as np
 from htsvm_paper._typing import Array
 from htsvm_paper.datasets import describe
 from htsvm_paper.experiments import retests
-from htsvm_paper.experiments.blocks import Block, Entry, Table, Words, said
+from htsvm_paper.experiments.blocks import Block, Entry, Table, Words, about
 from htsvm_paper.experiments.methods import NESTED, PAPER, get
 from htsvm_paper.experiments.stl10 import OUR_IMAGES, THEIR_IMAGES
 from htsvm_paper.experiments.tasks import FOLDS, Experiment
@@ -49,9 +47,6 @@ STANDINGS = (
     ("The multi-view model without its parts", "ablation", "accuracy", "mvht"),
     ("Beside smooth losses", "losses-between", "clean_accuracy", "ht"),
 )
-
-
-# --------------------------------------------------------------------------- where methods stand
 
 
 def sentences(sections: dict[str, list[Block]]) -> list[str]:
@@ -100,9 +95,6 @@ def _column_means(values: Array) -> Array:
     return means
 
 
-# ------------------------------------------------------------------------- where numbers differ
-
-
 def differences(sections: Sections) -> list[Block]:
     """Return the mean absolute difference of each column, and every large one with its reason."""
     columns: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -131,13 +123,7 @@ def differences(sections: Sections) -> list[Block]:
         note="Only where both have a number.",
     )  # fmt: skip
     explained = sum(UNKNOWN not in line for line in large)
-    words = said(
-        f"{len(large)} scores differ by more than {LARGE:g} points. For {explained} of them a "
-        "test gave a reason that is enough, which does not prove that it is the one. The tests: "
-        "folds drawn anew (two views), the standard error of the test parts (images, label "
-        "noise), whether the other methods of a row differ alike, features that are not scaled, "
-        "other points of the grid, a smaller C, another intercept, and what the errata name."
-    )
+    words = about("differences", large=len(large), points=LARGE, explained=explained)
     return [table, words, *([Words(tuple(large), FOLDED)] if len(large) > 1 else [])]
 
 

@@ -1,7 +1,5 @@
 """On what results were computed, without names of hosts or places."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """The paper's claims and errata: read from their one source, shown as tables and as pages."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter
@@ -104,9 +102,6 @@ def verdicts(computed: Computed) -> list[Block]:
         "(paper/results/results-0.1.csv.gz)."
     )
     return [Words((about,)), Words(tuple(lines), "Every claim and its verdict")]
-
-
-# ---------------------------------------------------------------------------------------- pages
 
 
 def claims_page(computed: Computed) -> str:

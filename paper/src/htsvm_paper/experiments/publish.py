@@ -8,8 +8,6 @@ table of results (``paper/results/results.csv.gz``) may stand in the place of a 
 published results, from which ``htsvm-paper reproduce --profile hours`` goes on.
 """
 
-from __future__ import annotations
-
 import gzip
 import sys
 from collections.abc import Sequence
@@ -17,7 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from htsvm.extend import written_whole
-
 from htsvm_paper.experiments.catalogue import EXPERIMENTS, select
 from htsvm_paper.experiments.estimate import write_times
 from htsvm_paper.experiments.isolation import Outcome

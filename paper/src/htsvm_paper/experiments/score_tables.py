@@ -1,9 +1,8 @@
 """Tables of methods against data sets, beside the paper's, with ranks, and tests of these."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata
@@ -92,9 +91,21 @@ def score_table(
     )  # fmt: skip
 
 
+def per_method(
+    title: str, lines: Iterable[tuple[str, Any]], methods: Sequence[str],
+    entry: Callable[[Any, str], Entry], **options: Any,
+) -> Table:  # fmt: skip
+    """Return a table without a best: `entry` gets what stands behind a line, and a method."""
+    rows = [(label, [entry(where, name) for name in methods]) for label, where in lines]
+    labels = [get(name).label for name in methods]
+    return Table(
+        title, options.pop("corner", "data set"), labels, rows, **{"better": "", **options}
+    )
+
+
 def with_summary(table: Table) -> Table:
     """Return the table with means and average ranks, ours and the paper's."""
-    values = np.array([[e.value for e in entries] for _, entries in table.rows])
+    values = table.values
     paper = np.array([[e.paper for e in entries] for _, entries in table.rows])
     ours, theirs = (average_ranks(v, table.better, table.decimals) for v in (values, paper))
     if len(values) and np.all(paper == paper[:, :1]):  # One column of the paper beside all methods.
@@ -118,15 +129,12 @@ def average_ranks(values: Array, better: str, decimals: int) -> Array:
     return ranks
 
 
-# -------------------------------------------------------------------------- tests
-
-
 def significance(table: Table, *, name: str) -> list[Block]:
     """Return Friedman's test and, from three methods on, the critical-difference diagram.
 
     Columns with a gap take no part; `name` says what is compared.
     """
-    values = np.array([[entry.value for entry in entries] for _, entries in table.rows])
+    values = table.values
     complete = ~np.isnan(values).any(axis=0) if len(values) else np.zeros(0, dtype=bool)
     labels = [label for label, there in zip(table.columns, complete, strict=False) if there]
     values = np.round(values[:, complete], table.decimals) if len(labels) else values

@@ -1,7 +1,5 @@
 """Training and test data of a cell, prepared on the training part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
