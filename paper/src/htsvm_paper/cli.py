@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
+from math import isnan
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from htsvm_paper.experiments.environment import environment
 from htsvm_paper.experiments.estimate import Estimate
 from htsvm_paper.experiments.isolation import DONE, ELSEWHERE, LEFT, SKIPPED, Outcome
 from htsvm_paper.experiments.publish import write_report
+from htsvm_paper.experiments.render import number
 from htsvm_paper.experiments.runner import Selection, compute, plan
 from htsvm_paper.experiments.store import Store
 from htsvm_paper.experiments.tasks import PROFILES, QUICK, Profile, Task
@@ -235,15 +237,13 @@ def demo(
 
 def _print(console: Console, block: Block) -> None:
     """Print words and tables on the terminal; pictures are in the page."""
-    from htsvm_paper.experiments.render import number
-
     if isinstance(block, Words):
-        for line in block.lines:
-            console.print(line, highlight=False)
+        console.print("\n".join(block.lines), highlight=False)
     elif isinstance(block, BlockTable):
-        table = Table(block.corner, *block.columns, title=block.title, title_justify="left")
-        summary = [(label, entries) for label, entries, _ in block.summary]
-        for label, entries in (*block.rows, *summary):
-            texts = (e.mark or number(e.value, block.decimals) for e in entries)
+        title = f"\n{block.title.split(':')[0]}"
+        table = Table(block.corner, *block.columns, title=title, title_justify="left", box=None,
+                      padding=(0, 1), pad_edge=False)  # fmt: skip
+        for label, entries in block.rows:
+            texts = (e.mark if isnan(e.value) else number(e.value, block.decimals) for e in entries)
             table.add_row(label, *texts)
         console.print(table)

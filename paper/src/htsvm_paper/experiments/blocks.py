@@ -56,7 +56,8 @@ class Table:
     @property
     def values(self) -> Array:
         """The numbers, by row and column."""
-        return np.array([[entry.value for entry in entries] for _, entries in self.rows])
+        numbers = [[entry.value for entry in entries] for _, entries in self.rows]
+        return np.array(numbers).reshape(len(self.rows), len(self.columns))
 
 
 @dataclass(frozen=True)

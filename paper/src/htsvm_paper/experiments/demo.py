@@ -82,13 +82,15 @@ def clean_split(name: str, seed: int) -> Split:
 
 def _parts(name: str, seed: int) -> list[Array]:
     """Return training and test samples, and training and test labels, which are numbers."""
+    sizes: dict[str, float]
     if name == GAUSSIANS:
         rng = np.random.default_rng(seed)
         drawn = [datasets.make_two_gaussians(m, random_state=rng) for m in PER_CLASS]
         return [*(X for X, _ in drawn), *((y + 1) // 2 for _, y in drawn)]
     if name == INCOME:
         data, (train, test) = published("a9a"), INCOME_PARTS
-        X, y, sizes = data.X, (data.y + 1) // 2, {"train_size": train, "test_size": test}
+        X, y = data.X, (data.y + 1) // 2
+        sizes = {"train_size": train, "test_size": test}
     elif name == DIGITS:
         (X, y), sizes = load_digits(return_X_y=True), {"train_size": DIGITS_TRAIN}
     else:

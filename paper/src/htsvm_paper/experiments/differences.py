@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from htsvm_paper._typing import Array
 from htsvm_paper.datasets import describe
 from htsvm_paper.experiments import retests
 from htsvm_paper.experiments.blocks import Block, Entry, Table, Words, about
@@ -77,8 +76,9 @@ def _standing(tables: list[Table], label: str) -> str:
          for table in tables for _, entries in table.rows]
     )  # fmt: skip
     values = values[~np.isnan(values[:, columns.index(label)])]
-    means = dict(zip(columns, np.round(_column_means(values), 2), strict=True))
-    means = {column: mean for column, mean in means.items() if not math.isnan(mean)}
+    mean = values.mean(axis=0) if len(values) else np.full(len(columns), np.nan)
+    found = zip(columns, np.round(mean, 2), strict=True)
+    means = {column: value for column, value in found if not math.isnan(value)}
     if len(means) < 2:
         return ""
     best = max(means, key=lambda column: means[column])
@@ -88,11 +88,6 @@ def _standing(tables: list[Table], label: str) -> str:
         f"{label} has {means[label]:.2f} % on average of {len(values)} rows, number {place} of "
         f"{len(means)}{first}"
     )
-
-
-def _column_means(values: Array) -> Array:
-    means: Array = values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)
-    return means
 
 
 def differences(sections: Sections) -> list[Block]:
@@ -114,7 +109,8 @@ def differences(sections: Sections) -> list[Block]:
     if not columns:
         return []
     labels = list(dict.fromkeys(column for _, column in columns))
-    rows = [(name, [_mean(columns.get((name, label), [])) for label in labels])
+    mean = {place: Entry(float(np.mean(np.abs(away)))) for place, away in columns.items()}
+    rows = [(name, [mean.get((name, label), Entry(mark="—")) for label in labels])
             for name in dict.fromkeys(name for name, _ in columns)]  # fmt: skip
     table = Table(
         "Mean absolute difference between the paper's scores and ours (points of a percentage, "
@@ -214,7 +210,3 @@ def _image_error(metric: str, entry: Entry) -> float:
     share = right / (OUR_IMAGES + THEIR_IMAGES) / 100.0
     parts = 1.0 / OUR_IMAGES + 1.0 / THEIR_IMAGES
     return 100.0 * math.sqrt(share * (1.0 - share) * parts / images)
-
-
-def _mean(values: list[float]) -> Entry:
-    return Entry(float(np.mean(np.abs(values)))) if values else Entry(mark="—")

@@ -93,14 +93,10 @@ def _known(
         if cell.status == DONE and runs.get(cell.run, {}).get("CPU") == last:
             found[_place(cell.task)].append(cell.seconds / work(cell.task))
     newer = {place[:3] for place in found}
-    kept = {place: seconds for place, seconds in _shipped() if place[:3] not in newer}
-    return {**kept, **{place: median(seconds) for place, seconds in found.items()}}
-
-
-def _shipped() -> list[tuple[tuple[str, ...], float]]:
     text = resources.files("htsvm_paper.experiments").joinpath("times.csv").read_text("utf-8")
-    rows = list(csv.reader(text.splitlines()))[1:]
-    return [(tuple(row[:4]), float(row[4])) for row in rows]
+    shipped = {tuple(row[:4]): float(row[4]) for row in list(csv.reader(text.splitlines()))[1:]}
+    kept = {place: seconds for place, seconds in shipped.items() if place[:3] not in newer}
+    return {**kept, **{place: median(seconds) for place, seconds in found.items()}}
 
 
 def write_times(cells: Iterable[Cell], runs: Mapping[int, Mapping[str, str]], file: TextIO) -> None:

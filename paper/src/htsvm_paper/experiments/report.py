@@ -12,7 +12,7 @@ from typing import TextIO
 
 import numpy as np
 
-from htsvm_paper.experiments.blocks import Block, Entry, Table, Words, about
+from htsvm_paper.experiments.blocks import Block, Entry, Table, Words, about, said
 from htsvm_paper.experiments.differences import differences, sentences
 from htsvm_paper.experiments.isolation import DONE
 from htsvm_paper.experiments.methods import METHODS, NESTED, PAPER, get
@@ -129,13 +129,8 @@ def gaps(sections: list[Section]) -> list[Block]:
     for section in sections:
         for cell in section.cells:
             if cell.status != DONE:
-                method = METHODS.get(cell.task.method)
-                label = method.label if method else cell.task.method
-                marked[label, f"{cell.status}: {cell.reason}"][section.experiment.name] += 1
-    lines = [
-        f"{label}, {reason} ({', '.join(f'{name} {n}' for name, n in sorted(counts.items()))})"
-        for (label, reason), counts in sorted(marked.items())
-    ]
+                reason = f"{cell.status}: {cell.reason}"
+                marked[_label(cell.task), reason][section.experiment.name] += 1
     blocks: list[Block] = [about("report-known_gaps")]
     if absent := [line for section in sections for line in never_run(section)]:
         # Experiments share cells.
@@ -146,22 +141,26 @@ def gaps(sections: list[Section]) -> list[Block]:
             "hand ended before their turn"
         )
         blocks.append(Words(tuple(absent), title))
-    if lines:
-        blocks += [
-            Words(("Cells without a result, and how many in which experiment:",)),
-            Words(tuple(lines)),
-        ]
+    if marked:
+        blocks.append(said("Cells without a result, and how many in which experiment:"))
+        blocks.append(said(*(
+            f"{label}, {reason} ({', '.join(f'{name} {n}' for name, n in sorted(counts.items()))})"
+            for (label, reason), counts in sorted(marked.items())
+        )))  # fmt: skip
     return blocks
+
+
+def _label(task: Task) -> str:
+    return METHODS[task.method].label if task.method in METHODS else task.method
 
 
 def never_run(section: Section) -> list[str]:
     """Return the cells of a section that are not there, by name: method, protocol, data."""
     folds: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for task in section.missing:
-        method = METHODS.get(task.method)
         noise = "" if task.noise == CLEAN else f" with {task.noise}"
         name = f"{task.dataset.replace(':', ' ')}{noise}"
-        place = folds[method.label if method else task.method, task.protocol]
+        place = folds[_label(task), task.protocol]
         place[name] = place.get(name, 0) + 1
     return [
         f"{_heading(section.experiment)}: {method}, protocol {protocol}: "

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -134,10 +135,9 @@ def significance(table: Table, *, name: str) -> list[Block]:
 
     Columns with a gap take no part; `name` says what is compared.
     """
-    values = table.values
-    complete = ~np.isnan(values).any(axis=0) if len(values) else np.zeros(0, dtype=bool)
-    labels = [label for label, there in zip(table.columns, complete, strict=False) if there]
-    values = np.round(values[:, complete], table.decimals) if len(labels) else values
+    complete = np.asarray(~np.isnan(table.values).any(axis=0))
+    labels = list(compress(table.columns, complete))
+    values = np.round(table.values[:, complete], table.decimals)
     if len(labels) < 3 or len(values) < 3:
         return [said(f"No test for {name}: it needs three methods with numbers on three sets.")]
     # Differences, so that identical columns do not divide by zero.

@@ -16,7 +16,8 @@ from htsvm_paper.experiments.score_tables import (
     significance,
 )
 from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Task, cells, powers
-from htsvm_paper.experiments.two_view import collapse_table, methods, score_measures
+from htsvm_paper.experiments.two_view import METHODS as TWO_VIEW_METHODS
+from htsvm_paper.experiments.two_view import collapse_table, score_measures
 
 NAME = "stl10"
 CLASSES = (
@@ -26,7 +27,9 @@ PAIRS = tuple(combinations(CLASSES, 2))
 INNER_FOLDS = 2
 # Images in a test part here, and in all of them in the paper.
 OUR_IMAGES, THEIR_IMAGES = 160, 1000
+# The model with α chosen by itself.
 AUTO = "mvht-auto"
+METHODS = [*TWO_VIEW_METHODS, AUTO]
 # Two methods that take two thirds of the time of all: in the profile of hours on the pairs of the
 # ablation alone, in the full one on a single fold.
 SLOWEST, FEW = ("mvsvm-2c", "mvsl01"), 10
@@ -51,7 +54,7 @@ def tasks(profile: Profile) -> list[Task]:
     """Return the cells: a quick run has one pair, hours one fold of five for each pair."""
     every = cells(
         NAME, profile, datasets=[dataset(pair) for pair in _pairs(profile.quick)],
-        methods=image_methods(), setting=GRID.of(profile).setting,
+        methods=METHODS, setting=GRID.of(profile).setting,
         folds=lambda _: profile.pick(1, 1, FOLDS),
     )  # fmt: skip
     few = {dataset(pair) for pair in PAIRS[: profile.pick(1, FEW, len(PAIRS))]}
@@ -59,11 +62,6 @@ def tasks(profile: Profile) -> list[Task]:
         task for task in every
         if task.method not in SLOWEST or (task.dataset in few and task.fold == 0)
     ]  # fmt: skip
-
-
-def image_methods() -> list[str]:
-    """Return the multi-view methods, the control, and the model with α chosen by itself."""
-    return [*methods(), AUTO]
 
 
 def paper_name(pair: tuple[str, str]) -> str:
@@ -84,10 +82,10 @@ def sections(results: Results, profile: Profile) -> list[Block]:
         about(NAME, part=part, folds=FOLDS, inner=INNER_FOLDS, ours=ours, slow=slow)
     ]
     blocks += _where_the_loss_plays_no_part(results, [line.dataset for line in lines])
-    blocks.append(collapse_table(results, [line.dataset for line in lines], image_methods()))
+    blocks.append(collapse_table(results, [line.dataset for line in lines], METHODS))
     for protocol in (PAPER, NESTED):
         blocks += [
-            score_table(results, protocol, measure, lines, image_methods(), corner="pair")
+            score_table(results, protocol, measure, lines, METHODS, corner="pair")
             for measure in (*score_measures("stl10"), seconds(None))
         ]
         blocks += _compared(results, protocol, lines)
@@ -96,7 +94,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
 
 def _compared(results: Results, protocol: str, lines: list[Line]) -> list[Block]:
     """Return the means over the pairs that all methods have, and whether the methods differ."""
-    every = score_table(results, protocol, score_measures("stl10")[0], lines, image_methods())
+    every = score_table(results, protocol, score_measures("stl10")[0], lines, METHODS)
     lines = [
         line for line, (_, entries) in zip(lines, every.rows, strict=True)
         if not any(entry.mark for entry in entries)
@@ -104,7 +102,7 @@ def _compared(results: Results, protocol: str, lines: list[Line]) -> list[Block]
     if not lines:
         return []
     tables = {
-        measure.title: score_table(results, protocol, measure, lines, image_methods())
+        measure.title: score_table(results, protocol, measure, lines, METHODS)
         for measure in score_measures("stl10")
     }
     first = next(iter(tables.values()))

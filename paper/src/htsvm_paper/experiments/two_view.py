@@ -35,6 +35,7 @@ QUICK_SETS = ("heart",)
 INNER_FOLDS = 3
 # HTSVC on both views side by side: what a second view has to beat.
 CONTROL = "ht"
+METHODS = [*of_kind(MULTI), CONTROL]
 # The paper writes the names with capitals.
 CAPITALS = {"bupa": "BUPA"}
 
@@ -60,11 +61,6 @@ def paper_name(name: str) -> str:
     return CAPITALS.get(name, name.capitalize())
 
 
-def methods() -> list[str]:
-    """Return the multi-view methods and the control."""
-    return [*of_kind(MULTI), CONTROL]
-
-
 def set_names(quick: bool) -> list[str]:
     """Return the names of the sets."""
     return list(QUICK_SETS) if quick else names("two-view")
@@ -74,24 +70,21 @@ def tasks(profile: Profile) -> list[Task]:
     """Return the cells, larger sets first."""
     sets = sorted(set_names(profile.quick), key=lambda name: -describe(name).rows)
     return cells(
-        NAME, profile, datasets=sets, methods=methods(), setting=GRID.of(profile).setting,
-        folds=lambda _: parts(profile),
+        NAME, profile, datasets=sets, methods=METHODS, setting=GRID.of(profile).setting,
+        folds=lambda _: profile.pick(QUICK_FOLDS, FOLDS, FOLDS),
     )  # fmt: skip
-
-
-def parts(profile: Profile) -> int:
-    """Return how many of the five folds are computed."""
-    return profile.pick(QUICK_FOLDS, FOLDS, FOLDS)
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return the tables."""
     lines = [Line(name, name, paper=paper_name(name)) for name in set_names(profile.quick)]
-    blocks: list[Block] = [about(NAME, inner=INNER_FOLDS, parts=parts(profile), folds=FOLDS)]
-    blocks.append(collapse_table(results, [line.dataset for line in lines], methods()))
+    blocks: list[Block] = [
+        about(NAME, inner=INNER_FOLDS, parts=profile.pick(QUICK_FOLDS, FOLDS, FOLDS), folds=FOLDS)
+    ]
+    blocks.append(collapse_table(results, [line.dataset for line in lines], METHODS))
     for protocol in (PAPER, NESTED):
         tables = [
-            score_table(results, protocol, measure, lines, methods())
+            score_table(results, protocol, measure, lines, METHODS)
             for measure in (*score_measures("mv-uci"), seconds("mv-uci-time"))
         ]
         blocks += tables
