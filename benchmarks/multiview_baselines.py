@@ -17,8 +17,8 @@ from benchmarks.multiview_sets import UCI_SETS, loaded
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, number
 from benchmarks.timing import Timings, interleaved
-from htsvm.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
 from htsvm.multiview import MultiViewHTSVC
+from htsvm_paper.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
 
 # The methods with the paper's average seconds on the ten UCI sets.
 METHODS: dict[str, tuple[Any, float]] = {

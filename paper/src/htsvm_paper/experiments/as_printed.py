@@ -10,14 +10,7 @@ from htsvm_paper.experiments.evaluate import run_cell, run_with_views
 from htsvm_paper.experiments.figures import penalty_maps
 from htsvm_paper.experiments.methods import PAPER, get
 from htsvm_paper.experiments.results import ACCURACY, Results
-from htsvm_paper.experiments.score_tables import (
-    Line,
-    Measure,
-    per_method,
-    score_table,
-    seconds,
-    support,
-)
+from htsvm_paper.experiments.score_tables import Line, Measure, per_method, score_table
 from htsvm_paper.experiments.single_view import GRID, clean_tasks, collections
 from htsvm_paper.experiments.splits import folds
 from htsvm_paper.experiments.tasks import (
@@ -71,7 +64,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     ]
     for key, (title, members) in collections(_sets(profile)).items():
         lines = [Line(name, name) for name in members]
-        measures = (Measure("accuracy", "Accuracy (%)", f"{key}-acc"), support(f"{key}-nsv"))
+        measures = (Measure.accuracy(key), Measure.support(key))
         blocks += [
             score_table(
                 results, PAPER, measure, lines, METHODS, title=f"{measure.title}, {title}",
@@ -163,7 +156,7 @@ def view_sections(results: Results, profile: Profile) -> list[Block]:
     blocks: list[Block] = [about(VIEWS, parts=_parts(profile), folds=FOLDS)]
     blocks += [
         score_table(results, PAPER, measure, lines, BOTH, paper_column=get("mvht").label)
-        for measure in (Measure("accuracy", "Accuracy (%)", "mv-uci-acc"), seconds("mv-uci-time"))
+        for measure in (Measure.accuracy("mv-uci"), Measure.seconds("mv-uci"))
     ]
     ends = [(name, (name, _converged)) for name in sets]
     ends += [(f"{name}, one view without weight", (name, _collapsed)) for name in sets]

@@ -222,7 +222,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
                 for rate in wanted.rates
             ]
             title = f"Accuracy (%), {dataset}, wrong labels in {kind}"
-            measure = Measure("accuracy", "Accuracy (%)")
+            measure = Measure.accuracy(None)
             blocks.append(
                 score_table(results, NESTED, measure, lines, list(METHODS), title=title,
                             corner="wrong labels")

@@ -8,7 +8,7 @@ import numpy as np
 
 from htsvm_paper.datasets import describe
 from htsvm_paper.experiments import retests
-from htsvm_paper.experiments.blocks import Block, Entry, Table, Words, about
+from htsvm_paper.experiments.blocks import Block, Entry, Table, Words, about, texts
 from htsvm_paper.experiments.methods import NESTED, PAPER, get
 from htsvm_paper.experiments.stl10 import OUR_IMAGES, THEIR_IMAGES
 from htsvm_paper.experiments.tasks import FOLDS, Experiment
@@ -19,13 +19,6 @@ FOLDED = "Every score that differs by more than 2 points, and why"
 LARGE = 2.0
 # Two standard deviations of a difference are chance.
 CHANCE = 2.0
-RAMP = "the paper's figure is that of the hinge loss, where solvers for the ramp begin"
-# Experiment, row and column ("" for all), and what explains a difference there.
-REASONS = (
-    ("single-view", "australian", "Ramp-SVM", RAMP),
-    ("label-noise", "", "Ramp-SVM", RAMP),
-    ("single-view", "mushroom", "", "one-hot coded here (E24)"),
-)
 # The most that linear models were seen to attain (%), and over what.
 ATTAINABLE = {"hepatitis": (87.1, "E26"), "bupa": (69.6, "with C = 256")}
 # A classifier that says one class nearly always: recall, and points from that class.
@@ -35,23 +28,12 @@ UNKNOWN = "no test explains it"
 NOT_COMPARED = ("as-printed", "as-printed-views")
 COMPARED = ("accuracy", "precision", "recall", "f1")
 CHOICES = {PAPER: "by best test score", NESTED: "by cross-validation"}
-# What opens the report: the words, the experiment, its metric, and the paper's method there.
-STANDINGS = (
-    ("Accuracy with one view", "single-view", "accuracy", "ht"),
-    ("Clean test labels, wrong ones in training", "label-noise", "clean_accuracy", "ht"),
-    ("Two Gaussians", "synthetic", "accuracy", "ht"),
-    ("UCI sets with two views", "two-view", "accuracy", "mvht"),
-    ("The same with RBF kernels", "two-view-rbf", "accuracy", "mvht-rbf"),
-    ("Pairs of STL-10", "stl10", "accuracy", "mvht"),
-    ("The multi-view model without its parts", "ablation", "accuracy", "mvht"),
-    ("Beside smooth losses", "losses-between", "clean_accuracy", "ht"),
-)
 
 
 def sentences(sections: dict[str, list[Block]]) -> list[str]:
     """Return what the results say, each sentence computed from tables or left out."""
     found = []
-    for words, name, metric, method in STANDINGS:
+    for words, name, metric, method in texts("differences")["standings"]:
         parts = []
         for protocol, choice in CHOICES.items():
             tables = [
@@ -171,9 +153,9 @@ def _reason(
     for kind in (retests.SMALLER, retests.MOVED):
         if (away := tried(kind, retests.DISTANCE)) <= CHANCE:
             return f"{kind}: {away:.1f} standard deviations from all four printed scores"
-    for where, line, method, why in REASONS:
+    for where, line, method, why in texts("differences")["reasons"]:
         if where == experiment and line in ("", row) and method in ("", column):
-            return why
+            return str(why)
     return UNKNOWN
 
 

@@ -1,5 +1,7 @@
 """Tables of methods against data sets, beside the paper's, with ranks, and tests of these."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -40,6 +42,22 @@ class Measure:
     decimals: int = 2
     by: str = ACCURACY
 
+    @classmethod
+    def accuracy(cls, prefix: str | None) -> Measure:
+        """Return the measure of accuracy; tables of the paper are named by a prefix."""
+        return cls("accuracy", "Accuracy (%)", prefix and f"{prefix}-acc")
+
+    @classmethod
+    def support(cls, prefix: str | None) -> Measure:
+        """Return the measure of support vectors."""
+        table = prefix and f"{prefix}-nsv"
+        return cls("nsv", "Number of support vectors", table, LOW, 1.0, 0)
+
+    @classmethod
+    def seconds(cls, prefix: str | None) -> Measure:
+        """Return the measure of training time."""
+        return cls("seconds", "Training time (s)", prefix and f"{prefix}-time", LOW, 1.0, 4)
+
 
 @dataclass(frozen=True)
 class Line:
@@ -49,16 +67,6 @@ class Line:
     dataset: str
     noise: str = CLEAN
     paper: str = ""
-
-
-def support(paper: str | None) -> Measure:
-    """Return the measure of support vectors."""
-    return Measure("nsv", "Number of support vectors", paper, LOW, 1.0, 0)
-
-
-def seconds(paper: str | None) -> Measure:
-    """Return the measure of training time."""
-    return Measure("seconds", "Training time (s)", paper, LOW, 1.0, 4)
 
 
 def score_table(

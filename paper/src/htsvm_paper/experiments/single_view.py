@@ -14,9 +14,7 @@ from htsvm_paper.experiments.score_tables import (
     Measure,
     per_method,
     score_table,
-    seconds,
     significance,
-    support,
 )
 from htsvm_paper.experiments.splits import GAUSSIANS, folds
 from htsvm_paper.experiments.tasks import CLEAN, Experiment, Grid, Profile, Task, cells, powers
@@ -66,11 +64,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
                 score_table(
                     results, protocol, measure, lines, methods, title=f"{measure.title}, {title}"
                 )
-                for measure in (
-                    Measure("accuracy", "Accuracy (%)", f"{key}-acc"),
-                    support(f"{key}-nsv"),
-                    seconds(f"{key}-time"),
-                )
+                for measure in (Measure.accuracy(key), Measure.support(key), Measure.seconds(key))
             ]
         blocks.append(edge_table(results, protocol, list(sets), methods))
         every = score_table(
@@ -127,7 +121,7 @@ def synthetic_sections(results: Results, profile: Profile) -> list[Block]:
     tables = [
         score_table(results, protocol, measure, lines, of_kind(SINGLE), corner="m")
         for protocol in (PAPER, NESTED)
-        for measure in (accuracy, support("syn-nsv"), seconds("syn-time"))
+        for measure in (accuracy, Measure.support("syn"), Measure.seconds("syn"))
     ]
     words = about("synthetic", draws=_draws(profile), bayes=100 * datasets.BAYES_ACCURACY)
     return [words, *tables]

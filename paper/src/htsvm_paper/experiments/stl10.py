@@ -7,14 +7,7 @@ from htsvm_paper.experiments.evaluate import run_cell
 from htsvm_paper.experiments.figures import bars
 from htsvm_paper.experiments.methods import ABLATION, NESTED, PAPER, get, of_kind
 from htsvm_paper.experiments.results import ACCURACY, Results
-from htsvm_paper.experiments.score_tables import (
-    IN_WORDS,
-    Line,
-    Measure,
-    score_table,
-    seconds,
-    significance,
-)
+from htsvm_paper.experiments.score_tables import IN_WORDS, Line, Measure, score_table, significance
 from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Task, cells, powers
 from htsvm_paper.experiments.two_view import METHODS as TWO_VIEW_METHODS
 from htsvm_paper.experiments.two_view import collapse_table, score_measures
@@ -86,7 +79,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     for protocol in (PAPER, NESTED):
         blocks += [
             score_table(results, protocol, measure, lines, METHODS, corner="pair")
-            for measure in (*score_measures("stl10"), seconds(None))
+            for measure in (*score_measures("stl10"), Measure.seconds(None))
         ]
         blocks += _compared(results, protocol, lines)
     return blocks
@@ -152,7 +145,7 @@ def ablation_sections(results: Results, profile: Profile) -> list[Block]:
     blocks: list[Block] = [about("ablation")]
     lines = [Line(" vs ".join(pair), dataset(pair)) for pair in _pairs(profile.quick)[:FEW]]
     for protocol in (PAPER, NESTED):
-        measure = Measure("accuracy", "Accuracy (%)")
+        measure = Measure.accuracy(None)
         table = score_table(results, protocol, measure, lines, WITH_PARTS, corner="pair")
         blocks += [table, *bars(table, f"Ablation, {protocol} protocol")]
     return blocks

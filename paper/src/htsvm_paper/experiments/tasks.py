@@ -95,6 +95,11 @@ class Profile:
         """Whether this is the small version."""
         return self.name == QUICK
 
+    @property
+    def folds(self) -> int:
+        """How many of the five folds are computed."""
+        return QUICK_FOLDS if self.quick else FOLDS
+
     def pick(self, quick: T, hours: T, full: T) -> T:
         """Return what belongs to this profile."""
         return {QUICK: quick, HOURS: hours, FULL: full}[self.name]

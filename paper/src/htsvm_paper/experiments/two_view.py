@@ -15,19 +15,9 @@ from htsvm_paper.experiments.score_tables import (
     Measure,
     per_method,
     score_table,
-    seconds,
     significance,
 )
-from htsvm_paper.experiments.tasks import (
-    FOLDS,
-    QUICK_FOLDS,
-    Experiment,
-    Grid,
-    Profile,
-    Task,
-    cells,
-    powers,
-)
+from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Task, cells, powers
 
 NAME = "two-view"
 QUICK_SETS = ("heart",)
@@ -71,21 +61,19 @@ def tasks(profile: Profile) -> list[Task]:
     sets = sorted(set_names(profile.quick), key=lambda name: -describe(name).rows)
     return cells(
         NAME, profile, datasets=sets, methods=METHODS, setting=GRID.of(profile).setting,
-        folds=lambda _: profile.pick(QUICK_FOLDS, FOLDS, FOLDS),
+        folds=lambda _: profile.folds,
     )  # fmt: skip
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return the tables."""
     lines = [Line(name, name, paper=paper_name(name)) for name in set_names(profile.quick)]
-    blocks: list[Block] = [
-        about(NAME, inner=INNER_FOLDS, parts=profile.pick(QUICK_FOLDS, FOLDS, FOLDS), folds=FOLDS)
-    ]
+    blocks: list[Block] = [about(NAME, inner=INNER_FOLDS, parts=profile.folds, folds=FOLDS)]
     blocks.append(collapse_table(results, [line.dataset for line in lines], METHODS))
     for protocol in (PAPER, NESTED):
         tables = [
             score_table(results, protocol, measure, lines, METHODS)
-            for measure in (*score_measures("mv-uci"), seconds("mv-uci-time"))
+            for measure in (*score_measures("mv-uci"), Measure.seconds("mv-uci"))
         ]
         blocks += tables
         blocks += significance(tables[0], name=f"two-view accuracy, {protocol} protocol")

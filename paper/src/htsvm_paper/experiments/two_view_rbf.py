@@ -10,9 +10,7 @@ from htsvm_paper.experiments.score_tables import (
     Measure,
     per_method,
     score_table,
-    seconds,
     significance,
-    support,
 )
 from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Task, cells, powers
 from htsvm_paper.experiments.two_view import CONTROL, INNER_FOLDS, collapse_table, set_names
@@ -63,7 +61,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     ]
     blocks.append(collapse_table(results, [line.dataset for line in lines], weighted))
     for protocol in (PAPER, NESTED):
-        measures = (Measure(ACCURACY, "Accuracy (%)"), support(None), seconds(None))
+        measures = (Measure.accuracy(None), Measure.support(None), Measure.seconds(None))
         tables = [score_table(results, protocol, one, lines, names) for one in measures]
         blocks += tables
         blocks += significance(tables[0], name=f"two-view RBF accuracy, {protocol} protocol")
