@@ -16,15 +16,15 @@ from htsvm_paper.experiments.methods import get, of_kind
 from htsvm_paper.experiments.render import html, markdown
 from htsvm_paper.experiments.report import Section, never_run, overview
 from htsvm_paper.experiments.results import Results, paper_number, paper_table
-from htsvm_paper.experiments.score_tables import (
+from htsvm_paper.experiments.splits import make_split
+from htsvm_paper.experiments.store import Cell
+from htsvm_paper.experiments.tables import (
     Line,
     Measure,
     average_ranks,
     score_table,
     significance,
 )
-from htsvm_paper.experiments.splits import make_split
-from htsvm_paper.experiments.store import Cell
 from htsvm_paper.experiments.tasks import Profile, Row, Task
 
 

@@ -10,20 +10,10 @@ from htsvm_paper.experiments.evaluate import run_cell, run_with_views
 from htsvm_paper.experiments.figures import penalty_maps
 from htsvm_paper.experiments.methods import PAPER, get
 from htsvm_paper.experiments.results import ACCURACY, Results
-from htsvm_paper.experiments.score_tables import Line, Measure, per_method, score_table
 from htsvm_paper.experiments.single_view import GRID, clean_tasks, collections
 from htsvm_paper.experiments.splits import folds
-from htsvm_paper.experiments.tasks import (
-    FOLDS,
-    QUICK_FOLDS,
-    Experiment,
-    Grid,
-    Profile,
-    Row,
-    Task,
-    cells,
-    powers,
-)
+from htsvm_paper.experiments.tables import Line, Measure, per_method, score_table
+from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Row, Task, cells, powers
 from htsvm_paper.experiments.two_view import paper_name, set_names
 
 NAME = "as-printed"
@@ -138,7 +128,7 @@ VIEWS_GRID = Grid(powers((-4, 0, 4)), quick=(1.0,))
 
 
 def _parts(profile: Profile) -> int:
-    return profile.pick(QUICK_FOLDS, 1, FOLDS)
+    return profile.pick(profile.folds, 1, FOLDS)
 
 
 def view_tasks(profile: Profile) -> list[Task]:

@@ -4,18 +4,9 @@ from htsvm_paper.experiments.blocks import Block, about
 from htsvm_paper.experiments.evaluate import run_cell
 from htsvm_paper.experiments.methods import NESTED
 from htsvm_paper.experiments.results import Results
-from htsvm_paper.experiments.score_tables import Line, Measure, score_table
 from htsvm_paper.experiments.splits import HUMAN
-from htsvm_paper.experiments.tasks import (
-    CLEAN,
-    FULL,
-    Experiment,
-    Grid,
-    Profile,
-    Task,
-    cells,
-    powers,
-)
+from htsvm_paper.experiments.tables import Line, Measure, score_table
+from htsvm_paper.experiments.tasks import CLEAN, Experiment, Grid, Profile, Task, cells, powers
 
 NAME = "cifar10n"
 LABELS = {
@@ -48,7 +39,7 @@ def _set(quick: bool) -> str:
 
 def _labels(profile: Profile) -> dict[str, str]:
     some = (CLEAN, f"{HUMAN}:worse")
-    return {k: v for k, v in LABELS.items() if profile.name == FULL or v in some}
+    return {k: v for k, v in LABELS.items() if profile.pick(False, False, True) or v in some}
 
 
 def _methods(profile: Profile) -> list[str]:

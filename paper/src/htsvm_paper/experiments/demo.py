@@ -29,9 +29,9 @@ from htsvm_paper.experiments.figures import INK, drawing
 from htsvm_paper.experiments.isolation import DONE
 from htsvm_paper.experiments.methods import NESTED, Unavailable, get
 from htsvm_paper.experiments.results import Results
-from htsvm_paper.experiments.score_tables import Line, Measure, score_table
 from htsvm_paper.experiments.splits import Split
 from htsvm_paper.experiments.store import Cell
+from htsvm_paper.experiments.tables import Line, Measure, score_table
 from htsvm_paper.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, as_setting
 
 NAME = "demo"

@@ -117,12 +117,9 @@ def bars(table: Table, name: str) -> list[Picture]:
 
 
 def heat_maps(
-    points: list[tuple[dict[str, Any], float]],
-    symbols: Mapping[str, str],
-    *,
-    only: Sequence[str] = (),
-    caption: str = "",
-) -> list[Picture]:
+    points: list[tuple[dict[str, Any], float]], symbols: Mapping[str, str], *,
+    only: Sequence[str] = (), caption: str = "",
+) -> list[Picture]:  # fmt: skip
     """Return, for each parameter, maps over the two others with it held at three levels."""
     pictures = []
     low, high = (100 * f(value for _, value in points) for f in (min, max))
@@ -189,10 +186,8 @@ def convergence_panels(traces: Mapping[str, list[dict[str, float]]], name: str) 
                     # Other work of the machine shows in single iterations.
                     values = list(median_filter(values, SMOOTHING, mode="nearest"))
                 if values:
-                    ax.plot(
-                        np.arange(1, len(values) + 1), values,
-                        color=COLOURS[i], lw=1.4, label=solver,
-                    )  # fmt: skip
+                    steps = np.arange(1, len(values) + 1)
+                    ax.plot(steps, values, color=COLOURS[i], lw=1.4, label=solver)
             ax.set(title=title, xscale="log")
             if metric == "residual":
                 ax.set_ylim(bottom=1e-5)

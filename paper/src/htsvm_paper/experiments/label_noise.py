@@ -8,9 +8,9 @@ from htsvm_paper.experiments.evaluate import run_cell
 from htsvm_paper.experiments.figures import noise_curves
 from htsvm_paper.experiments.methods import NESTED, PAPER, SINGLE, of_kind
 from htsvm_paper.experiments.results import Results
-from htsvm_paper.experiments.score_tables import Line, Measure, score_table, significance
 from htsvm_paper.experiments.single_view import GRID, clean_tasks
 from htsvm_paper.experiments.splits import folds
+from htsvm_paper.experiments.tables import Line, Measure, score_table, significance
 from htsvm_paper.experiments.tasks import CLEAN, FOLDS, FULL, Experiment, Profile, Task, cells
 
 NAME = "label-noise"

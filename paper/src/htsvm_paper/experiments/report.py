@@ -19,8 +19,8 @@ from htsvm_paper.experiments.methods import METHODS, NESTED, PAPER, get
 from htsvm_paper.experiments.paper_pages import Computed, verdicts
 from htsvm_paper.experiments.render import TABLE_HEAD, html, markdown, table_lines
 from htsvm_paper.experiments.results import CONTEXT, Results
-from htsvm_paper.experiments.score_tables import IN_WORDS, MEAN, RANK
 from htsvm_paper.experiments.store import Cell
+from htsvm_paper.experiments.tables import IN_WORDS, MEAN, RANK
 from htsvm_paper.experiments.tasks import CLEAN, Experiment, Profile, Task
 
 OURS = ("mvht", "ht")

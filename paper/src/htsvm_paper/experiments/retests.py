@@ -26,8 +26,8 @@ from htsvm_paper.experiments.evaluate import scores
 from htsvm_paper.experiments.methods import MULTI, PAPER, Params, get, of_kind
 from htsvm_paper.experiments.models import predict
 from htsvm_paper.experiments.results import Results, paper_number
-from htsvm_paper.experiments.score_tables import per_method
 from htsvm_paper.experiments.splits import make_split
+from htsvm_paper.experiments.tables import per_method
 from htsvm_paper.experiments.tasks import (
     CLEAN,
     FOLDS,

@@ -8,7 +8,8 @@ from htsvm_paper.experiments.blocks import Block, Entry, Table, about
 from htsvm_paper.experiments.evaluate import run_cell
 from htsvm_paper.experiments.methods import NESTED, PAPER, SINGLE, get, of_kind
 from htsvm_paper.experiments.results import ACCURACY, Results
-from htsvm_paper.experiments.score_tables import (
+from htsvm_paper.experiments.splits import GAUSSIANS, folds
+from htsvm_paper.experiments.tables import (
     IN_WORDS,
     Line,
     Measure,
@@ -16,7 +17,6 @@ from htsvm_paper.experiments.score_tables import (
     score_table,
     significance,
 )
-from htsvm_paper.experiments.splits import GAUSSIANS, folds
 from htsvm_paper.experiments.tasks import CLEAN, Experiment, Grid, Profile, Task, cells, powers
 
 NAME = "single-view"

@@ -7,7 +7,7 @@ from htsvm_paper.experiments.evaluate import run_cell
 from htsvm_paper.experiments.figures import bars
 from htsvm_paper.experiments.methods import ABLATION, NESTED, PAPER, get, of_kind
 from htsvm_paper.experiments.results import ACCURACY, Results
-from htsvm_paper.experiments.score_tables import IN_WORDS, Line, Measure, score_table, significance
+from htsvm_paper.experiments.tables import IN_WORDS, Line, Measure, score_table, significance
 from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Task, cells, powers
 from htsvm_paper.experiments.two_view import METHODS as TWO_VIEW_METHODS
 from htsvm_paper.experiments.two_view import collapse_table, score_measures

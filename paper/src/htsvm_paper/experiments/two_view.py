@@ -10,13 +10,7 @@ from htsvm_paper.experiments.evaluate import run_with_views
 from htsvm_paper.experiments.figures import heat_maps
 from htsvm_paper.experiments.methods import MULTI, NESTED, PAPER, get, of_kind
 from htsvm_paper.experiments.results import ACCURACY, Results
-from htsvm_paper.experiments.score_tables import (
-    Line,
-    Measure,
-    per_method,
-    score_table,
-    significance,
-)
+from htsvm_paper.experiments.tables import Line, Measure, per_method, score_table, significance
 from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Task, cells, powers
 
 NAME = "two-view"

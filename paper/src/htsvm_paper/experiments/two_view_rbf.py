@@ -5,13 +5,7 @@ from htsvm_paper.experiments.blocks import Block, Entry, Table, about
 from htsvm_paper.experiments.evaluate import run_with_views
 from htsvm_paper.experiments.methods import KERNEL, NESTED, PAPER, get, of_kind
 from htsvm_paper.experiments.results import ACCURACY, Results
-from htsvm_paper.experiments.score_tables import (
-    Line,
-    Measure,
-    per_method,
-    score_table,
-    significance,
-)
+from htsvm_paper.experiments.tables import Line, Measure, per_method, score_table, significance
 from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Task, cells, powers
 from htsvm_paper.experiments.two_view import CONTROL, INNER_FOLDS, collapse_table, set_names
 from htsvm_paper.experiments.two_view import tasks as linear_tasks
