@@ -17,8 +17,8 @@ from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, number
 from benchmarks.sets import MissingData
 from benchmarks.timing import interleaved
-from htsvm.baselines import MvSVM2C
 from htsvm.multiview import MultiViewHTSVC, MultiViewHTSVCCV, stack_views
+from htsvm_paper.baselines import MvSVM2C
 
 IMAGES = 3000
 STRUCTURE = 1.0

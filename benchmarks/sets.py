@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 
-from htsvm import datasets
-from htsvm.datasets import narrow
+from htsvm_paper import datasets
+from htsvm_paper.datasets import narrow
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 TEST_SHARE = 0.2

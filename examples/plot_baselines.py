@@ -10,8 +10,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from htsvm import HTSVC
-from htsvm.baselines import HingeSVC, LeastSquaresSVC, PinballSVC, RampSVC, ZeroOneSVC
+from htsvm.baselines import HingeSVC, LeastSquaresSVC, RampSVC
 from htsvm.plotting import plot_boundary
+from htsvm_paper.baselines import PinballSVC, ZeroOneSVC
 
 rng = np.random.default_rng(0)
 X = np.vstack([rng.normal((-1.2, 0), 0.6, (60, 2)), rng.normal((1.2, 0), 0.6, (60, 2))])

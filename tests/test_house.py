@@ -26,6 +26,7 @@ LONGEST_FUNCTION = 60
 CALLED_WITH_MORE = {
     "certify_problem": "chooses by the type of its first argument",
     "get_params": "scikit-learn passes deep",
+    "get_feature_names_out": "scikit-learn passes the names of the columns",
     "options": "typer acts on the option by itself",
     "_nothing": "is called with the value of a future",
 }

@@ -1,25 +1,17 @@
 """The command line: ``htsvm-paper reproduce``, ``report`` and ``demo``."""
 
-from __future__ import annotations
-
 import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
+from math import isnan
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from htsvm.extend import written_whole
@@ -30,6 +22,7 @@ from htsvm_paper.experiments.environment import environment
 from htsvm_paper.experiments.estimate import Estimate
 from htsvm_paper.experiments.isolation import DONE, ELSEWHERE, LEFT, SKIPPED, Outcome
 from htsvm_paper.experiments.publish import write_report
+from htsvm_paper.experiments.render import number
 from htsvm_paper.experiments.runner import Selection, compute, plan
 from htsvm_paper.experiments.store import Store
 from htsvm_paper.experiments.tasks import PROFILES, QUICK, Profile, Task
@@ -39,10 +32,14 @@ STORE = Path("htsvm-results.sqlite")
 # The exit code of a command that Ctrl-C ended.
 INTERRUPTED = 130
 PROGRESS = (
-    TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-    TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    bars.TextColumn("{task.description}", markup=False), bars.BarColumn(),
+    bars.MofNCompleteColumn(), bars.TimeElapsedColumn(), bars.TextColumn("left"),
+    bars.TimeRemainingColumn(),
 )  # fmt: skip
 
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="The page; a report has .md and .csv beside it.")
+]
 Names = Annotated[
     list[str] | None, typer.Argument(help="Experiments; all by default. --list shows them.")
 ]
@@ -52,6 +49,15 @@ ProfileOption = Annotated[
 ]
 QuickOption = Annotated[bool, typer.Option("--quick", help="The same as --profile quick.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Drives folds, noise, draws and methods.")]
+Listing = Annotated[bool, typer.Option("--list", help="List the experiments.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells at a time.")]
+Methods = Annotated[str | None, typer.Option(help="Only these methods, separated by commas.")]
+Sets = Annotated[str | None, typer.Option(help="Only these data sets; wildcards, as stl10:*.")]
+Limit = Annotated[float, typer.Option(min=1.0, help="Seconds for a cell; then it is marked.")]
+Minutes = Annotated[
+    float | None, typer.Option(min=0.0, help="After so long no further cell is begun.")
+]
+Retry = Annotated[bool, typer.Option("--retry", help="Compute marked cells again.")]
 
 app = typer.Typer(
     help="The experiments of the paper behind htsvm.",
@@ -79,27 +85,11 @@ def _refusals(interrupted: str = "the same command continues") -> Iterator[None]
 
 @app.command()
 def reproduce(
-    experiments: Names = None,
-    listing: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
-    profile: ProfileOption = "full",
-    quick: QuickOption = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells at a time.")] = 2,
-    methods: Annotated[
-        str | None, typer.Option(help="Only these methods, separated by commas.")
-    ] = None,
-    datasets: Annotated[
-        str | None, typer.Option(help="Only these data sets; wildcards, as stl10:*.")
-    ] = None,
-    time_limit: Annotated[
-        float, typer.Option(min=1.0, help="Seconds for a cell; then it is marked.")
-    ] = 1800.0,
-    minutes: Annotated[
-        float | None, typer.Option(min=0.0, help="After so long no further cell is begun.")
-    ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Compute marked cells again.")] = False,
-    store: StoreOption = STORE,
-    seed: SeedOption = 0,
-) -> None:
+    experiments: Names = None, listing: Listing = False, profile: ProfileOption = "full",
+    quick: QuickOption = False, jobs: Jobs = 2, methods: Methods = None, datasets: Sets = None,
+    time_limit: Limit = 1800.0, minutes: Minutes = None, retry: Retry = False,
+    store: StoreOption = STORE, seed: SeedOption = 0,
+) -> None:  # fmt: skip
     """Compute the paper's tables and figures; stop and continue at any time."""
     if listing:
         _list()
@@ -138,7 +128,7 @@ def _split(names: str | None, option: str) -> list[str] | None:
 def _list() -> None:
     table = Table("experiment", "shows", "what", *PROFILES, box=None)
     table.columns[0].no_wrap = True
-    estimate = Estimate.shipped()
+    estimate = Estimate.of()
     for experiment in EXPERIMENTS.values():
         tasks = [experiment.tasks(Profile(name)) for name in PROFILES]
         about = [f"{len(t)} cells, {estimate.in_words(t)}" if t else "-" for t in tasks]
@@ -154,7 +144,7 @@ def _progress(
 ) -> Iterator[Callable[[Task, Outcome], None]]:
     """Yield what is called after each cell: a bar, or lines where the output is no terminal."""
     done, began = 0, time.monotonic()
-    with Progress(*PROGRESS, console=console) as progress:
+    with bars.Progress(*PROGRESS, console=console) as progress:
         bar = progress.add_task("starting", total=total)
 
         def show(task: Task, outcome: Outcome) -> None:
@@ -201,9 +191,7 @@ def _tell_end(
 def report(
     experiments: Names = None,
     store: StoreOption = STORE,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The page; .md and .csv go beside it.")
-    ] = Path("htsvm-report.html"),
+    output: Output = Path("htsvm-report.html"),
     profile: ProfileOption = "full",
     quick: QuickOption = False,
     seed: SeedOption = 0,
@@ -220,11 +208,7 @@ def report(
 
 @app.command()
 def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write the HTML page.")
-    ] = Path("htsvm-demo.html"),
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer settings, in seconds.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Drives splits, noise and solvers.")] = 0,
+    output: Output = Path("htsvm-demo.html"), quick: QuickOption = False, seed: SeedOption = 0
 ) -> None:
     """Compare HTSVCCV with its rivals while training labels are flipped."""
     from htsvm_paper.experiments import demo as shown
@@ -232,7 +216,7 @@ def demo(
 
     console, profile = Console(), Profile(QUICK if quick else "full", seed)
     with _refusals("no page was written"), written_whole(output) as page:
-        with Progress(*PROGRESS, console=console, transient=True) as progress:
+        with bars.Progress(*PROGRESS, console=console, transient=True) as progress:
             bar = progress.add_task("fitting", total=len(shown.tasks(profile)))
             results = shown.compute(profile, lambda: progress.advance(bar))
         found = shown.findings(results)
@@ -253,15 +237,13 @@ def demo(
 
 def _print(console: Console, block: Block) -> None:
     """Print words and tables on the terminal; pictures are in the page."""
-    from htsvm_paper.experiments.render import number
-
     if isinstance(block, Words):
-        for line in block.lines:
-            console.print(line, highlight=False)
+        console.print("\n".join(block.lines), highlight=False)
     elif isinstance(block, BlockTable):
-        table = Table(block.corner, *block.columns, title=block.title, title_justify="left")
-        summary = [(label, entries) for label, entries, _ in block.summary]
-        for label, entries in (*block.rows, *summary):
-            texts = (e.mark or number(e.value, block.decimals) for e in entries)
+        title = f"\n{block.title.split(':')[0]}"
+        table = Table(block.corner, *block.columns, title=title, title_justify="left", box=None,
+                      padding=(0, 1), pad_edge=False)  # fmt: skip
+        for label, entries in block.rows:
+            texts = (e.mark if isnan(e.value) else number(e.value, block.decimals) for e in entries)
             table.add_row(label, *texts)
         console.print(table)

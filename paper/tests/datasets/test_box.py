@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -41,17 +40,3 @@ def test_the_table_names_every_file_with_source_licence_changes_and_checksum(row
         assert licence.startswith(("CC BY 4.0", "none stated", "features: none stated"))
         assert hashlib.sha256((BOX / name).read_bytes()).hexdigest() == sha256
         assert checksums()[name] == sha256
-
-
-def test_it_is_no_part_of_the_package():
-    tracked = subprocess.run(
-        ["git", "ls-files", "src", "paper/src"],
-        cwd=BOX.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if tracked.returncode:
-        pytest.skip("not a git checkout")
-    large = [p for p in tracked.stdout.split() if (BOX.parent / p).stat().st_size > 200_000]
-    assert large == []

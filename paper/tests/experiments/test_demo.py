@@ -127,7 +127,7 @@ def test_the_command_prints_its_tables_and_writes_one_whole_page(tmp_path):
     assert checker.loads == []
     assert len(checker.ids) == len(set(checker.ids))
     assert not re.search(r"url\((?!#)", text)
-    assert text.count("<svg") == 2 + 2 + 1 + 1
+    assert text.count("<svg") == 2 + 1 + 1
     assert "P-stationary" in text
     assert "#123456" not in text
     assert list(tmp_path.iterdir()) == [path]

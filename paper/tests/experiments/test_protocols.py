@@ -13,7 +13,7 @@ from htsvm_paper.experiments.evaluate import evaluate, scores
 from htsvm_paper.experiments.methods import METHODS, Method, Unavailable, get
 from htsvm_paper.experiments.models import predict
 from htsvm_paper.experiments.splits import Split, make_split
-from htsvm_paper.experiments.tasks import Grid, Task, points
+from htsvm_paper.experiments.tasks import Grid, Profile, Task, points
 
 GRID = [2.0**k for k in range(-4, 5)]
 
@@ -44,13 +44,6 @@ def test_hinge_path_chooses_like_a_grid_search_with_libsvm(split):
     assert score == pytest.approx(search.best_score_, abs=0.01)
     at_chosen = search.cv_results_["mean_test_score"][GRID.index(chosen["C"])]
     assert at_chosen == pytest.approx(search.best_score_, abs=0.01)
-
-
-def test_paths_choose_among_the_grid(split):
-    points = _points("ht-cap", 0.25, 1.0)
-    chosen, score = choose(get("ht-cap"), points, split, folds=3, seed=0, fold_seed=0)
-    assert chosen in points
-    assert 0.5 < score <= 1.0
 
 
 def test_grid_search_takes_the_first_of_the_best(split):
@@ -164,7 +157,7 @@ def test_points_of_a_grid():
     assert len(tried) == 6
     assert tried[0] == {"C": 0.5, "tau": 0.1}
     assert _points("pin", 1.0, 0.5) == [{"C": 0.5}, {"C": 1.0}]
-    small = Grid((0.5, 1.0)).quick(2.0, rows=10)
+    small = Grid((0.5, 1.0), quick=(2.0,), quick_rows=10).of(Profile("quick"))
     assert points(_task("nested", "pin-tuned", grid=small)) == [{"C": 2.0, "tau": 0.1}]
 
 
@@ -226,21 +219,3 @@ def test_a_sweep_cross_validates_on_the_training_part(two_views):
     assert score == pytest.approx(search.scores_.mean(axis=0).max())
     assert chosen in points
     assert set(chosen) == {"C", "structure"}
-
-
-def test_support_vectors_of_views_are_counted_where_there_are_some(two_views):
-    counted = {}
-    for name in ("mvht", "svm-2k", "mvlssvc-2c"):
-        rows = list(evaluate(_task("paper", name, (1.0,)), two_views))
-        counted[name] = rows[-1].metrics["nsv"]
-    assert 0 < counted["mvht"] <= 60
-    assert 0 < counted["svm-2k"] <= 60
-    assert np.isnan(counted["mvlssvc-2c"]) or counted["mvlssvc-2c"] > 0
-
-
-def test_the_hinge_slope_is_that_of_the_loss():
-    from htsvm.losses import HybridTruncated
-    from htsvm_paper.experiments.choosing import HINGE_SLOPE
-
-    step = 1e-6
-    assert pytest.approx(float(HybridTruncated().value(step)) / step) == HINGE_SLOPE

@@ -11,8 +11,8 @@ from htsvm_paper.experiments.losses import CURVES
 from htsvm_paper.experiments.methods import get
 from htsvm_paper.experiments.results import Results
 from htsvm_paper.experiments.splits import make_split
-from htsvm_paper.experiments.store import Cell, Store
-from htsvm_paper.experiments.tasks import PROFILES, Profile, Row, points
+from htsvm_paper.experiments.store import Store
+from htsvm_paper.experiments.tasks import PROFILES, Profile, points
 
 
 @pytest.mark.slow
@@ -86,22 +86,6 @@ def test_kernels_compare_grids_of_one_size_and_share_the_linear_cells():
     assert set(shared) <= set(EXPERIMENTS["two-view"].tasks(Profile("hours")))
     places = {(t.dataset, t.method.removesuffix("-rbf"), t.fold) for t in own}
     assert places == {(t.dataset, t.method, t.fold) for t in shared}
-
-
-def test_the_change_by_a_kernel_is_that_on_the_same_folds():
-    experiment, profile = EXPERIMENTS["two-view-rbf"], Profile("hours")
-    tasks = experiment.tasks(profile)
-    # Accuracy 0.9 with an RBF kernel, 0.8 or 0.7 by fold without.
-    found = {t: 0.9 if "rbf" in t.method else 0.8 - 0.1 * t.fold for t in tasks}
-    cells = [
-        Cell(task, DONE, "", (Row({}, {"accuracy": value}),), 1.0, 1.0, 1.0, None, 0)
-        for task, value in found.items()
-        if task.protocol == "nested" and task.dataset == "heart"
-    ]
-    table = experiment.sections(Results(cells, tasks), profile)[-1]
-    rows = dict(table.rows)
-    assert [entry.value for entry in rows["heart"]] == pytest.approx([15.0] * 7)
-    assert {entry.mark for entry in rows["iris"]} == {"not computed"}
 
 
 @pytest.mark.parametrize("method", ["mvht-rbf", "svm-2k-rbf", "ht-rbf"])

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-import csv
 import math
-import re
 from dataclasses import replace
-from urllib.parse import unquote
 
 import numpy as np
 import pytest
 
-from htsvm_paper.experiments import figures, retests, stl10
+from htsvm_paper.experiments import figures, retests
 from htsvm_paper.experiments.blocks import HIGH, LOW, Entry, Table, Words, best_places
 from htsvm_paper.experiments.catalogue import EXPERIMENTS
 from htsvm_paper.experiments.differences import differences, sentences
@@ -19,15 +16,15 @@ from htsvm_paper.experiments.methods import get, of_kind
 from htsvm_paper.experiments.render import html, markdown
 from htsvm_paper.experiments.report import Section, never_run, overview
 from htsvm_paper.experiments.results import Results, paper_number, paper_table
-from htsvm_paper.experiments.score_tables import (
+from htsvm_paper.experiments.splits import make_split
+from htsvm_paper.experiments.store import Cell
+from htsvm_paper.experiments.tables import (
     Line,
     Measure,
     average_ranks,
     score_table,
     significance,
 )
-from htsvm_paper.experiments.splits import make_split
-from htsvm_paper.experiments.store import Cell
 from htsvm_paper.experiments.tasks import Profile, Row, Task
 
 
@@ -51,10 +48,7 @@ def test_paper_protocol_takes_the_one_best_point_of_all_folds():
 
 
 def test_nested_protocol_takes_what_each_fold_chose():
-    cells = [
-        cell(task("nested", fold=0), (1, 0.8, 10)),
-        cell(task("nested", fold=1), (2, 0.6, 20)),
-    ]
+    cells = [cell(task("nested", fold=0), (1, 0.8, 10)), cell(task("nested", fold=1), (2, 0.6, 20))]
     found = Results(cells, [c.task for c in cells]).find("nested", "australian", "ht", "accuracy")
     assert found.mean == pytest.approx(0.7)
     assert [params["C"] for params in found.params] == [1, 2]
@@ -191,27 +185,6 @@ def test_overview_tells_where_the_method_of_the_paper_stands():
     assert overview([section(without)]) == []
 
 
-def test_pairs_on_which_the_loss_plays_no_part_are_counted():
-    def found(method, *scores):
-        place = next(
-            t for t in stl10.tasks(Profile("quick")) if t.protocol == "paper" and t.method == method
-        )
-        others = dict.fromkeys(("precision", "recall", "f1", "seconds"), 0.5)
-        rows = tuple(Row({"C": i}, {"accuracy": a, **others}) for i, a in enumerate(scores))
-        return Cell(place, DONE, "", rows, 1.0, 1.0, 1.0, None, 1)
-
-    def words(*cells):
-        profile = Profile("quick")
-        blocks = stl10.sections(Results(cells, stl10.tasks(profile)), profile)
-        return " ".join(line for b in blocks if isinstance(b, Words) for line in b.lines)
-
-    same = [found("ht", 0.9, 0.9), found("mvht", 0.8, 0.7), found("mvsl01", 0.8, 0.7)]
-    assert "On 1 of 1 pairs L_ht-SVM scores the same at all values of C, and on 1" in words(*same)
-    assert "cannot come from the loss" not in words(found("ht", 0.9, 0.8), *same[1:])
-    assert "cannot come from the loss" not in words(*same[:2], found("mvsl01", 0.8, 0.6))
-    assert "cannot come from the loss" not in words(same[0])
-
-
 HOSTILE = "a|b <script>alert(1)</script> *x* [y](z)\n# `c` _d_"
 
 
@@ -232,26 +205,6 @@ def test_descriptions_of_drawings_are_escaped():
         svg = finish('"><script>alert(1)</script>')
     assert "<script" not in svg
     assert 'aria-label="&quot;&gt;' in svg
-
-
-def test_columns_of_the_papers_methods_stand_out_and_tables_are_folded():
-    table = Table("T", "x", ["Hinge-SVM", "L_ht-SVM"], [("r", [Entry(1.0), Entry(2.0)])])
-    page = html(table)
-    assert page.startswith("<details class='table'><summary>T</summary>")
-    assert "<th scope='col' class='ours'>L_ht-SVM</th>" in page
-    assert "<td class='best ours'>2.00</td>" in page
-    assert html(replace(table, folded=False)).startswith("<details class='table' open>")
-
-
-def test_the_csv_of_a_table_is_in_the_page():
-    table = Table("T: x", "x", ["a", "b"], [("r", [Entry(1 / 3, 0.5, 2.0), Entry(mark="gone")])])
-    link = re.search(r"download='(.+?)' href='data:text/csv,(.+?)'", html(table))
-    assert link.group(1) == "t-x.csv"
-    lines = list(csv.reader(unquote(link.group(2)).splitlines()))
-    assert lines[1:] == [
-        ["T: x", "", "r", "a", repr(1 / 3), "0.5", "2.0", ""],
-        ["T: x", "", "r", "b", "", "", "", "gone"],
-    ]
 
 
 def test_realisations_of_a_noise_are_averaged_like_folds():

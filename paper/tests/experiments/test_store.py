@@ -41,12 +41,6 @@ def test_a_cell_replaces_the_earlier_one_with_its_fits(store):
     assert len(cell.rows) == 1
 
 
-def test_unknown_memory_is_nan(store):
-    store.add(TASK, Outcome(DONE), run=store.new_run({}), time_limit=None)
-    (cell,) = store.cells()
-    assert cell.peak_mb != cell.peak_mb
-
-
 def test_results_of_another_version_are_refused_with_the_reason(tmp_path):
     path = tmp_path / "x.sqlite"
     Store(path, version="0.0.9").close()
@@ -66,22 +60,6 @@ def test_what_is_no_store_is_refused(tmp_path):
         Store(other)
     with pytest.raises(StoreError, match="does not exist"):
         Store(tmp_path / "nowhere" / "x.sqlite")
-
-
-def test_csv_keeps_every_fit_with_its_environment(store):
-    run = store.new_run({"htsvm": "1", "commit": "abc", "numpy": "2"})
-    store.add(TASK, OUTCOME, run=run, time_limit=None)
-    store.add(
-        Task("stl10", "nested", "stl10:bird:cat", "none", "mvht"), Outcome(FAILED, "a, b"),
-        run=run, time_limit=None,
-    )  # fmt: skip
-    file = io.StringIO()
-    write_csv(store.cells(), store.runs(), file)
-    head, first, second = file.getvalue().splitlines()
-    assert head.startswith("experiment,protocol,dataset,noise,method,fold,seed,setting,run,status")
-    assert '"{""C"":1.0}"' in first
-    assert ",abc," in first
-    assert '"a, b"' in second
 
 
 def test_what_is_published_is_read_back_without_loss(store):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import Counter
 
 import pytest
@@ -12,53 +11,21 @@ from htsvm_paper.experiments import (
     as_printed,
     cifar10n,
     convergence,
-    data_tables,
     label_noise,
     models,
-    single_view,
-    stl10,
-    two_view,
 )
 from htsvm_paper.experiments.blocks import Picture, Table
 from htsvm_paper.experiments.catalogue import EXPERIMENTS
 from htsvm_paper.experiments.isolation import DONE
 from htsvm_paper.experiments.results import Results
 from htsvm_paper.experiments.store import Cell
-from htsvm_paper.experiments.tasks import Grid, Profile, Row, Task, points
+from htsvm_paper.experiments.tasks import Profile, Row, points
 
 QUICK = Profile("quick")
 
 
 def done(task, *rows):
     return Cell(task, DONE, "", tuple(rows), 1.0, 1.0, 1.0, None, 1)
-
-
-def test_data_are_counted_beside_the_papers_tables():
-    tasks = data_tables.tasks(QUICK)
-    found = {
-        "australian": {"m": 690.0, "m_t": 0.0, "n": 14.0},
-        "heart": {"Data (m)": 270.0, "View 1 n1": 13.0, "View 2 n2": 9.0},
-    }
-    cells = [done(t, Row({}, found[t.dataset])) for t in tasks if t.dataset in found]
-    one, two = (
-        block
-        for block in data_tables.sections(Results(cells, tasks), QUICK)
-        if isinstance(block, Table)
-    )
-    rows = dict(one.rows)
-    assert [e.value for e in rows["australian"]][::2] == [690.0, 14.0]
-    assert [e.paper for e in rows["australian"]][::2] == [690.0, 14.0]
-    assert math.isnan(rows["australian"][1].value)
-    assert rows["a1a"][0].mark == "not computed"
-    assert rows["a1a"][1].paper == 30956
-    heart = dict(two.rows)["heart"]
-    assert [(e.value, e.paper) for e in heart] == [(270, 270), (13, 13), (9, 10)]
-
-
-def test_a_set_is_counted_from_its_rows():
-    task = next(t for t in data_tables.tasks(Profile("hours")) if t.dataset == "iris")
-    (row,) = data_tables.run(task)
-    assert row.metrics == {"Data (m)": 150.0, "View 1 n1": 4.0, "View 2 n2": 2.0}
 
 
 def test_algorithm_2_is_run_to_the_letter():
@@ -90,18 +57,6 @@ def test_runs_of_algorithm_2_are_counted_and_drawn():
     assert picture.caption.startswith("Figure 8")
 
 
-def test_support_vectors_are_counted_by_trade_off():
-    (task,) = [t for t in as_printed.view_tasks(Profile("hours"))
-               if (t.dataset, t.method) == ("heart", "mvht-same-grid")]  # fmt: skip
-    rows = [Row(p, {"nsv": 100.0 * p["C"] + p["weight_smoothness"]}) for p in points(task)]
-    results = Results([done(task, *rows)], [task])
-    table = as_printed.support_by_trade_off(results, ["heart", "iris"])
-    (_, heart), (_, iris) = table.rows
-    assert table.columns[::5] == ["C = 0.0625", "α = 16"]
-    assert [entry.value for entry in heart] == [7.25, 101.0, 1601.0, 100.0625, 101.0, 116.0]
-    assert all(entry.mark for entry in iris)
-
-
 def test_iterations_to_a_residual():
     tasks = convergence.rate_tasks(QUICK)
     residuals = [1.0, 0.5, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11]
@@ -113,30 +68,6 @@ def test_iterations_to_a_residual():
     assert label == "australian, Newton (default)"
     assert [e.value for e in entries[:-1]] == [3.0, 4.0, 4.0, 5.0, 6.0]
     assert entries[-1].value == pytest.approx(100 * (1e-11 / 0.5) ** 0.2)
-
-
-def test_choices_at_the_edge_of_the_grid_are_counted():
-    setting = Grid((1.0, 2.0, 4.0)).setting("ht", "nested")
-    tasks = [Task("single-view", "nested", "australian", "none", "ht", k, 0, setting)
-             for k in range(4)]  # fmt: skip
-    cells = [done(t, Row({"C": C}, {"accuracy": 0.5}))
-             for t, C in zip(tasks, (1.0, 2.0, 4.0, 4.0), strict=True)]  # fmt: skip
-    table = single_view.edge_table(Results(cells, tasks), "nested", ["australian"], ["ht"])
-    assert [entries[0].value for _, entries in table.rows] == [25.0, 50.0]
-
-
-def test_lost_views_are_counted_over_the_grid():
-    tasks = [t for t in stl10.tasks(Profile("hours")) if t.method in ("mvht", "wave-mvsvm")
-             and t.dataset == "stl10:airplane:bird" and t.protocol == "paper"]  # fmt: skip
-    rows = [Row({"C": i}, {"accuracy": 0.5, "collapsed": float(i < 9)}) for i in range(27)]
-    cells = [done(t, *rows) for t in tasks if t.method == "mvht"]
-    table = two_view.collapse_table(
-        Results(cells, tasks), ["stl10:airplane:bird"], ["mvht", "wave-mvsvm", "ht"]
-    )
-    ((label, (mvht, wave)),) = table.rows
-    assert label == "stl10 airplane bird"
-    assert mvht.value == pytest.approx(100 / 3)
-    assert wave.mark == "not computed"
 
 
 def test_noises_of_the_losses_between_share_the_clean_labels():

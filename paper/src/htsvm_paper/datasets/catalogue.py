@@ -1,12 +1,10 @@
 """All data sets by name, as `sets.toml` describes them."""
 
-from __future__ import annotations
-
 import tomllib
-from difflib import get_close_matches
 from importlib import resources
 from typing import Any
 
+from htsvm_paper._names import hint
 from htsvm_paper.datasets.dataset import Dataset, Description
 from htsvm_paper.datasets.files import data_file
 from htsvm_paper.datasets.readers import READERS
@@ -64,9 +62,7 @@ def describe(name: str) -> Description:
     """
     name = SMALL_PAIRS.get(str(name), str(name).split(":")[0])
     if name not in SETS:
-        near = get_close_matches(name.lower(), SETS, n=3, cutoff=0.4)
-        hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(SETS)}."
-        raise ValueError(f"Unknown data set {name!r}; {hint}")
+        raise ValueError(f"Unknown data set {name!r}; {hint(name.lower(), SETS)}")
     return SETS[name]
 
 

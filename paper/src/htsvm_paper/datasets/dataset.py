@@ -23,24 +23,11 @@ class DataContentError(ValueError):
 class Dataset:
     """Samples as published: not scaled, missing values as NaN.
 
-    Attributes
-    ----------
-    name : str
-        What the registry calls it.
-    X : {ndarray, csr_matrix} of shape (n_samples, n_features)
-        Features; several views stand side by side.
-    y : ndarray of shape (n_samples,)
-        +1 and -1 for two classes, else the published class numbers.
-    X_test, y_test : optional
-        The predefined test part.
-    view_widths : tuple of int
-        The number of columns of each view; empty where there is one view.
-    class_names : Mapping
-        What the labels mean.
-    other_labels : Mapping of str to ndarray
-        Further label vectors for the rows of X, for instance those of human annotators.
-    source : str
-        The files it was read from, and how they were found.
+    Several views stand side by side in `X`, and `view_widths` counts their columns. Labels are +1
+    and -1 for two classes, else the published class numbers; `class_names` says what they mean.
+    `X_test` and `y_test` are a predefined test part. `other_labels` are further label vectors for
+    the rows of `X`, for instance those of human annotators. `source` says which files it was read
+    from, and how they were found.
     """
 
     name: str

@@ -1,7 +1,5 @@
 """Where a data file is found: the checkout, the data folder, the cache, then the web."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator
@@ -102,11 +100,9 @@ def checkout_folder() -> Path | None:
 
 
 def _folders() -> Iterator[tuple[Path, str]]:
-    checkout = checkout_folder()
-    if checkout is not None:
+    if (checkout := checkout_folder()) is not None:
         yield checkout, "the checkout"
-    named = os.environ.get(FOLDER_VARIABLE)
-    if named:
+    if named := os.environ.get(FOLDER_VARIABLE):
         folder = Path(named)
         if not folder.is_dir():
             raise DataFileError(f"{FOLDER_VARIABLE}={named} is not a folder.")
@@ -116,21 +112,14 @@ def _folders() -> Iterator[tuple[Path, str]]:
 
 def cache_folder() -> Path:
     """Return the folder for downloads: $HTSVM_CACHE, or the usual place of the system."""
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
+    if named := os.environ.get(CACHE_VARIABLE):
         return Path(named)
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     return (Path(base) if base else Path.home() / ".cache") / "htsvm"
 
 
-def sha256_of(path: Path) -> str:
-    """Return the checksum of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _check(path: Path, sha256: str) -> None:
-    found = sha256_of(path)
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != sha256:
         raise DataFileError(
             f"{path} is not the expected file: its sha256 is {found}, expected {sha256}. "
@@ -140,9 +129,7 @@ def _check(path: Path, sha256: str) -> None:
 
 def _download(file: DataFile) -> Path:
     if file.url is None:
-        raise DataFileError(
-            f"{file.path} is not here and not published for download. {_remedy(file)}"
-        )
+        raise DataFileError(_not_here(file, "not published for download", but=""))
     host = urlsplit(file.url).netloc
     if os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0"):
         raise DataFileError(_not_here(file, f"{OFFLINE_VARIABLE} is set"))
@@ -169,11 +156,8 @@ def _download(file: DataFile) -> Path:
     return Path(done)
 
 
-def _not_here(file: DataFile, reason: str) -> str:
-    return f"{file.path} is not here, and {reason}. {_remedy(file)}"
-
-
-def _remedy(file: DataFile) -> str:
+def _not_here(file: DataFile, reason: str, but: str = ",") -> str:
+    """Say why a file cannot be had, and where to put it."""
     folder = os.environ.get(FOLDER_VARIABLE)
     where = f"in {folder}" if folder else f"in a folder and set {FOLDER_VARIABLE} to it"
-    return f"Put it at {file.path} {where}."
+    return f"{file.path} is not here{but} and {reason}. Put it at {file.path} {where}."

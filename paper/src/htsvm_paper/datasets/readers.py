@@ -1,7 +1,5 @@
 """Readers: from the paths of files to a data set."""
 
-from __future__ import annotations
-
 import bz2
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,31 +1,19 @@
 """The paper's model by the paper's own algorithm, to see where its numbers come from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
 
 from htsvm_paper.datasets import describe, names
-from htsvm_paper.experiments.blocks import Block, Entry, Table, said
+from htsvm_paper.experiments.blocks import HIGH, Block, Entry, Table, about
 from htsvm_paper.experiments.evaluate import run_cell, run_with_views
 from htsvm_paper.experiments.figures import penalty_maps
 from htsvm_paper.experiments.methods import PAPER, get
 from htsvm_paper.experiments.results import ACCURACY, Results
-from htsvm_paper.experiments.score_tables import Line, Measure, score_table, seconds, support
-from htsvm_paper.experiments.single_view import clean_tasks, collections, grid
+from htsvm_paper.experiments.single_view import GRID, clean_tasks, collections
 from htsvm_paper.experiments.splits import folds
-from htsvm_paper.experiments.tasks import (
-    FOLDS,
-    QUICK_FOLDS,
-    Experiment,
-    Grid,
-    Profile,
-    Row,
-    Task,
-    cells,
-    powers,
-)
+from htsvm_paper.experiments.tables import Line, Measure, per_method, score_table
+from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Row, Task, cells, powers
 from htsvm_paper.experiments.two_view import paper_name, set_names
 
 NAME = "as-printed"
@@ -40,6 +28,7 @@ REGIONS = {
     "κ ≥ 25/18": (25.0 / 18.0, float("inf")),
 }
 RUNS = ["ht-printed", "ht-safeguarded"]
+METHODS = [*RUNS, OURS]
 
 
 def _sets(profile: Profile) -> list[str]:
@@ -48,14 +37,10 @@ def _sets(profile: Profile) -> list[str]:
     return profile.pick(list(QUICK_SETS), small, every)
 
 
-def _methods() -> list[str]:
-    return [*RUNS, OURS]
-
-
 def tasks(profile: Profile) -> list[Task]:
     """Return the cells; those of the default solver are the same as among the single-view sets."""
     every = clean_tasks(profile, _sets(profile), [OURS]) + cells(
-        NAME, profile, datasets=_sets(profile), methods=RUNS, setting=grid(profile).setting,
+        NAME, profile, datasets=_sets(profile), methods=RUNS, setting=GRID.of(profile).setting,
         folds=folds(profile),
     )  # fmt: skip
     most = profile.pick(FOLDS, 1, FOLDS)
@@ -65,56 +50,47 @@ def tasks(profile: Profile) -> list[Task]:
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return accuracy and support vectors beside the paper's, and how many runs ended well."""
     blocks: list[Block] = [
-        said(
-            "The same model by three solvers: the paper's Algorithm 1 to the letter (ξ and C "
-            "from 1/16 to 16 each, 81 runs; start, tolerance and iterations as in the paper, "
-            "dual step 1), the same algorithm with the safeguards of this library (nine "
-            "values of C), and the default solver. A run of the printed algorithm that does "
-            "not converge still gives a classifier, and is counted. "
-            f"{profile.pick('', 'Of UCI sets one fold of five is computed.', '')}",
-        )
+        about(NAME, some=profile.pick("", "Of UCI sets one fold of five is computed.", ""))
     ]
     for key, (title, members) in collections(_sets(profile)).items():
         lines = [Line(name, name) for name in members]
-        measures = (Measure("accuracy", "Accuracy (%)", f"{key}-acc"), support(f"{key}-nsv"))
+        measures = (Measure.accuracy(key), Measure.support(key))
         blocks += [
             score_table(
-                results, PAPER, measure, lines, _methods(), title=f"{measure.title}, {title}",
+                results, PAPER, measure, lines, METHODS, title=f"{measure.title}, {title}",
                 paper_column=get(OURS).label,
             )
             for measure in measures
             if lines
         ]  # fmt: skip
-    return [*blocks, _ended_well(results, _sets(profile)), *_by_region(results, _sets(profile))]
+    return [*blocks, *_ended(results, _sets(profile))]
 
 
-def _ended_well(results: Results, sets: list[str]) -> Table:
-    """Return the share of the runs that ended at a certified point, constant classifiers apart."""
-    return Table(
+def _ended(results: Results, sets: list[str]) -> list[Table]:
+    """Return how many runs ended at a certified point, constant classifiers apart.
+
+    Over the whole grid, and for the printed algorithm by C / ξ, with the times there.
+    """
+    lines = [(name, name) for name in sets]
+    every = per_method(
         "Runs that ended at a certified point other than a constant classifier (%), over the whole "
         "grid",
-        "data set", [get(method).label for method in _methods()],
-        [(name, [_of_runs(results, name, method, _good) for method in _methods()])
-         for name in sets],
-        decimals=0,
+        lines, METHODS, lambda name, method: _of_runs(results, name, method, _good),
+        better=HIGH, decimals=0,
     )  # fmt: skip
-
-
-def _by_region(results: Results, sets: list[str]) -> list[Table]:
-    """Return the share of good runs of the printed algorithm, and their times, by C / ξ."""
-    return [
+    by_region = [
         Table(
-            title, "data set", list(REGIONS),
+            f"{title} by κ = νC = C / ξ", "data set", list(REGIONS),
             [(name, [_of_runs(results, name, RUNS[0], value, region)
                      for region in REGIONS.values()]) for name in sets],
             better="", decimals=decimals,
         )
         for title, value, decimals in (
-            ("Runs as printed that ended at a certified classifier (%), by κ = νC = C / ξ", _good,
-             0),
-            ("Median seconds of a run as printed, by κ = νC = C / ξ", _seconds, 3),
+            ("Runs as printed that ended at a certified classifier (%),", _good, 0),
+            ("Median seconds of a run as printed,", _seconds, 3),
         )
     ]  # fmt: skip
+    return [every, *by_region]
 
 
 def _of_runs(
@@ -143,29 +119,23 @@ def _seconds(fits: list[Row]) -> Entry:
     return Entry(float(np.median([row.metrics["seconds"] for row in fits])))
 
 
-EXPERIMENT = Experiment(
-    NAME, "L_ht-SVM by the paper's algorithm to the letter", "the L_ht column of tables 3-6",
-    tasks, run_cell, sections,
-)  # fmt: skip
+EXPERIMENT = Experiment(NAME, tasks, run_cell, sections)
 
-
-# ------------------------------------------------------------------- Algorithm 2, on several views
 
 VIEWS, PRINTED, SAME_GRID, HEART = "as-printed-views", "mvht-printed", "mvht-same-grid", "heart"
 BOTH = [PRINTED, SAME_GRID]
-VIEWS_GRID = Grid(powers((-4, 0, 4)))
+VIEWS_GRID = Grid(powers((-4, 0, 4)), quick=(1.0,))
 
 
 def _parts(profile: Profile) -> int:
-    return profile.pick(QUICK_FOLDS, 1, FOLDS)
+    return profile.pick(profile.folds, 1, FOLDS)
 
 
 def view_tasks(profile: Profile) -> list[Task]:
     """Return the cells."""
-    grid = VIEWS_GRID.quick(1.0) if profile.quick else VIEWS_GRID
     return cells(
-        VIEWS, profile, datasets=set_names(profile.quick), methods=BOTH, setting=grid.setting,
-        folds=lambda _: _parts(profile), protocols=[PAPER],
+        VIEWS, profile, datasets=set_names(profile.quick), methods=BOTH,
+        setting=VIEWS_GRID.of(profile).setting, folds=lambda _: _parts(profile), protocols=[PAPER],
     )  # fmt: skip
 
 
@@ -173,23 +143,17 @@ def view_sections(results: Results, profile: Profile) -> list[Block]:
     """Return accuracy and time of both, how many runs ended well, and the figure on ξ."""
     sets = set_names(profile.quick)
     lines = [Line(name, name, paper=paper_name(name)) for name in sets]
-    blocks: list[Block] = [
-        said(
-            "C, η, α and ξ take 1/16, 1 and 16 each: 81 runs of Algorithm 2 to the letter (a new "
-            "start in every round, 1,000 iterations for a view, at most 20 rounds), beside 27 fits "
-            f"of the same model by this library. {_parts(profile)} of {FOLDS} folds."
-        )
-    ]
+    blocks: list[Block] = [about(VIEWS, parts=_parts(profile), folds=FOLDS)]
     blocks += [
         score_table(results, PAPER, measure, lines, BOTH, paper_column=get("mvht").label)
-        for measure in (Measure("accuracy", "Accuracy (%)", "mv-uci-acc"), seconds("mv-uci-time"))
+        for measure in (Measure.accuracy("mv-uci"), Measure.seconds("mv-uci"))
     ]
-    columns = [get(name).label for name in BOTH]
-    rows = [(name, [_of_runs(results, name, m, _converged) for m in BOTH]) for name in sets]
-    rows += [(f"{name}, one view without weight",
-              [_of_runs(results, name, m, _collapsed) for m in BOTH]) for name in sets]  # fmt: skip
-    blocks.append(Table("Runs that converged, and that ended with one view alone (%)", "data set",
-                        columns, rows, better="", decimals=0))  # fmt: skip
+    ends = [(name, (name, _converged)) for name in sets]
+    ends += [(f"{name}, one view without weight", (name, _collapsed)) for name in sets]
+    blocks.append(per_method(
+        "Runs that converged, and that ended with one view alone (%)", ends, BOTH,
+        lambda where, method: _of_runs(results, where[0], method, where[1]), decimals=0,
+    ))  # fmt: skip
     blocks.append(support_by_trade_off(results, sets))
     points = results.points(PAPER, HEART, PRINTED, ACCURACY)
     return [*blocks, *(penalty_maps(points) if points else [])]
@@ -225,7 +189,4 @@ def support_by_trade_off(results: Results, sets: list[str]) -> Table:
     )  # fmt: skip
 
 
-VIEWS_AS_PRINTED = Experiment(
-    VIEWS, "the multi-view model by the paper's algorithm to the letter",
-    "Algorithm 2 and figure 8", view_tasks, run_with_views, view_sections,
-)  # fmt: skip
+VIEWS_AS_PRINTED = Experiment(VIEWS, view_tasks, run_with_views, view_sections)

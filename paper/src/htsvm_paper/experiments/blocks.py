@@ -1,9 +1,15 @@
 """What a report is made of: tables, figures and words; nothing about how they look."""
 
-from __future__ import annotations
-
 import math
+import tomllib
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from htsvm_paper._typing import Array
 
 HIGH, LOW = "high", "low"
 
@@ -47,6 +53,12 @@ class Table:
     metric: str = ""
     folded: bool = True
 
+    @property
+    def values(self) -> Array:
+        """The numbers, by row and column."""
+        numbers = [[entry.value for entry in entries] for _, entries in self.rows]
+        return np.array(numbers).reshape(len(self.rows), len(self.columns))
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -65,6 +77,22 @@ class Words:
 
 
 Block = Table | Picture | Words
+
+
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    text = resources.files("htsvm_paper.experiments").joinpath("words.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def texts(name: str) -> dict[str, Any]:
+    """Return the title of an experiment, what of the paper it shows, and its words."""
+    return _words()[name]
+
+
+def about(name: str, **values: object) -> Words:
+    """Return the words of an experiment, with values in the places of their names."""
+    return Words(tuple(line.format(**values) for line in texts(name)["about"]))
 
 
 def said(*lines: str, title: str = "") -> Words:

@@ -1,11 +1,9 @@
 """All experiments, in the order of the paper."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from difflib import get_close_matches
 from importlib import import_module
 
+from htsvm_paper._names import hint
 from htsvm_paper.experiments.tasks import Experiment
 
 # Modules, and the names of their experiments where a module has two.
@@ -31,8 +29,5 @@ def select(names: Iterable[str] = ()) -> list[Experiment]:
     wanted = list(names)
     for name in wanted:
         if name not in EXPERIMENTS:
-            near = get_close_matches(name, EXPERIMENTS, n=3, cutoff=0.4)
-            every = ", ".join(EXPERIMENTS)
-            hint = f"did you mean {', '.join(near)}?" if near else f"there are {every}."
-            raise ValueError(f"Unknown experiment {name!r}; {hint}")
+            raise ValueError(f"Unknown experiment {name!r}; {hint(name, EXPERIMENTS)}")
     return [e for e in EXPERIMENTS.values() if not wanted or e.name in wanted]

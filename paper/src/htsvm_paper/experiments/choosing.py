@@ -5,8 +5,6 @@ goes through the multi-view model's grid with one preparation of the data, each 
 solution of its neighbour: what `MultiViewHTSVCCV` does, made to tell what it found on the way.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Sequence
@@ -109,9 +107,6 @@ def _along_paths(
     place = {(c, C): means[i, j] for i, c in enumerate(search.caps_.tolist())
              for j, C in enumerate(search.Cs_.tolist())}  # fmt: skip
     return [float(place[cap, C]) for cap, C in zip(caps, Cs, strict=True)]
-
-
-# --------------------------------------------------------------------------- the sweep
 
 
 class _Enough(Exception):

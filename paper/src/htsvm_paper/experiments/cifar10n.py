@@ -1,23 +1,12 @@
 """CIFAR-10N: labels by people, some of them wrong; beyond the paper."""
 
-from __future__ import annotations
-
-from htsvm_paper.experiments.blocks import Block, Words
+from htsvm_paper.experiments.blocks import Block, about
 from htsvm_paper.experiments.evaluate import run_cell
 from htsvm_paper.experiments.methods import NESTED
 from htsvm_paper.experiments.results import Results
-from htsvm_paper.experiments.score_tables import Line, Measure, score_table
 from htsvm_paper.experiments.splits import HUMAN
-from htsvm_paper.experiments.tasks import (
-    CLEAN,
-    FULL,
-    Experiment,
-    Grid,
-    Profile,
-    Task,
-    cells,
-    powers,
-)
+from htsvm_paper.experiments.tables import Line, Measure, score_table
+from htsvm_paper.experiments.tasks import CLEAN, Experiment, Grid, Profile, Task, cells, powers
 
 NAME = "cifar10n"
 LABELS = {
@@ -39,13 +28,9 @@ INNER_FOLDS = 2
 
 
 # The features are many and small, so small penalties matter.
-GRID = Grid(powers((-12, -10, -8, -6, -4)), inner_folds=INNER_FOLDS)
-QUICK_GRID = GRID.quick(2.0**-6, rows=300)
-
-
-def grid(profile: Profile) -> Grid:
-    """Return the grid of C."""
-    return QUICK_GRID if profile.quick else GRID
+GRID = Grid(
+    powers((-12, -10, -8, -6, -4)), inner_folds=INNER_FOLDS, quick=(2.0**-6,), quick_rows=300
+)
 
 
 def _set(quick: bool) -> str:
@@ -54,7 +39,7 @@ def _set(quick: bool) -> str:
 
 def _labels(profile: Profile) -> dict[str, str]:
     some = (CLEAN, f"{HUMAN}:worse")
-    return {k: v for k, v in LABELS.items() if profile.name == FULL or v in some}
+    return {k: v for k, v in LABELS.items() if profile.pick(False, False, True) or v in some}
 
 
 def _methods(profile: Profile) -> list[str]:
@@ -66,15 +51,10 @@ def _methods(profile: Profile) -> list[str]:
 def tasks(profile: Profile) -> list[Task]:
     """Return the cells."""
     return cells(
-        NAME,
-        profile,
-        datasets=[_set(profile.quick)],
-        methods=_methods(profile),
-        setting=grid(profile).setting,
-        noises=_labels(profile).values(),
-        folds=lambda _: 1,
+        NAME, profile, datasets=[_set(profile.quick)], methods=_methods(profile),
+        setting=GRID.of(profile).setting, noises=_labels(profile).values(), folds=lambda _: 1,
         protocols=[NESTED],
-    )
+    )  # fmt: skip
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -92,16 +72,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
         )
         for formulation, names in FORMULATIONS.items()
     ]  # fmt: skip
-    words = (
-        "20,000 training and 4,000 test images of CIFAR-10, ten classes, HOG and LBP features side "
-        "by side (the multi-view model sees them as two views). Training labels as people gave "
-        "them; C among five values from 2^-12 to 2^-4 chosen on these labels with "
-        f"{INNER_FOLDS} folds, test labels clean. There are no numbers of the paper.",
-    )
-    return [Words(words), *tables]
+    return [about(NAME, inner=INNER_FOLDS), *tables]
 
 
-EXPERIMENT = Experiment(
-    NAME, "CIFAR-10N: clean, aggregate, random and worst human labels", "beyond the paper",
-    tasks, run_cell, sections,
-)  # fmt: skip
+EXPERIMENT = Experiment(NAME, tasks, run_cell, sections)

@@ -1,7 +1,5 @@
 """The algorithms iteration by iteration: on w5a (figure 3), and how fast they are on five sets."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator, Mapping
@@ -10,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from htsvm import HTSVC, solvers
-from htsvm_paper.experiments.blocks import Block, Entry, Picture, Table, said
+from htsvm_paper.experiments.blocks import Block, Entry, Picture, Table, about, said
 from htsvm_paper.experiments.figures import COLOURS, convergence_panels, drawing, legend_below
 from htsvm_paper.experiments.results import Results
 from htsvm_paper.experiments.splits import Split, make_split
@@ -60,9 +58,6 @@ def _fit(task: Task, **options: Any) -> tuple[HTSVC, Split, Mapping[str, Any]]:
     history = dict(model.history_)
     history["active"] = history.get("working_set", history.get("active"))
     return model, split, history
-
-
-# ------------------------------------------------------------------------------------- figure 3
 
 
 def _set(profile: Profile) -> str:
@@ -135,12 +130,7 @@ def _in_words(found: Metrics) -> str:
     return text + (": a constant classifier." if found["constant"] else ".")
 
 
-EXPERIMENT = Experiment(
-    NAME, "convergence of the algorithms on w5a", "figure 3", tasks, run, sections
-)
-
-
-# ----------------------------------------------------------------- residual against iterations
+EXPERIMENT = Experiment(NAME, tasks, run, sections)
 
 
 def _sets(profile: Profile) -> tuple[str, ...]:
@@ -171,10 +161,7 @@ def rate_sections(results: Results, profile: Profile) -> list[Block]:
         for cell, mark in [results.cell(TRACE, name, solver)]
         if cell is not None and not mark
     }
-    words = said(
-        f"C = 1, tolerance {TOL:g}, at most {MAX_ITER} iterations. What can be proved, and under "
-        "which conditions, is on the page “The rate of convergence”."
-    )
+    words = about(RATES, tol=TOL, most=MAX_ITER)
     if not traces:
         return [words, said("Not computed.")]
     rows = [
@@ -219,7 +206,4 @@ def _curves(traces: dict[tuple[str, str], list[float]], sets: tuple[str, ...]) -
     return finish("Residual against iterations on several sets")
 
 
-RATES_OF_SOLVERS = Experiment(
-    RATES, "how fast the algorithms converge, on five sets", "future work of the paper",
-    rate_tasks, run_to_the_end, rate_sections,
-)  # fmt: skip
+RATES_OF_SOLVERS = Experiment(RATES, rate_tasks, run_to_the_end, rate_sections)

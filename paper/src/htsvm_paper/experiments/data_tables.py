@@ -1,12 +1,10 @@
 """The data sets as the paper counts them, and as they are here."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 
 from htsvm_paper.datasets import describe, load, names
-from htsvm_paper.experiments.blocks import Block, Entry, Table, said
+from htsvm_paper.experiments.blocks import Block, Entry, Table, about
 from htsvm_paper.experiments.results import Results, paper_number
 from htsvm_paper.experiments.splits import make_split
 from htsvm_paper.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, as_setting
@@ -47,21 +45,7 @@ def run(task: Task) -> Iterator[Row]:
 
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return tables 2 and 14."""
-    blocks: list[Block] = [
-        said(
-            "Table 1 of the paper lists its symbols; their counterparts are on the page “From "
-            "the paper to the code”. Mushroom has 117 columns here: its 22 letters are one-hot "
-            "coded. The second view is counted on the training part of the first fold.",
-            "The 0/1 columns of a1a to a9a and w2a to w6a stay as they are: scaling to "
-            "[-1, 1], as the paper says for all sets, would only turn every 0 into -1 and fill "
-            "the matrix. All other columns are scaled to [-1, 1] on the training part.",
-            "BUPA's label is the column that UCI calls a marker of train and test, as in most "
-            "papers. Hepatitis has 167 missing values, filled in with the median of the "
-            "training part; the paper's accuracies there (92.9 to 98.1 %) are out of reach of "
-            "linear models. Wine's second view has one column in the paper, which only "
-            "unscaled data give (proline), and ten here.",
-        )
-    ]
+    blocks: list[Block] = [about(NAME)]
     for how, table, columns in (
         (ONE_VIEW, "sv-datasets", SINGLE), (TWO_VIEWS, "mv-datasets", DOUBLE),
     ):  # fmt: skip
@@ -88,7 +72,4 @@ def _entries(
     ]  # fmt: skip
 
 
-EXPERIMENT = Experiment(
-    NAME, "the data sets, as the paper counts them and as they are here", "tables 1, 2 and 14",
-    tasks, run, sections,
-)  # fmt: skip
+EXPERIMENT = Experiment(NAME, tasks, run, sections)

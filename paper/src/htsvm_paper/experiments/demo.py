@@ -4,8 +4,6 @@ It is an experiment like the others; ``htsvm-paper demo`` computes it at once, w
 adds pictures of single fits.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections import Counter, defaultdict
@@ -14,25 +12,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, make_moons
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from htsvm import HTSVC, KernelHTSVC, datasets, plotting
+from htsvm import HTSVC, datasets, plotting
 from htsvm_paper._typing import Array
 from htsvm_paper.datasets import DataFileError
 from htsvm_paper.datasets import load as published
-from htsvm_paper.experiments.blocks import Block, Entry, Picture, Table, said
+from htsvm_paper.experiments.blocks import Block, Entry, Picture, Table, about
 from htsvm_paper.experiments.choosing import first_best
 from htsvm_paper.experiments.figures import INK, drawing
 from htsvm_paper.experiments.isolation import DONE
 from htsvm_paper.experiments.methods import NESTED, Unavailable, get
 from htsvm_paper.experiments.results import Results
-from htsvm_paper.experiments.score_tables import Line, Measure, score_table
 from htsvm_paper.experiments.splits import Split
 from htsvm_paper.experiments.store import Cell
+from htsvm_paper.experiments.tables import Line, Measure, score_table
 from htsvm_paper.experiments.tasks import CLEAN, Experiment, Profile, Row, Task, as_setting
 
 NAME = "demo"
@@ -52,8 +51,6 @@ ON_MARGIN = 1e-3
 COMPLAINT = "warning "
 # The share of wrong labels in the fits that are shown singly.
 SHOWN_RATE = 0.3
-# The two moons: samples to train and to test on, and the width of the kernel.
-MOONS, MOONS_TEST, MOONS_GAMMA = 400, 4000, 3.0
 
 
 @dataclass(frozen=True)
@@ -76,51 +73,32 @@ def settings(profile: Profile) -> Settings:
     return profile.pick(QUICK, FULL, FULL)
 
 
-# ---------------------------------------------------------------------------------------- the data
-
-
 def clean_split(name: str, seed: int) -> Split:
     """Return a split of a data set, standardised on its training part, with right labels."""
-    X, X_test, y, y_test = _READERS[name](seed)
+    X, X_test, y, y_test = _parts(name, seed)
     scaler = StandardScaler().fit(X)
     return Split(scaler.transform(X), y, scaler.transform(X_test), y_test, y_test)
 
 
-def _breast_cancer(seed: int) -> list[Array]:
-    # scikit-learn calls malignant 0; here it is 1, the class that one wants to find.
-    X, benign = load_breast_cancer(return_X_y=True)
-    y = 1 - benign
-    parts: list[Array] = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
-    return parts
-
-
-def _gaussians(seed: int) -> list[Array]:
-    rng = np.random.default_rng(seed)
-    (X, y), (X_test, y_test) = (datasets.make_two_gaussians(m, random_state=rng) for m in PER_CLASS)
-    return [X, X_test, (y + 1) // 2, (y_test + 1) // 2]
-
-
-def _income(seed: int) -> list[Array]:
-    data = published("a9a")
-    train, test = INCOME_PARTS
-    X, X_test, y, y_test = train_test_split(
-        data.X, (data.y + 1) // 2, train_size=train, test_size=test, stratify=data.y,
-        random_state=seed,
-    )  # fmt: skip
-    return [X.toarray(), X_test.toarray(), y, y_test]
-
-
-def _digits(seed: int) -> list[Array]:
-    X, y = load_digits(return_X_y=True)
-    parts: list[Array] = train_test_split(
-        X, y, train_size=DIGITS_TRAIN, stratify=y, random_state=seed
-    )
-    return parts
-
-
-_READERS = {
-    BREAST_CANCER: _breast_cancer, GAUSSIANS: _gaussians, INCOME: _income, DIGITS: _digits
-}  # fmt: skip
+def _parts(name: str, seed: int) -> list[Array]:
+    """Return training and test samples, and training and test labels, which are numbers."""
+    sizes: dict[str, float]
+    if name == GAUSSIANS:
+        rng = np.random.default_rng(seed)
+        drawn = [datasets.make_two_gaussians(m, random_state=rng) for m in PER_CLASS]
+        return [*(X for X, _ in drawn), *((y + 1) // 2 for _, y in drawn)]
+    if name == INCOME:
+        data, (train, test) = published("a9a"), INCOME_PARTS
+        X, y = data.X, (data.y + 1) // 2
+        sizes = {"train_size": train, "test_size": test}
+    elif name == DIGITS:
+        (X, y), sizes = load_digits(return_X_y=True), {"train_size": DIGITS_TRAIN}
+    else:
+        # scikit-learn calls malignant 0; here it is 1, the class that one wants to find.
+        (X, benign), sizes = load_breast_cancer(return_X_y=True), {"test_size": 0.3}
+        y = 1 - benign
+    X, X_test, *labels = train_test_split(X, y, stratify=y, random_state=seed, **sizes)
+    return [*(M.toarray() if sp.issparse(M) else M for M in (X, X_test)), *labels]
 
 
 def with_noise(split: Split, noise: str, rate: float, seed: int) -> tuple[Split, Array]:
@@ -137,9 +115,6 @@ def with_noise(split: Split, noise: str, rate: float, seed: int) -> tuple[Split,
     if one_sided and n_classes > 2:
         y = np.where(flipped, (split.y + 1) % n_classes, split.y)
     return replace(split, y=y), flipped
-
-
-# ---------------------------------------------------------------------------------------- one cell
 
 
 def tasks(profile: Profile) -> list[Task]:
@@ -235,18 +210,10 @@ def _share(ignored: Array | None, among: Array) -> float:
     return float(np.count_nonzero(among[ignored]) / np.count_nonzero(among))
 
 
-# -------------------------------------------------------------------------------------- the report
-
-
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return a table of accuracies for each data set and kind of noise."""
     wanted = settings(profile)
-    blocks: list[Block] = [
-        said(
-            "What htsvm-paper demo computes: HTSVCCV as it comes beside rivals whose C is chosen "
-            "by cross-validation on the same noisy labels. Clean test labels."
-        )
-    ]
+    blocks: list[Block] = [about(NAME)]
     there = {cell.task.dataset for cell in results.cells.values() if cell.status == DONE}
     for dataset in wanted.sets:
         for kind in wanted.noises if dataset in there or not there else ():
@@ -255,7 +222,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
                 for rate in wanted.rates
             ]
             title = f"Accuracy (%), {dataset}, wrong labels in {kind}"
-            measure = Measure("accuracy", "Accuracy (%)")
+            measure = Measure.accuracy(None)
             blocks.append(
                 score_table(results, NESTED, measure, lines, list(METHODS), title=title,
                             corner="wrong labels")
@@ -325,27 +292,23 @@ def ignored_table(results: Results) -> Table:
     return Table(title, "data set, wrong labels", list(columns), rows, better="", decimals=1)
 
 
-# ------------------------------------------------------------------------------------ single fits
-
-
 def pictures(seed: int) -> list[Block]:
     """Return single fits, the losses, and one fit iteration by iteration with its certificate."""
     plane, flipped = with_noise(clean_split(GAUSSIANS, seed), ONE_SIDED, SHOWN_RATE, seed + 1)
     blocks: list[Block] = []
     for model in (HTSVC(random_state=seed), LinearSVC(random_state=seed)):
-        model.fit(plane.X, plane.y)
+        name = type(model.fit(plane.X, plane.y)).__name__
         with drawing(4.6) as (ax, finish):
             plotting.plot_boundary(model, plane.X, plane.y, ax=ax)
-            _ring(ax, plane.X[flipped], "wrong label", 46)
-            ax.set_title(_score(model, plane))
+            look = {"facecolors": "none", "edgecolors": INK, "lw": 0.7}
+            ax.scatter(*plane.X[flipped].T, s=46, label=f"wrong label ({flipped.sum()})", **look)
+            ax.set_title(f"{name}: {model.score(plane.X_test, plane.y_test):.1%} of the test right")
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
-        name = type(model).__name__
         blocks.append(Picture(
             finish(f"Decision boundary of {name} in the plane"),
             f"{name}, {SHOWN_RATE:.0%} of class 1 called class 0, C = 1. Rings: wrong labels; "
             "crosses: samples that the fit ignored, without knowing which labels are wrong.",
         ))  # fmt: skip
-    blocks += _moons(seed)
     with drawing(3.8) as (ax, finish):
         plotting.plot_losses(ax=ax)
     blocks.append(Picture(finish("Losses of the margin violation"), (
@@ -361,44 +324,4 @@ def pictures(seed: int) -> list[Block]:
     return [*blocks, Picture(finish(what), f"{what}. {certificate}")]
 
 
-def _moons(seed: int) -> Iterator[Block]:
-    """Yield what models with a kernel say all over the plane, support vectors ringed."""
-    X, clean = make_moons(MOONS, noise=0.15, random_state=seed)
-    X_test, y_test = make_moons(MOONS_TEST, noise=0.15, random_state=seed + 1)
-    y, _ = datasets.flip_labels(clean, SHOWN_RATE, random_state=seed + 1)
-    low, high = X.min(axis=0) - 0.3, X.max(axis=0) + 0.3
-    across, up = np.linspace(low[0], high[0], 120), np.linspace(low[1], high[1], 90)
-    places = np.stack(np.meshgrid(across, up), axis=-1)
-    for model in (KernelHTSVC(gamma=MOONS_GAMMA, random_state=seed), SVC(gamma=MOONS_GAMMA)):
-        model.fit(X, y)
-        level = model.decision_function(places.reshape(-1, 2)).reshape(places.shape[:2])
-        with drawing(4.6) as (ax, finish):
-            ax.contour(across, up, level, levels=[0.0], colors=INK, linewidths=1.6)
-            for label, colour, marker in ((0, "#d55e00", "o"), (1, "#0072b2", "s")):
-                ax.scatter(*X[y == label].T, s=9, color=colour, marker=marker)
-            _ring(ax, X[model.support_], "support vector", 40)
-            ax.set(xticks=[], yticks=[])
-            ax.set_title(_score(model, Split(X, y, X_test, y_test, y_test)))
-            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.04), frameon=False)
-        name = type(model).__name__
-        yield Picture(
-            finish(f"Decision boundary of {name} on two moons with wrong labels"),
-            f"{name}, {SHOWN_RATE:.0%} of all labels wrong, C = 1. Rings: support vectors.",
-        )
-
-
-def _ring(ax: Any, X: Array, label: str, size: int) -> None:
-    look = {"facecolors": "none", "edgecolors": INK, "lw": 0.7}
-    ax.scatter(*X.T, s=size, label=f"{label} ({len(X)})", **look)
-
-
-def _score(model: Any, split: Split) -> str:
-    return (
-        f"{type(model).__name__}: {model.score(split.X_test, split.y_test):.1%} of the test right"
-    )
-
-
-EXPERIMENT = Experiment(
-    NAME, "HTSVCCV beside scikit-learn's classifiers on wrong labels", "beyond the paper",
-    tasks, run, sections,
-)  # fmt: skip
+EXPERIMENT = Experiment(NAME, tasks, run, sections)

@@ -1,17 +1,14 @@
 """What the report says first: how the methods stand, and where our numbers differ from print."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
 
-from htsvm_paper._typing import Array
 from htsvm_paper.datasets import describe
 from htsvm_paper.experiments import retests
-from htsvm_paper.experiments.blocks import Block, Entry, Table, Words, said
+from htsvm_paper.experiments.blocks import Block, Entry, Table, Words, about, texts
 from htsvm_paper.experiments.methods import NESTED, PAPER, get
 from htsvm_paper.experiments.stl10 import OUR_IMAGES, THEIR_IMAGES
 from htsvm_paper.experiments.tasks import FOLDS, Experiment
@@ -22,13 +19,6 @@ FOLDED = "Every score that differs by more than 2 points, and why"
 LARGE = 2.0
 # Two standard deviations of a difference are chance.
 CHANCE = 2.0
-RAMP = "the paper's figure is that of the hinge loss, where solvers for the ramp begin"
-# Experiment, row and column ("" for all), and what explains a difference there.
-REASONS = (
-    ("single-view", "australian", "Ramp-SVM", RAMP),
-    ("label-noise", "", "Ramp-SVM", RAMP),
-    ("single-view", "mushroom", "", "one-hot coded here (E24)"),
-)
 # The most that linear models were seen to attain (%), and over what.
 ATTAINABLE = {"hepatitis": (87.1, "E26"), "bupa": (69.6, "with C = 256")}
 # A classifier that says one class nearly always: recall, and points from that class.
@@ -38,26 +28,12 @@ UNKNOWN = "no test explains it"
 NOT_COMPARED = ("as-printed", "as-printed-views")
 COMPARED = ("accuracy", "precision", "recall", "f1")
 CHOICES = {PAPER: "by best test score", NESTED: "by cross-validation"}
-# What opens the report: the words, the experiment, its metric, and the paper's method there.
-STANDINGS = (
-    ("Accuracy with one view", "single-view", "accuracy", "ht"),
-    ("Clean test labels, wrong ones in training", "label-noise", "clean_accuracy", "ht"),
-    ("Two Gaussians", "synthetic", "accuracy", "ht"),
-    ("UCI sets with two views", "two-view", "accuracy", "mvht"),
-    ("The same with RBF kernels", "two-view-rbf", "accuracy", "mvht-rbf"),
-    ("Pairs of STL-10", "stl10", "accuracy", "mvht"),
-    ("The multi-view model without its parts", "ablation", "accuracy", "mvht"),
-    ("Beside smooth losses", "losses-between", "clean_accuracy", "ht"),
-)
-
-
-# --------------------------------------------------------------------------- where methods stand
 
 
 def sentences(sections: dict[str, list[Block]]) -> list[str]:
     """Return what the results say, each sentence computed from tables or left out."""
     found = []
-    for words, name, metric, method in STANDINGS:
+    for words, name, metric, method in texts("differences")["standings"]:
         parts = []
         for protocol, choice in CHOICES.items():
             tables = [
@@ -82,8 +58,9 @@ def _standing(tables: list[Table], label: str) -> str:
          for table in tables for _, entries in table.rows]
     )  # fmt: skip
     values = values[~np.isnan(values[:, columns.index(label)])]
-    means = dict(zip(columns, np.round(_column_means(values), 2), strict=True))
-    means = {column: mean for column, mean in means.items() if not math.isnan(mean)}
+    mean = values.mean(axis=0) if len(values) else np.full(len(columns), np.nan)
+    found = zip(columns, np.round(mean, 2), strict=True)
+    means = {column: value for column, value in found if not math.isnan(value)}
     if len(means) < 2:
         return ""
     best = max(means, key=lambda column: means[column])
@@ -93,14 +70,6 @@ def _standing(tables: list[Table], label: str) -> str:
         f"{label} has {means[label]:.2f} % on average of {len(values)} rows, number {place} of "
         f"{len(means)}{first}"
     )
-
-
-def _column_means(values: Array) -> Array:
-    means: Array = values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)
-    return means
-
-
-# ------------------------------------------------------------------------- where numbers differ
 
 
 def differences(sections: Sections) -> list[Block]:
@@ -122,7 +91,8 @@ def differences(sections: Sections) -> list[Block]:
     if not columns:
         return []
     labels = list(dict.fromkeys(column for _, column in columns))
-    rows = [(name, [_mean(columns.get((name, label), [])) for label in labels])
+    mean = {place: Entry(float(np.mean(np.abs(away)))) for place, away in columns.items()}
+    rows = [(name, [mean.get((name, label), Entry(mark="—")) for label in labels])
             for name in dict.fromkeys(name for name, _ in columns)]  # fmt: skip
     table = Table(
         "Mean absolute difference between the paper's scores and ours (points of a percentage, "
@@ -131,13 +101,7 @@ def differences(sections: Sections) -> list[Block]:
         note="Only where both have a number.",
     )  # fmt: skip
     explained = sum(UNKNOWN not in line for line in large)
-    words = said(
-        f"{len(large)} scores differ by more than {LARGE:g} points. For {explained} of them a "
-        "test gave a reason that is enough, which does not prove that it is the one. The tests: "
-        "folds drawn anew (two views), the standard error of the test parts (images, label "
-        "noise), whether the other methods of a row differ alike, features that are not scaled, "
-        "other points of the grid, a smaller C, another intercept, and what the errata name."
-    )
+    words = about("differences", large=len(large), points=LARGE, explained=explained)
     return [table, words, *([Words(tuple(large), FOLDED)] if len(large) > 1 else [])]
 
 
@@ -189,9 +153,9 @@ def _reason(
     for kind in (retests.SMALLER, retests.MOVED):
         if (away := tried(kind, retests.DISTANCE)) <= CHANCE:
             return f"{kind}: {away:.1f} standard deviations from all four printed scores"
-    for where, line, method, why in REASONS:
+    for where, line, method, why in texts("differences")["reasons"]:
         if where == experiment and line in ("", row) and method in ("", column):
-            return why
+            return str(why)
     return UNKNOWN
 
 
@@ -228,7 +192,3 @@ def _image_error(metric: str, entry: Entry) -> float:
     share = right / (OUR_IMAGES + THEIR_IMAGES) / 100.0
     parts = 1.0 / OUR_IMAGES + 1.0 / THEIR_IMAGES
     return 100.0 * math.sqrt(share * (1.0 - share) * parts / images)
-
-
-def _mean(values: list[float]) -> Entry:
-    return Entry(float(np.mean(np.abs(values)))) if values else Entry(mark="—")

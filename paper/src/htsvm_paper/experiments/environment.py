@@ -1,8 +1,5 @@
 """On what results were computed, without names of hosts or places."""
 
-from __future__ import annotations
-
-import os
 import platform
 import subprocess
 from datetime import UTC, datetime
@@ -18,17 +15,10 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "threadpoolctl", "joblib")
 
 def environment() -> dict[str, str]:
     """Return the moment, the commit, the machine and the versions of the libraries."""
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
-    load = f"{os.getloadavg()[0]:.2f}" if hasattr(os, "getloadavg") else "unknown"
-    ram = _field("/proc/meminfo", "MemTotal").split()
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": commit(),
-        "CPU": _field("/proc/cpuinfo", "model name"),
-        "cores": str(len(cores) or os.cpu_count()),
-        "RAM": f"{int(ram[0]) / 2**20:.0f} GiB" if ram[0].isdigit() else "unknown",
-        "load average": load,
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "not set"),
+        "CPU": _processor(),
         "htsvm": htsvm.__version__,
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in LIBRARIES},
@@ -57,10 +47,11 @@ def _git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def _field(path: str, name: str) -> str:
+def _processor() -> str:
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
-        return "unknown"
-    values = [line.split(":", 1)[1].strip() for line in lines if line.startswith(name)]
-    return values[0] if values else "unknown"
+        return platform.processor() or "unknown"
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if "model name" in line), "unknown"
+    )

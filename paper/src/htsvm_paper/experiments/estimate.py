@@ -43,19 +43,15 @@ class Estimate:
         self._levels = {place: fmean(found) for place, found in levels.items()}
 
     @classmethod
-    def shipped(cls) -> Estimate:
-        """Return what the times that come with the package say."""
-        return cls(_shipped())
-
-    @classmethod
-    def of(cls, cells: Iterable[Cell], runs: Mapping[int, Mapping[str, str]]) -> Estimate:
+    def of(
+        cls, cells: Iterable[Cell] = (), runs: Mapping[int, Mapping[str, str]] | None = None
+    ) -> Estimate:
         """Return what some cells say; where they say nothing, what comes with the package."""
-        return cls(_known(cells, runs).items())
+        return cls(_known(cells, runs or {}).items())
 
     def seconds(self, task: Task) -> float:
         """Return the seconds that a cell will take."""
-        places = _places(*_place(task))
-        known = (self._levels[place] for place in places if place in self._levels)
+        known = (self._levels[p] for p in _places(*_place(task)) if p in self._levels)
         return work(task) * next(known, UNKNOWN)
 
     def in_words(self, tasks: Iterable[Task], jobs: int = 1) -> str:
@@ -97,14 +93,10 @@ def _known(
         if cell.status == DONE and runs.get(cell.run, {}).get("CPU") == last:
             found[_place(cell.task)].append(cell.seconds / work(cell.task))
     newer = {place[:3] for place in found}
-    kept = {place: seconds for place, seconds in _shipped() if place[:3] not in newer}
-    return {**kept, **{place: median(seconds) for place, seconds in found.items()}}
-
-
-def _shipped() -> list[tuple[tuple[str, ...], float]]:
     text = resources.files("htsvm_paper.experiments").joinpath("times.csv").read_text("utf-8")
-    rows = list(csv.reader(text.splitlines()))[1:]
-    return [(tuple(row[:4]), float(row[4])) for row in rows]
+    shipped = {tuple(row[:4]): float(row[4]) for row in list(csv.reader(text.splitlines()))[1:]}
+    kept = {place: seconds for place, seconds in shipped.items() if place[:3] not in newer}
+    return {**kept, **{place: median(seconds) for place, seconds in found.items()}}
 
 
 def write_times(cells: Iterable[Cell], runs: Mapping[int, Mapping[str, str]], file: TextIO) -> None:

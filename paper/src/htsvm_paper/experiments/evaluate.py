@@ -1,7 +1,5 @@
 """One cell: fit a method to the data of a fold, by one of the two protocols."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Iterator

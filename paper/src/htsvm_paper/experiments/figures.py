@@ -1,7 +1,5 @@
 """Drawings of the report: SVG that takes its ink from the page around it."""
 
-from __future__ import annotations
-
 import io
 import math
 import re
@@ -19,25 +17,14 @@ from htsvm_paper.experiments.blocks import Picture, Table
 
 # Stands for the colour of the page's text, so that one SVG serves light, dark and paper.
 INK = "#123456"
+INKED = ("axes.edgecolor", "axes.labelcolor", "grid.color", "legend.labelcolor", "text.color",
+         "xtick.color", "ytick.color")  # fmt: skip
 STYLE: dict[Any, Any] = {
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "grid.alpha": 0.15,
-    "grid.color": INK,
-    "legend.fontsize": 9,
-    "legend.labelcolor": INK,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "htsvm",
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
+    **dict.fromkeys(INKED, INK),
+    "axes.spines.right": False, "axes.spines.top": False, "axes.titlesize": 11,
+    "axes.titlelocation": "left", "font.family": "sans-serif", "font.size": 10, "grid.alpha": 0.15,
+    "legend.fontsize": 9, "svg.fonttype": "none", "svg.hashsalt": "htsvm",
+}  # fmt: skip
 WIDTH = 5.4
 
 COLOURS = ("#0072b2", "#009e73", "#cc79a7", "#8c8c8c", "#56b4e9", "#e69f00", "#7b61b8", "#444444")
@@ -78,8 +65,8 @@ def _as_svg(figure: Figure, description: str) -> str:
     svg = re.sub(r'(xlink:href="|url\()#', rf"\1#{prefix}-", svg)
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
     # The page decides on the size; the viewBox keeps the proportions.
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    for size in ("width", "height"):
+        svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
     return svg.replace(INK, "currentColor")
 
@@ -98,7 +85,7 @@ def legend_below(ax: Any, columns: int) -> None:
 
 def noise_curves(table: Table, rates: Sequence[float], name: str) -> list[Picture]:
     """Return accuracy against the share of wrong labels, or nothing without numbers."""
-    values = np.array([[entry.value for entry in entries] for _, entries in table.rows])
+    values = table.values
     if np.isnan(values).all():
         return []
     with drawing(3.8) as (ax, finish):
@@ -113,7 +100,7 @@ def noise_curves(table: Table, rates: Sequence[float], name: str) -> list[Pictur
 
 def bars(table: Table, name: str) -> list[Picture]:
     """Return bars by row and column, or nothing without numbers."""
-    values = np.array([[entry.value for entry in entries] for _, entries in table.rows])
+    values = table.values
     if np.isnan(values).all():
         return []
     width = 0.8 / len(table.columns)
@@ -130,12 +117,9 @@ def bars(table: Table, name: str) -> list[Picture]:
 
 
 def heat_maps(
-    points: list[tuple[dict[str, Any], float]],
-    symbols: Mapping[str, str],
-    *,
-    only: Sequence[str] = (),
-    caption: str = "",
-) -> list[Picture]:
+    points: list[tuple[dict[str, Any], float]], symbols: Mapping[str, str], *,
+    only: Sequence[str] = (), caption: str = "",
+) -> list[Picture]:  # fmt: skip
     """Return, for each parameter, maps over the two others with it held at three levels."""
     pictures = []
     low, high = (100 * f(value for _, value in points) for f in (min, max))
@@ -202,10 +186,8 @@ def convergence_panels(traces: Mapping[str, list[dict[str, float]]], name: str) 
                     # Other work of the machine shows in single iterations.
                     values = list(median_filter(values, SMOOTHING, mode="nearest"))
                 if values:
-                    ax.plot(
-                        np.arange(1, len(values) + 1), values,
-                        color=COLOURS[i], lw=1.4, label=solver,
-                    )  # fmt: skip
+                    steps = np.arange(1, len(values) + 1)
+                    ax.plot(steps, values, color=COLOURS[i], lw=1.4, label=solver)
             ax.set(title=title, xscale="log")
             if metric == "residual":
                 ax.set_ylim(bottom=1e-5)

@@ -5,8 +5,6 @@ that lives for one cell it is the peak of that cell, together with the interpret
 libraries, about 0.15 GB; `base` says how much of it was there before.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -16,7 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 DONE, FAILED, SLOW, SKIPPED = "done", "failed", "too slow", "skipped"
@@ -48,12 +46,9 @@ class Stopped(Exception):
 
 
 def run_isolated(
-    work: Callable[[Any], Iterator[Any]],
-    argument: Any,
-    *,
-    time_limit: float | None = None,
+    work: Callable[[Any], Iterator[Any]], argument: Any, *, time_limit: float | None = None,
     stop: threading.Event | None = None,
-) -> Outcome:
+) -> Outcome:  # fmt: skip
     """Run ``work(argument)`` in a new process and collect what it yields.
 
     `work` is a function at module level. The process is killed after `time_limit` seconds, and with
@@ -116,21 +111,17 @@ def _collect(
             raise Stopped
         if not receiver.poll(LOOK_EVERY):
             if time_limit is not None and time.monotonic() - began > time_limit:
-                outcome.status = SLOW
-                outcome.reason = f"more than {time_limit:g} s"
-                return outcome
+                return replace(outcome, status=SLOW, reason=f"more than {time_limit:g} s")
             continue
         try:
             what, value = receiver.recv()
         except EOFError:
             process.join()
-            outcome.reason = f"its process died (exit code {process.exitcode})"
-            return outcome
-        if what == "row":
-            outcome.rows.append(value)
-            continue
-        outcome.status, outcome.reason, outcome.seconds, outcome.base_mb, outcome.peak_mb = value
-        return outcome
+            return replace(outcome, reason=f"its process died (exit code {process.exitcode})")
+        if what == "end":
+            status, reason, *costs = value
+            return Outcome(status, reason, outcome.rows, *costs)
+        outcome.rows.append(value)
 
 
 def _child(sender: Any, work: Callable[[Any], Iterator[Any]], argument: Any) -> None:
@@ -150,7 +141,7 @@ def _child(sender: Any, work: Callable[[Any], Iterator[Any]], argument: Any) -> 
         where = traceback.extract_tb(error.__traceback__)[-1]
         status = FAILED
         reason = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
-    sender.send(("end", (status, reason, time.process_time(), base, peak_mb())))
+    sender.send(("end", (status, reason, time.process_time(), peak_mb(), base)))
     sender.close()
 
 

@@ -1,24 +1,16 @@
 """Label noise on breast-cancer and australian: the paper's, and beyond it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
+from dataclasses import replace
 
-from htsvm_paper.experiments.blocks import Block, said
+from htsvm_paper.experiments.blocks import Block, about
 from htsvm_paper.experiments.evaluate import run_cell
 from htsvm_paper.experiments.figures import noise_curves
 from htsvm_paper.experiments.methods import NESTED, PAPER, SINGLE, of_kind
 from htsvm_paper.experiments.results import Results
-from htsvm_paper.experiments.score_tables import (
-    Line,
-    Measure,
-    score_table,
-    seconds,
-    significance,
-    support,
-)
-from htsvm_paper.experiments.single_view import clean_tasks, grid
+from htsvm_paper.experiments.single_view import GRID, clean_tasks
 from htsvm_paper.experiments.splits import folds
+from htsvm_paper.experiments.tables import Line, Measure, score_table, significance
 from htsvm_paper.experiments.tasks import CLEAN, FOLDS, FULL, Experiment, Profile, Task, cells
 
 NAME = "label-noise"
@@ -26,8 +18,6 @@ SETS = {"breast-cancer": "robust-breast", "australian": "robust-aust"}
 PAPER_RATES = (0.0, 0.02, 0.04, 0.06, 0.08, 0.10)
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4)
 KINDS = ("per-class", "symmetric", "boundary")
-# The row of clean labels in a table.
-NO_NOISE = f"{0.0:.0%}"
 CLEAN_ACCURACY = Measure("clean_accuracy", "Accuracy on clean labels (%)", by="clean_accuracy")
 
 
@@ -54,15 +44,11 @@ def tasks(profile: Profile) -> list[Task]:
 
     Each fold has a realisation of the noise of its own, so that five folds see five of them.
     """
-    methods = _methods(profile)
+    # Those with tuned shapes take longest and are left to the full profile.
+    left_out = () if profile.name == FULL else ("pin-tuned", "ramp-tuned")
+    methods = [name for name in of_kind(SINGLE) if name not in left_out]
     clean = clean_tasks(profile, sets(profile.quick), methods)
     return clean + paired(NAME, profile, _noises(profile.quick)[1:], methods)
-
-
-def _methods(profile: Profile) -> list[str]:
-    """Return the methods; those with tuned shapes take longest and are left to the full profile."""
-    left_out = () if profile.name == FULL else ("pin-tuned", "ramp-tuned")
-    return [name for name in of_kind(SINGLE) if name not in left_out]
 
 
 def paired(experiment: str, profile: Profile, noises: list[str], methods: list[str]) -> list[Task]:
@@ -70,29 +56,18 @@ def paired(experiment: str, profile: Profile, noises: list[str], methods: list[s
     more = [f"{name}:{k}" for k in range(1, FOLDS) for name in noises if name != CLEAN]
     every = cells(
         experiment, profile, datasets=sets(profile.quick), methods=methods,
-        setting=grid(profile).setting, noises=[*noises, *more], folds=folds(profile),
+        setting=GRID.of(profile).setting, noises=[*noises, *more], folds=folds(profile),
     )  # fmt: skip
-    return [task for task in every if realisation(task.noise) in (None, task.fold)]
-
-
-def realisation(noise: str) -> int | None:
-    """Return the number of a realisation; the first is not written out, clean labels have none."""
-    parts = noise.split(":")
-    if noise == CLEAN:
-        return None
-    return int(parts[2]) if len(parts) == 3 else 0
+    # The number of a realisation is not written out for the first; clean labels have none.
+    return [
+        task for task in every
+        if task.noise == CLEAN or int((*task.noise.split(":"), "0")[2]) == task.fold
+    ]  # fmt: skip
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
     """Return the paper's tables, then curves up to 40 % for three kinds of noise."""
-    blocks: list[Block] = [
-        said(
-            "The paper's accuracies fall by almost exactly the share of flipped labels, which "
-            "is what flipped test labels do to any classifier. Its tables are repeated that "
-            "way; below them, the same fits are judged by clean test labels. The noise is "
-            "drawn anew for each fold: ± is over folds and draws.",
-        )
-    ]
+    blocks: list[Block] = [about(NAME)]
     there = set(_noises(profile.quick))
     for dataset in sets(profile.quick):
         for protocol in (PAPER, NESTED):
@@ -128,8 +103,8 @@ def _paper_tables(
     table = SETS[dataset]
     for section, measure in (
         ("ACC", Measure("accuracy", "Accuracy on noisy labels (%)", table)),
-        ("NSV", support(table)),
-        ("TIME", seconds(table)),
+        ("NSV", replace(Measure.support(None), paper=table)),
+        ("TIME", replace(Measure.seconds(None), paper=table)),
     ):
         lines = [
             Line(f"{rate:.2f}", dataset, noise(KINDS[0], rate), f"{section}/{rate:.2f}")
@@ -153,13 +128,8 @@ def _beyond(
     yield from noise_curves(table, rates, f"{dataset}, {kind} noise, {protocol} protocol")
 
 
-EXPERIMENT = Experiment(
-    NAME, "label noise on breast-cancer and australian, up to 40 %, three kinds",
-    "tables 12-13 and beyond", tasks, run_cell, sections,
-)  # fmt: skip
+EXPERIMENT = Experiment(NAME, tasks, run_cell, sections)
 
-
-# --------------------------------------------------------------------------- beside smooth losses
 
 BETWEEN = "losses-between"
 # Cells of the first are the same as above.
@@ -202,16 +172,7 @@ def between_sections(results: Results, profile: Profile) -> list[Block]:
     ]
     methods = [*SHARED, *OTHERS]
     table = score_table(results, NESTED, CLEAN_ACCURACY, lines, methods, corner="training labels")
-    words = (
-        "The paper names logistic regression as future work. Truncated logistic regression ignores "
-        "samples with a margin below -1; the modified Huber loss (scikit-learn's SGD) is quadratic "
-        "near the margin and linear beyond -1, so that it is smooth but not bounded. C by 5-fold "
-        "cross-validation on the noisy training part, test labels clean."
-    )
-    return [said(words), table, *significance(table, name="losses under label noise")]
+    return [about(BETWEEN), table, *significance(table, name="losses under label noise")]
 
 
-LOSSES_BETWEEN = Experiment(
-    BETWEEN, "the truncated loss beside truncated logistic and modified Huber",
-    "future work of the paper", between_tasks, run_cell, between_sections,
-)  # fmt: skip
+LOSSES_BETWEEN = Experiment(BETWEEN, between_tasks, run_cell, between_sections)

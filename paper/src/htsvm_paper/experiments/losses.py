@@ -1,7 +1,5 @@
 """The loss functions, drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -42,7 +40,4 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     return [Picture(finish("The six loss functions"), caption)]
 
 
-EXPERIMENT = Experiment(
-    "losses", "the loss functions", "figure 1",
-    lambda profile: [], lambda task: iter(()), sections,  # Nothing is fitted.
-)  # fmt: skip
+EXPERIMENT = Experiment("losses", lambda profile: [], lambda task: iter(()), sections)

@@ -1,14 +1,13 @@
 """The methods that are compared, as `methods.toml` names them; classes are imported when needed."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib import import_module, resources
 from inspect import signature
 from typing import Any
+
+from htsvm_paper._names import hint
 
 SINGLE, MULTI, OTHER, RIVAL = "single-view", "multi-view", "other", "rival"
 ABLATION, AS_PRINTED, VARIANT, KERNEL = "ablation", "as-printed", "variant", "kernel"
@@ -107,7 +106,5 @@ def of_kind(*kinds: str) -> list[str]:
 def get(name: str) -> Method:
     """Return a method by name; for an unknown one, list the nearest."""
     if name not in METHODS:
-        near = get_close_matches(name, METHODS, n=3, cutoff=0.4)
-        hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(METHODS)}."
-        raise ValueError(f"Unknown method {name!r}; {hint}")
+        raise ValueError(f"Unknown method {name!r}; {hint(name, METHODS)}")
     return METHODS[name]

@@ -1,7 +1,5 @@
 """The paper's claims and errata: read from their one source, shown as tables and as pages."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter
@@ -10,7 +8,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from htsvm_paper.experiments.blocks import Block, Words
+from htsvm_paper.experiments.blocks import Block, Words, about
 
 # For one claim and for several.
 PLURALS = {"holds": "hold", "in part": "hold in part", "fails": "fail", "untested": "untested"}
@@ -98,15 +96,8 @@ def verdicts(computed: Computed) -> list[Block]:
         + (f" [{version}]" if (version := basis(c, computed)) else "")
         for c in every
     ]
-    about = (
-        f"Of {len(every)} claims: {_counted()}. In brackets: the version whose results a verdict "
-        "rests on. Where cells were never run with 0.2, those of version 0.1 count "
-        "(paper/results/results-0.1.csv.gz)."
-    )
-    return [Words((about,)), Words(tuple(lines), "Every claim and its verdict")]
-
-
-# ---------------------------------------------------------------------------------------- pages
+    words = about("claims", count=len(every), told=_counted())
+    return [words, Words(tuple(lines), "Every claim and its verdict")]
 
 
 def claims_page(computed: Computed) -> str:
@@ -120,16 +111,8 @@ def claims_page(computed: Computed) -> str:
     # A bar within a place is escaped.
     lines = (" | ".join(place.replace("|", r"\|") for place in row) for row in rows)
     table = "\n".join([head, "|---|---|---|---|---|", *(f"| {line} |" for line in lines)])
-    return (
-        f"{MADE}\n\n# A verdict on every claim\n\nEvery claim of the paper, from the abstract to "
-        f"the conclusion: {_counted()}. A link to E and a number leads to the "
-        "[errata](errata.md), the others to the [report](../report.md) or to the test that shows "
-        "it. Theorem 2 has [a page of its own](theorem-2.md) with counter-examples to check by "
-        "hand. The last "
-        "column says which version computed the cells that a verdict rests on: those that were "
-        "never run with 0.2 are taken from 0.1 (`paper/results/results-0.1.csv.gz`).\n\n"
-        f"{table}\n"
-    )
+    words = about("claims-page", told=_counted()).lines[0]
+    return f"{MADE}\n\n# A verdict on every claim\n\n{words}\n\n{table}\n"
 
 
 def errata_page(_: Computed) -> str:
@@ -139,12 +122,8 @@ def errata_page(_: Computed) -> str:
         f"- **Printed:** {e.printed}\n- **Why it is wrong:** {e.wrong}\n- **Here:** {e.here}"
         for e in errata().values()
     ]
-    return (
-        f"{MADE}\n\n# Errata\n\nWhat we found to be wrong, missing or unclear in the paper, and "
-        "what this project does about it. Comments in the code point here by number.\n\n"
-        + "\n\n".join(parts)
-        + "\n"
-    )
+    words = about("errata-page").lines[0]
+    return "\n\n".join([MADE, "# Errata", words, *parts]) + "\n"
 
 
 WEIGHTS = {

@@ -8,8 +8,6 @@ table of results (``paper/results/results.csv.gz``) may stand in the place of a 
 published results, from which ``htsvm-paper reproduce --profile hours`` goes on.
 """
 
-from __future__ import annotations
-
 import gzip
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Blocks as HTML and as Markdown."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -54,9 +52,6 @@ def _texts(entry: Entry, decimals: int) -> tuple[str, str, str, str]:
     difference = number(entry.difference, decimals) if paper else ""
     signed = difference if difference.startswith(MINUS) else f"+{difference}"
     return number(entry.value, decimals), spread, paper, signed
-
-
-# ------------------------------------------------------------------------------------ HTML
 
 
 def html(block: Block) -> str:
@@ -116,9 +111,6 @@ def _html_entry(entry: Entry, kinds: tuple[str, ...], decimals: int) -> str:
     spread = f"<small>{spread}</small>" if spread else ""
     paper = f"<i>{paper} ({difference})</i>" if paper else ""
     return f"<td{_class(' '.join(kinds))}>{text}{spread}{paper}</td>"
-
-
-# -------------------------------------------------------------------------------- Markdown
 
 
 def markdown(block: Block) -> str:

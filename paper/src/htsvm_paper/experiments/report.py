@@ -1,7 +1,5 @@
 """The report: one HTML page that needs nothing else, and the same in Markdown."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections import Counter, defaultdict
@@ -14,34 +12,19 @@ from typing import TextIO
 
 import numpy as np
 
-from htsvm_paper.experiments.blocks import Block, Entry, Table, Words
+from htsvm_paper.experiments.blocks import Block, Entry, Table, Words, about, said
 from htsvm_paper.experiments.differences import differences, sentences
 from htsvm_paper.experiments.isolation import DONE
 from htsvm_paper.experiments.methods import METHODS, NESTED, PAPER, get
 from htsvm_paper.experiments.paper_pages import Computed, verdicts
 from htsvm_paper.experiments.render import TABLE_HEAD, html, markdown, table_lines
 from htsvm_paper.experiments.results import CONTEXT, Results
-from htsvm_paper.experiments.score_tables import IN_WORDS, MEAN, RANK
 from htsvm_paper.experiments.store import Cell
+from htsvm_paper.experiments.tables import IN_WORDS, MEAN, RANK
 from htsvm_paper.experiments.tasks import CLEAN, Experiment, Profile, Task
 
 OURS = ("mvht", "ht")
 METRICS = ("accuracy", "clean_accuracy")
-NOTE = (
-    "Ranks are averages over the rows of a comparison, 1 is the best; the method named is the one "
-    "with the best rank. The paper's ranks are among fewer methods. Whether ranks differ by more "
-    "than chance is said with each comparison."
-)
-TITLE = "Is it true? The hybrid truncated loss, measured again"
-ABOUT = (
-    "Every number of the paper's experiments beside the same number computed here. Two protocols, "
-    "never in one table: “best grid point by test score” is what tables like the paper's "
-    "usually show, and is optimistic; “grid point chosen by cross-validation on the training "
-    "part” is what to expect on new data. Bold is the best of a row; the small line is the "
-    "paper's number and the difference. ± is the standard deviation over folds or draws. "
-    "Average ranks are over methods with a number in every row, ties averaged; the paper's are "
-    "computed again from its printed numbers in the same way."
-)
 
 
 @dataclass(frozen=True)
@@ -63,7 +46,7 @@ def collect(
     for experiment in experiments:
         tasks = experiment.tasks(profile)
         found = [stored[task] for task in tasks if task in stored]
-        blocks: list[Block] = [Words((NOT_BEGUN,))]
+        blocks: list[Block] = [about("report-not_begun")]
         if found or not tasks:
             blocks = experiment.sections(Results(found, tasks), profile)
         missing = [task for task in tasks if task not in stored]
@@ -91,15 +74,15 @@ def as_html(
     ]
     lines = "".join(f"<li>{escape(line)}</li>" for line in _opening(sections))
     page = {
-        "title": escape(TITLE),
-        "about": escape(ABOUT),
+        "title": escape(_line("title")),
+        "about": escape(_line("about")),
         "opening": f"<ol class='opening'>{lines}</ol>" if lines else "",
         **other,
     }
     return Template(_resource("report.html")).substitute(
         page,
         style=_resource("report.css"),
-        quick=f"<p><strong>{escape(QUICK)}</strong></p>" if profile.quick else "",
+        quick=f"<p><strong>{escape(_line('quick'))}</strong></p>" if profile.quick else "",
         contents="".join(f"<li><a href='#{name}'>{heading}</a></li>" for name, heading, _ in parts),
         sections="".join(
             f"<section id='{name}'><h2>{heading}</h2>{text}</section>\n"
@@ -115,9 +98,9 @@ def html_of(blocks: Iterable[Block]) -> str:
 
 def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profile: Profile) -> str:
     """Return the report as Markdown."""
-    parts = [f"# {TITLE}", ABOUT]
+    parts = [f"# {_line('title')}", _line("about")]
     if profile.quick:
-        parts.append(f"**{QUICK}**")
+        parts.append(f"**{_line('quick')}**")
     if lines := _opening(sections):
         parts += ["## In short", markdown(Words(tuple(lines)))]
     parts += ["## The paper's claims", *map(markdown, verdicts(_computed(sections)))]
@@ -129,23 +112,6 @@ def as_markdown(sections: list[Section], runs: dict[int, dict[str, str]], profil
     parts += ["## How long it took", *map(markdown, costs(sections))]
     parts += ["## Where it was computed", f"```\n{_environment(runs, sections)}\n```"]
     return "\n\n".join(parts) + "\n"
-
-
-NOT_BEGUN = (
-    "Nothing of it has been computed in this run; its cells are named under “What could not be "
-    "reproduced”."
-)
-QUICK = "A quick run: few sets, small grids. Its numbers say that it works, not how well."
-
-KNOWN_GAPS = (
-    "STL-10: 4,001 of the 5,000 labelled training images were at hand; 500 per class cannot be "
-    "drawn.",
-    "The paper does not state ξ, the dual step, τ of the pinball loss, the ceiling of the ramp "
-    "loss, the parameters of the multi-view methods, of HOG and LBP, nor the treatment of missing "
-    "values; the choices made here are in the registry of methods and data sets.",
-    "NSV of the paper mixes sample sizes (690 for LS-SVM on australian is all samples, not a "
-    "training fold), and Pin-SVM has fewer support vectors there than its model allows.",
-)
 
 
 def tables_as_csv(sections: list[Section], file: TextIO) -> None:
@@ -163,14 +129,9 @@ def gaps(sections: list[Section]) -> list[Block]:
     for section in sections:
         for cell in section.cells:
             if cell.status != DONE:
-                method = METHODS.get(cell.task.method)
-                label = method.label if method else cell.task.method
-                marked[label, f"{cell.status}: {cell.reason}"][section.experiment.name] += 1
-    lines = [
-        f"{label}, {reason} ({', '.join(f'{name} {n}' for name, n in sorted(counts.items()))})"
-        for (label, reason), counts in sorted(marked.items())
-    ]
-    blocks: list[Block] = [Words(KNOWN_GAPS)]
+                reason = f"{cell.status}: {cell.reason}"
+                marked[_label(cell.task), reason][section.experiment.name] += 1
+    blocks: list[Block] = [about("report-known_gaps")]
     if absent := [line for section in sections for line in never_run(section)]:
         # Experiments share cells.
         count = len({task for section in sections for task in section.missing})
@@ -180,22 +141,26 @@ def gaps(sections: list[Section]) -> list[Block]:
             "hand ended before their turn"
         )
         blocks.append(Words(tuple(absent), title))
-    if lines:
-        blocks += [
-            Words(("Cells without a result, and how many in which experiment:",)),
-            Words(tuple(lines)),
-        ]
+    if marked:
+        blocks.append(said("Cells without a result, and how many in which experiment:"))
+        blocks.append(said(*(
+            f"{label}, {reason} ({', '.join(f'{name} {n}' for name, n in sorted(counts.items()))})"
+            for (label, reason), counts in sorted(marked.items())
+        )))  # fmt: skip
     return blocks
+
+
+def _label(task: Task) -> str:
+    return METHODS[task.method].label if task.method in METHODS else task.method
 
 
 def never_run(section: Section) -> list[str]:
     """Return the cells of a section that are not there, by name: method, protocol, data."""
     folds: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for task in section.missing:
-        method = METHODS.get(task.method)
         noise = "" if task.noise == CLEAN else f" with {task.noise}"
         name = f"{task.dataset.replace(':', ' ')}{noise}"
-        place = folds[method.label if method else task.method, task.protocol]
+        place = folds[_label(task), task.protocol]
         place[name] = place.get(name, 0) + 1
     return [
         f"{_heading(section.experiment)}: {method}, protocol {protocol}: "
@@ -255,7 +220,9 @@ def overview(sections: list[Section]) -> list[Block]:
         if standings:
             title = f"Accuracy of L_ht-SVM and MvL_ht-SVM: {IN_WORDS[protocol]}"
             columns = ["mean (%)", "rank", "mean of the best (%)", "its rank"]
-            tables.append(Table(title, "comparison", columns, standings, better="", note=NOTE))
+            tables.append(
+                Table(title, "comparison", columns, standings, better="", note=_line("note"))
+            )
     return tables
 
 
@@ -276,6 +243,10 @@ def _standing(experiment: str, table: Table) -> tuple[str, list[Entry]] | None:
     return f"{label} (best of {count}: {table.columns[best]})", [
         means[place], ranks[place], *best_of_all
     ]  # fmt: skip
+
+
+def _line(name: str) -> str:
+    return about(f"report-{name}").lines[0]
 
 
 def _heading(experiment: Experiment) -> str:

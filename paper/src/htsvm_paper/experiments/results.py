@@ -1,7 +1,5 @@
 """The numbers of a table: from stored cells, by protocol, and in print; the published rows."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -142,9 +140,6 @@ def _metric(metrics: Metrics, name: str) -> float:
     return metrics.get(name, math.nan)
 
 
-# ------------------------------------------------------------------------------- in print
-
-
 @cache
 def paper_table(name: str) -> dict[str, dict[str, float]]:
     """Return a table of the paper: by row, by column; deviations and averages are left out.
@@ -178,9 +173,6 @@ def _mean(text: str) -> float:
         return float(text.split("±")[0])
     except ValueError:
         return math.nan
-
-
-# ------------------------------------------------------------------------------ published
 
 
 def write_csv(cells: Iterable[Cell], runs: dict[int, dict[str, str]], file: TextIO) -> None:

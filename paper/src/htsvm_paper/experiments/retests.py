@@ -1,13 +1,10 @@
 """What was tried where our numbers on several views differ from the paper's.
 
-The first experiment: folds drawn anew say how far a score moves by chance, features that are not
-scaled what the scaling does, and the whole grid what other choices would have given. The second: a
-method whose features have another scale, or whose intercept is found in another way, ends
-elsewhere on its curve of precision and recall. Whether that is enough to explain a difference is a
-question about all four printed scores at once: one classifier must be near them all.
+Folds drawn anew say how far a score moves by chance, features that are not scaled what the scaling
+does, and the whole grid what other choices would have given. A method whose features have another
+scale, or whose intercept is found in another way, ends elsewhere on its curve of precision and
+recall: whether that explains a difference is a question about all four printed scores at once.
 """
-
-from __future__ import annotations
 
 import math
 import warnings
@@ -24,12 +21,13 @@ from sklearn.pipeline import make_pipeline
 from htsvm_paper._typing import Array
 from htsvm_paper.datasets import Dataset, Preparation, PrincipalViews, describe, load
 from htsvm_paper.experiments import stl10, two_view
-from htsvm_paper.experiments.blocks import Block, Entry, Table, said
+from htsvm_paper.experiments.blocks import Block, Entry, about
 from htsvm_paper.experiments.evaluate import scores
 from htsvm_paper.experiments.methods import MULTI, PAPER, Params, get, of_kind
 from htsvm_paper.experiments.models import predict
 from htsvm_paper.experiments.results import Results, paper_number
 from htsvm_paper.experiments.splits import make_split
+from htsvm_paper.experiments.tables import per_method
 from htsvm_paper.experiments.tasks import (
     CLEAN,
     FOLDS,
@@ -50,7 +48,8 @@ METRICS = ("accuracy", "precision", "recall", "f1")
 OTHER_FOLDS, UNSCALED = "other folds", "unscaled"
 DRAWS = 10
 # The middle of the paper's grid for all trade-offs; its ends and its middle.
-MIDDLE, GRID = 1.0, Grid(powers((-4, 0, 4)))
+MIDDLE = 1.0
+GRID = Grid(powers((-4, 0, 4)), quick=(MIDDLE,))
 # What a table holds; with a metric, the name by which its numbers are found.
 MOVES, LOWEST, HIGHEST = "moves by", "lowest", "highest"
 # The middle of the paper's grids, and values below their ends, where the features are larger.
@@ -71,30 +70,15 @@ def _fit(task: Task, point: Params, X: Any, y: Array, widths: tuple[int, ...]) -
         return model.fit(X, y)
 
 
-def _table(
-    title: str, lines: list[tuple[str, Any]], entry: Callable[[Any, str], Entry], kind: str,
-    metric: str,
-) -> Table:  # fmt: skip
-    """Return a table of the multi-view methods; `entry` gets a line's data and a method."""
-    methods = of_kind(MULTI)
-    rows = [(label, [entry(where, name) for name in methods]) for label, where in lines]
-    columns = [get(name).label for name in methods]
-    return Table(title, "data set", columns, rows, better="", protocol=kind, metric=metric)
-
-
-# ------------------------------------------------------- other folds, other scaling, whole grids
-
-
 def again_tasks(profile: Profile) -> list[Task]:
     """Return the cells; those on scaled features are the same as in the comparison."""
     methods = of_kind(MULTI)
     draws = profile.pick(2, DRAWS, DRAWS)
-    grid = GRID.quick(MIDDLE) if profile.quick else GRID
     found = []
     for dataset in two_view.set_names(profile.quick):
         for name in methods[-1:] if profile.quick else methods:
             again = as_setting(draws=draws, grid=get(name).axes((MIDDLE,)))
-            settings = {OTHER_FOLDS: again, UNSCALED: grid.setting(name, PAPER)}
+            settings = {OTHER_FOLDS: again, UNSCALED: GRID.of(profile).setting(name, PAPER)}
             found += [Task(AGAIN, kind, dataset, CLEAN, name, 0, profile.seed, setting)
                       for kind, setting in settings.items()]  # fmt: skip
     compared = [t for t in two_view.tasks(profile) if t.protocol == PAPER and t.method in methods]
@@ -128,16 +112,8 @@ def _mean_scores(task: Task, data: Dataset, k: int, point: Params, *, scaled: bo
 
 def again_sections(results: Results, profile: Profile) -> list[Block]:
     """Return how far scores move, and from where to where they reach over grids."""
-    lines: list[tuple[str, Any]] = [(name, name) for name in two_view.set_names(profile.quick)]
-    blocks: list[Block] = [
-        said(
-            f"Folds are drawn {profile.pick(2, DRAWS, DRAWS)} times anew, with all trade-offs at "
-            "1: the standard deviation of a mean over five folds is what two people who do the "
-            "same may differ by. Then the grid of 1/16, 1 and 16 without scaling (principal "
-            "components of the features as they are), and the paper's grid with scaling to "
-            "[-1, 1]: the lowest and the highest score over the points."
-        )
-    ]
+    methods, lines = of_kind(MULTI), [(name, name) for name in two_view.set_names(profile.quick)]
+    blocks: list[Block] = [about(AGAIN, draws=profile.pick(2, DRAWS, DRAWS))]
 
     def moves(values: list[float]) -> float:
         return float(np.std(values, ddof=1))
@@ -159,11 +135,9 @@ def again_sections(results: Results, profile: Profile) -> list[Block]:
             return Entry(100.0 * taken(values)) if values else Entry(mark=mark)
 
         title = f"{metric.capitalize()}{title}"
-        blocks.append(_table(title, lines, entry, kind, f"{what} {metric}"))
+        what = f"{what} {metric}"
+        blocks.append(per_method(title, lines, methods, entry, protocol=kind, metric=what))
     return blocks
-
-
-# ------------------------------------------------------------ smaller penalties, other intercepts
 
 
 def nearest_tasks(profile: Profile) -> list[Task]:
@@ -210,21 +184,15 @@ def run_nearest(task: Task) -> Iterator[Row]:
 def nearest_sections(results: Results, profile: Profile) -> list[Block]:
     """Return how far the nearest classifier is from all four printed scores."""
     blocks: list[Block] = [
-        said(
-            "Each method again with all trade-offs at 1 and C at 1, 1/64, 1/1024 and 1/16384, "
-            "which is what the paper's grid may be on features of another scale; then with other "
-            f"intercepts, so that {100 * SHARES[0]:.0f}, {200 * SHARES[0]:.0f}, ... "
-            f"{100 * SHARES[-1]:.0f} % of the test samples are called positive. A number is the "
-            "distance to the printed classifier: of its accuracy, precision, recall and F1 the "
-            "one farthest from print, in standard deviations of a share of as many samples, and "
-            "of all classifiers tried the nearest. Below 2 the difference is explained by a "
-            "smaller C, or by another intercept, as far as these samples can tell."
-        )
+        about(NEAREST, first=100 * SHARES[0], second=200 * SHARES[0], last=100 * SHARES[-1])
     ]
-    lines: list[tuple[str, Any]] = [
-        (name, (name, two_view.paper_name(name), "mv-uci"))
-        for name in two_view.set_names(profile.quick)
-    ]
+    methods, lines = (
+        of_kind(MULTI),
+        [
+            (name, (name, two_view.paper_name(name), "mv-uci"))
+            for name in two_view.set_names(profile.quick)
+        ],
+    )
     lines += [
         (" vs ".join(pair), (stl10.dataset(pair), stl10.paper_name(pair), "stl10"))
         for pair in (() if profile.quick else stl10.PAIRS)
@@ -235,7 +203,7 @@ def nearest_sections(results: Results, profile: Profile) -> list[Block]:
             return _nearest(results, kind, name, *where)
 
         title = f"Distance to the printed scores: {kind}"
-        blocks.append(_table(title, lines, entry, kind, DISTANCE))
+        blocks.append(per_method(title, lines, methods, entry, protocol=kind, metric=DISTANCE))
     return blocks
 
 
@@ -259,22 +227,11 @@ def _nearest(
 
 
 def distance(values: Array, printed: Array, parts: float) -> Array:
-    """Return how far classifiers are from printed scores, by the farthest score of each.
+    """Return how many standard deviations classifiers are from print, each by its farthest score.
 
-    Parameters
-    ----------
-    values : ndarray of shape (4, classifiers)
-        Accuracy, precision, recall and F1 (%).
-    printed : ndarray of shape (4,)
-        The same in print; what is not a number does not count.
-    parts : float
-        The variance of a share is that of one sample times this; twice that for shares of one
-        class of two.
-
-    Returns
-    -------
-    ndarray of shape (classifiers,)
-        In standard deviations.
+    The rows are accuracy, precision, recall and F1 (%); what is not a number in print does not
+    count. The variance of a share is that of one sample times `parts`, twice that for shares of one
+    class of two.
     """
     share = np.clip((values + printed[:, None]) / 200.0, 0.01, 0.99)
     classes = np.asarray([1.0, 2.0, 2.0, 2.0])[:, None]
@@ -285,11 +242,5 @@ def distance(values: Array, printed: Array, parts: float) -> Array:
     return result
 
 
-EXPERIMENT = Experiment(
-    AGAIN, "what was tried where scores on two views differ from the paper's",
-    "beside tables 15-18", again_tasks, run_again, again_sections,
-)  # fmt: skip
-NEAREST_SCORES = Experiment(
-    NEAREST, "how near a smaller C and other intercepts come to the printed scores",
-    "beside tables 15-18 and 20-23", nearest_tasks, run_nearest, nearest_sections,
-)  # fmt: skip
+EXPERIMENT = Experiment(AGAIN, again_tasks, run_again, again_sections)
+NEAREST_SCORES = Experiment(NEAREST, nearest_tasks, run_nearest, nearest_sections)

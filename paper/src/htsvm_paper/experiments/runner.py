@@ -1,31 +1,20 @@
 """Computes what is not in the store yet, several cells at a time, each in its own process."""
 
-from __future__ import annotations
-
 import fnmatch
+import math
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from joblib import Parallel, delayed
 
+from htsvm_paper._names import hint
 from htsvm_paper.datasets import DataFileError, describe, names
+from htsvm_paper.experiments import isolation
 from htsvm_paper.experiments.environment import environment
-from htsvm_paper.experiments.isolation import (
-    DONE,
-    ELSEWHERE,
-    FAILED,
-    LEFT,
-    SKIPPED,
-    SLOW,
-    Outcome,
-    Stopped,
-    run_isolated,
-    start_server,
-)
+from htsvm_paper.experiments.isolation import DONE, ELSEWHERE, FAILED, LEFT, SKIPPED, SLOW, Outcome
 from htsvm_paper.experiments.methods import METHODS, Unavailable, get
 from htsvm_paper.experiments.store import Store
 from htsvm_paper.experiments.tasks import Experiment, Profile, Task
@@ -53,29 +42,20 @@ class Selection:
         known = sorted({task.dataset for task in tasks})
         for pattern in self.datasets or ():
             if not fnmatch.filter(known, pattern):
-                near = get_close_matches(pattern, known, n=3, cutoff=0.4)
-                hint = f"did you mean {', '.join(near)}?" if near else f"there are {_few(known)}."
-                raise ValueError(f"No experiment here uses a data set {pattern!r}; {hint}")
+                near = hint(pattern, known, shown=12)
+                raise ValueError(f"No experiment here uses a data set {pattern!r}; {near}")
+        patterns = ["*"] if self.datasets is None else self.datasets
         return [
-            task
-            for task in tasks
+            task for task in tasks
             if (self.methods is None or task.method in self.methods)
-            and (
-                self.datasets is None
-                or any(fnmatch.fnmatch(task.dataset, pattern) for pattern in self.datasets)
-            )
-        ]
+            and any(fnmatch.fnmatch(task.dataset, pattern) for pattern in patterns)
+        ]  # fmt: skip
 
 
 def plan(
-    experiments: Iterable[Experiment],
-    profile: Profile,
-    store: Store,
-    *,
-    selection: Selection | None = None,
-    time_limit: float | None = None,
-    retry: bool = False,
-) -> tuple[list[Task], int]:
+    experiments: Iterable[Experiment], profile: Profile, store: Store, *,
+    selection: Selection | None = None, time_limit: float | None = None, retry: bool = False,
+) -> tuple[list[Task], int]:  # fmt: skip
     """Return the cells that have to be computed, and how many are there already.
 
     Finished cells are never repeated. Failed ones are with `retry`, those that were too slow also
@@ -88,70 +68,47 @@ def plan(
     todo = []
     for task in tasks:
         cell = stored.get(task)
-        more_time = (
-            cell is not None and cell.status == SLOW and _longer(time_limit, cell.time_limit)
-        )
-        if cell is None or cell.status == SKIPPED or more_time or (retry and cell.status != DONE):
+        given = math.inf if time_limit is None else time_limit
+        if (
+            cell is None or cell.status == SKIPPED or (retry and cell.status != DONE)
+            or (cell.status == SLOW and given > (cell.time_limit or math.inf))
+        ):  # fmt: skip
             todo.append(task)
     return todo, len(tasks) - len(todo)
 
 
 def compute(
-    todo: Sequence[Task],
-    store: Store,
-    *,
-    jobs: int = 1,
-    time_limit: float | None = None,
-    minutes: float | None = None,
-    progress: Progress = lambda task, outcome: None,
-) -> Counter[str]:
+    todo: Sequence[Task], store: Store, *, jobs: int = 1, time_limit: float | None = None,
+    minutes: float | None = None, progress: Progress = lambda task, outcome: None,
+) -> Counter[str]:  # fmt: skip
     """Compute cells and write each to the store as soon as it is there; return how many ended how.
 
     A cell that needs more than `time_limit` seconds is marked "too slow"; after `minutes` no
     further one is begun ("left"); "elsewhere" are those that another run has taken in the meantime.
     """
-    run = store.new_run(environment())
-    try:
-        return _compute(todo, store, run, jobs, time_limit, minutes, progress)
-    finally:
-        store.end_run(run)
-
-
-def _compute(
-    todo: Sequence[Task],
-    store: Store,
-    run: int,
-    jobs: int,
-    time_limit: float | None,
-    minutes: float | None,
-    progress: Progress,
-) -> Counter[str]:  # fmt: skip
-    stop = threading.Event()
-    began = time.monotonic()
-    missing = _missing_methods(todo)
-    absent = _absent_data(todo)
+    stop, began = threading.Event(), time.monotonic()
+    unavailable, counts = _unavailable(todo), Counter[str]()
 
     def one(task: Task) -> tuple[Task, Outcome]:
         if minutes is not None and time.monotonic() - began > 60.0 * minutes:
             return task, Outcome(LEFT)
         if stop.is_set() or not store.claim(task, run):
             return task, Outcome(ELSEWHERE)
-        reason = missing.get(task.method) or absent.get(task.dataset)
-        if reason:
+        if reason := unavailable.get(task.method) or unavailable.get(task.dataset):
             return task, Outcome(SKIPPED, reason)
         try:
-            return task, run_isolated(run_cell, task, time_limit=time_limit, stop=stop)
-        except Stopped:
+            return task, isolation.run_isolated(run_cell, task, time_limit=time_limit, stop=stop)
+        except isolation.Stopped:
             return task, Outcome(FAILED, "stopped")
 
-    counts: Counter[str] = Counter()
-    if todo:
-        start_server()
-    # Threads that only wait: each looks after one process at a time.
-    done = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(
-        delayed(one)(task) for task in todo
-    )
+    run = store.new_run(environment())
     try:
+        if todo:
+            isolation.start_server()
+        # Threads that only wait: each looks after one process at a time.
+        done = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(
+            delayed(one)(task) for task in todo
+        )
         for task, outcome in done:
             if outcome.status not in (ELSEWHERE, LEFT):
                 store.add(task, outcome, run=run, time_limit=time_limit)
@@ -159,36 +116,25 @@ def _compute(
             progress(task, outcome)
     finally:
         stop.set()
+        store.end_run(run)
     return counts
 
 
-def _missing_methods(todo: Iterable[Task]) -> dict[str, str]:
-    """Return why the methods that cannot be used cannot."""
-    missing = {}
+def _unavailable(todo: Iterable[Task]) -> dict[str, str]:
+    """Return why methods cannot be used, and why data sets are not there.
+
+    Their files are fetched, once and before the work.
+    """
+    found = {}
     for name in {task.method for task in todo} & METHODS.keys():
         try:
             get(name).resolve()
         except Unavailable as error:
-            missing[name] = str(error)
-    return missing
-
-
-def _absent_data(todo: Iterable[Task]) -> dict[str, str]:
-    """Fetch the files of all data sets, once and before the work; return why some are not there."""
-    absent, known = {}, set(names())
-    for dataset in {task.dataset for task in todo}:
-        if dataset.split(":")[0] in known:
-            try:
-                describe(dataset).paths()
-            except DataFileError as error:
-                absent[dataset] = str(error)
-    return absent
-
-
-def _longer(limit: float | None, before: float | None) -> bool:
-    return before is not None and (limit is None or limit > before)
-
-
-def _few(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:12])
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
+            found[name] = str(error)
+    known = set(names())
+    for dataset in {task.dataset for task in todo if task.dataset.split(":")[0] in known}:
+        try:
+            describe(dataset).paths()
+        except DataFileError as error:
+            found[dataset] = str(error)
+    return found

@@ -1,7 +1,5 @@
 """Training and test data of a cell, prepared on the training part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from htsvm import datasets as synthetic
 from htsvm_paper._typing import Array
 from htsvm_paper.datasets import Dataset, Preparation, describe, load
-from htsvm_paper.experiments.tasks import CLEAN, FOLDS, QUICK_FOLDS, Profile, Task
+from htsvm_paper.experiments.tasks import CLEAN, FOLDS, Profile, Task
 
 GAUSSIANS = "gaussians"
 HUMAN = "human"
@@ -36,7 +34,7 @@ class Split:
 
 def folds(profile: Profile) -> Callable[[str], int]:
     """Return the number of folds by data set: 1 with a predefined test part, else 5; quick 2."""
-    wanted = profile.pick(QUICK_FOLDS, FOLDS, FOLDS)
+    wanted = profile.folds
     return lambda dataset: 1 if describe(dataset.split(":")[0]).test_rows else wanted
 
 

@@ -1,24 +1,16 @@
 """The 45 pairs of classes of STL-10, views HOG and LBP."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
-from htsvm_paper.experiments.blocks import Block, Table, said
+from htsvm_paper.experiments.blocks import Block, Table, about
 from htsvm_paper.experiments.evaluate import run_cell
 from htsvm_paper.experiments.figures import bars
 from htsvm_paper.experiments.methods import ABLATION, NESTED, PAPER, get, of_kind
 from htsvm_paper.experiments.results import ACCURACY, Results
-from htsvm_paper.experiments.score_tables import (
-    IN_WORDS,
-    Line,
-    Measure,
-    score_table,
-    seconds,
-    significance,
-)
+from htsvm_paper.experiments.tables import IN_WORDS, Line, Measure, score_table, significance
 from htsvm_paper.experiments.tasks import FOLDS, Experiment, Grid, Profile, Task, cells, powers
-from htsvm_paper.experiments.two_view import BUSY, collapse_table, methods, score_measures
+from htsvm_paper.experiments.two_view import METHODS as TWO_VIEW_METHODS
+from htsvm_paper.experiments.two_view import collapse_table, score_measures
 
 NAME = "stl10"
 CLASSES = (
@@ -28,22 +20,18 @@ PAIRS = tuple(combinations(CLASSES, 2))
 INNER_FOLDS = 2
 # Images in a test part here, and in all of them in the paper.
 OUR_IMAGES, THEIR_IMAGES = 160, 1000
+# The model with α chosen by itself.
 AUTO = "mvht-auto"
+METHODS = [*TWO_VIEW_METHODS, AUTO]
 # Two methods that take two thirds of the time of all: in the profile of hours on the pairs of the
 # ablation alone, in the full one on a single fold.
 SLOWEST, FEW = ("mvsvm-2c", "mvsl01"), 10
 # The paper's values for each trade-off on its own: 3, 9 or 27 points. The bounded smooth losses go
 # without random starts, which would take four times as long.
 GRID = Grid(
-    powers((-2, 0, 2)), inner_folds=INNER_FOLDS, sweep=True,
+    powers((-2, 0, 2)), inner_folds=INNER_FOLDS, sweep=True, quick=(1.0,), quick_rows=200,
     fixed={"wave-mvsvm": {"n_restarts": 0}, "mvasy-bx": {"n_restarts": 0}},
 )  # fmt: skip
-QUICK_GRID = GRID.quick(1.0, rows=200)
-
-
-def grid(profile: Profile) -> Grid:
-    """Return the grid of the trade-offs."""
-    return QUICK_GRID if profile.quick else GRID
 
 
 def dataset(pair: tuple[str, str]) -> str:
@@ -58,23 +46,15 @@ def _pairs(quick: bool) -> tuple[tuple[str, str], ...]:
 def tasks(profile: Profile) -> list[Task]:
     """Return the cells: a quick run has one pair, hours one fold of five for each pair."""
     every = cells(
-        NAME,
-        profile,
-        datasets=[dataset(pair) for pair in _pairs(profile.quick)],
-        methods=image_methods(),
-        setting=grid(profile).setting,
+        NAME, profile, datasets=[dataset(pair) for pair in _pairs(profile.quick)],
+        methods=METHODS, setting=GRID.of(profile).setting,
         folds=lambda _: profile.pick(1, 1, FOLDS),
-    )
+    )  # fmt: skip
     few = {dataset(pair) for pair in PAIRS[: profile.pick(1, FEW, len(PAIRS))]}
     return [
         task for task in every
         if task.method not in SLOWEST or (task.dataset in few and task.fold == 0)
     ]  # fmt: skip
-
-
-def image_methods() -> list[str]:
-    """Return the multi-view methods, the control, and the model with α chosen by itself."""
-    return [*methods(), AUTO]
 
 
 def paper_name(pair: tuple[str, str]) -> str:
@@ -90,26 +70,16 @@ def sections(results: Results, profile: Profile) -> list[Block]:
         for pair in _pairs(profile.quick)
     ]
     slow = profile.pick("one pair", f"{FEW} pairs", "one fold")
+    part, ours = profile.pick("One", "One", "Each"), get("mvht").label
     blocks: list[Block] = [
-        said(
-            "4,001 of the 5,000 labelled training images were at hand (387 to 412 per class), "
-            "so that the paper's draw of 500 per class cannot be repeated; all 387 to 412 are "
-            "used. The paper does not give the parameters of HOG and LBP. "
-            f"{profile.pick('One', 'One', 'Each')} part of {FOLDS} is the test part. Each "
-            "trade-off of a method takes the paper's values 1/4, 1, 4 on its own: 3, 9 or 27 "
-            f"points; inner cross-validation has {INNER_FOLDS} folds. {get('mvht').label} goes "
-            "through its grid with one preparation of the data, each point from its neighbour; "
-            "Wave-MvSVM and MVASY-BX without random starts. MvSVM-2C and MvSL0/1-SVM take two "
-            f"thirds of the time of all and are computed on {slow}.",
-            BUSY,
-        )
+        about(NAME, part=part, folds=FOLDS, inner=INNER_FOLDS, ours=ours, slow=slow)
     ]
     blocks += _where_the_loss_plays_no_part(results, [line.dataset for line in lines])
-    blocks.append(collapse_table(results, [line.dataset for line in lines], image_methods()))
+    blocks.append(collapse_table(results, [line.dataset for line in lines], METHODS))
     for protocol in (PAPER, NESTED):
         blocks += [
-            score_table(results, protocol, measure, lines, image_methods(), corner="pair")
-            for measure in (*score_measures("stl10"), seconds(None))
+            score_table(results, protocol, measure, lines, METHODS, corner="pair")
+            for measure in (*score_measures("stl10"), Measure.seconds(None))
         ]
         blocks += _compared(results, protocol, lines)
     return blocks
@@ -117,7 +87,7 @@ def sections(results: Results, profile: Profile) -> list[Block]:
 
 def _compared(results: Results, protocol: str, lines: list[Line]) -> list[Block]:
     """Return the means over the pairs that all methods have, and whether the methods differ."""
-    every = score_table(results, protocol, score_measures("stl10")[0], lines, image_methods())
+    every = score_table(results, protocol, score_measures("stl10")[0], lines, METHODS)
     lines = [
         line for line, (_, entries) in zip(lines, every.rows, strict=True)
         if not any(entry.mark for entry in entries)
@@ -125,7 +95,7 @@ def _compared(results: Results, protocol: str, lines: list[Line]) -> list[Block]
     if not lines:
         return []
     tables = {
-        measure.title: score_table(results, protocol, measure, lines, image_methods())
+        measure.title: score_table(results, protocol, measure, lines, METHODS)
         for measure in score_measures("stl10")
     }
     first = next(iter(tables.values()))
@@ -148,24 +118,12 @@ def _where_the_loss_plays_no_part(results: Results, datasets: list[str]) -> list
     same = sum(scores(name, "mvht") == scores(name, "mvsl01") != [] for name in datasets)
     if not flat or not same:
         return []
-    return [
-        said(
-            f"On {flat} of {len(datasets)} pairs {get('ht').label} scores the same at all "
-            f"values of C, and on {same} {get('mvht').label} and {get('mvsl01').label} score "
-            "the same at every point of the grid. With more features than images the classes "
-            "are separable, no multiplier reaches its bound C, and these losses all end in "
-            "the widest margin: a difference between them, as in the paper, cannot come from "
-            "the loss there.",
-        )
-    ]
+    labels = {name: get(name).label for name in ("ht", "mvht", "mvsl01")}
+    return [about("stl10-same", flat=flat, same=same, count=len(datasets), **labels)]
 
 
-EXPERIMENT = Experiment(
-    NAME, "the 45 pairs of STL-10, HOG and LBP", "tables 20-23", tasks, run_cell, sections
-)
+EXPERIMENT = Experiment(NAME, tasks, run_cell, sections)
 
-
-# ---------------------------------------------------- figure 9: the model without its parts, on ten
 
 PARTS = of_kind(ABLATION)
 WITH_PARTS = ["mvht", *PARTS, AUTO]
@@ -177,29 +135,20 @@ def ablation_tasks(profile: Profile) -> list[Task]:
     whole = [task for task in tasks(profile)
              if task.dataset in datasets and task.method in WITH_PARTS]  # fmt: skip
     return whole + cells(
-        "ablation", profile, datasets=datasets, methods=PARTS, setting=grid(profile).setting,
+        "ablation", profile, datasets=datasets, methods=PARTS, setting=GRID.of(profile).setting,
         folds=lambda _: profile.pick(1, 1, FOLDS),
     )  # fmt: skip
 
 
 def ablation_sections(results: Results, profile: Profile) -> list[Block]:
     """Return a table and a bar chart per protocol."""
-    blocks: list[Block] = [
-        said(
-            "The paper shows this as bars without numbers and says that the whole model is best "
-            "on all ten pairs. No term of the model makes the views agree on a sample: for fixed "
-            "weights they are trained on their own, and meet only in the clusters."
-        )
-    ]
+    blocks: list[Block] = [about("ablation")]
     lines = [Line(" vs ".join(pair), dataset(pair)) for pair in _pairs(profile.quick)[:FEW]]
     for protocol in (PAPER, NESTED):
-        measure = Measure("accuracy", "Accuracy (%)")
+        measure = Measure.accuracy(None)
         table = score_table(results, protocol, measure, lines, WITH_PARTS, corner="pair")
         blocks += [table, *bars(table, f"Ablation, {protocol} protocol")]
     return blocks
 
 
-ABLATION_PARTS = Experiment(
-    "ablation", "the multi-view model without its parts", "figure 9",
-    ablation_tasks, run_cell, ablation_sections,
-)  # fmt: skip
+ABLATION_PARTS = Experiment("ablation", ablation_tasks, run_cell, ablation_sections)

@@ -255,9 +255,6 @@ def _cell(
     )  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------ who is alive
-
-
 class RunLock:
     """The sign that the run of a number on a store is alive."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
 
+from htsvm_paper._names import hint
+from htsvm_paper.experiments.blocks import Block, texts
 from htsvm_paper.experiments.methods import NESTED, SWEEP, Params, get
 
 CLEAN = "none"
@@ -87,14 +88,17 @@ class Profile:
 
     def __post_init__(self) -> None:
         if self.name not in PROFILES:
-            near = get_close_matches(self.name, PROFILES, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PROFILES)}."
-            raise ValueError(f"Unknown profile {self.name!r}; {hint}")
+            raise ValueError(f"Unknown profile {self.name!r}; {hint(self.name, PROFILES, most=1)}")
 
     @property
     def quick(self) -> bool:
         """Whether this is the small version."""
         return self.name == QUICK
+
+    @property
+    def folds(self) -> int:
+        """How many of the five folds are computed."""
+        return QUICK_FOLDS if self.quick else FOLDS
 
     def pick(self, quick: T, hours: T, full: T) -> T:
         """Return what belongs to this profile."""
@@ -105,17 +109,25 @@ class Profile:
 class Experiment:
     """A table or figure, or several that come from the same fits.
 
-    `name` is what ``htsvm-paper reproduce`` calls it, `shows` names the paper's tables and figures.
-    `tasks` returns the cells of a profile, `run` computes one and yields its rows, `sections`
-    returns what the report shows, from the results and the profile.
+    `name` is what ``htsvm-paper reproduce`` calls it. `tasks` returns the cells of a profile, `run`
+    computes one and yields its rows, `sections` returns what the report shows, from the results
+    and the profile.
     """
 
     name: str
-    title: str
-    shows: str
     tasks: Callable[[Profile], list[Task]]
     run: Callable[[Task], Iterator[Row]]
-    sections: Callable[[Any, Profile], list[Any]]
+    sections: Callable[[Any, Profile], list[Block]]
+
+    @property
+    def title(self) -> str:
+        """One line on what it shows."""
+        return str(texts(self.name)["title"])
+
+    @property
+    def shows(self) -> str:
+        """The tables and figures of the paper."""
+        return str(texts(self.name)["shows"])
 
     @property
     def heading(self) -> str:
@@ -151,9 +163,6 @@ def cells(
     ]  # fmt: skip
 
 
-# --------------------------------------------------------------------------------- grids
-
-
 @dataclass(frozen=True)
 class Grid:
     """The values that the penalties of every method take, and how the nested protocol chooses.
@@ -172,6 +181,8 @@ class Grid:
     rows: int = 0
     fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     sweep: bool = False
+    quick: tuple[float, ...] = ()
+    quick_rows: int = 0
 
     def setting(self, method: str, protocol: str) -> str:
         """Return the text that belongs to the key of a cell."""
@@ -189,9 +200,11 @@ class Grid:
             content["rows"] = self.rows
         return as_setting(**content)
 
-    def quick(self, *values: float, rows: int = 0) -> Grid:
-        """Return the small version of this grid."""
-        return replace(self, values=values, nested=(), shapes=False, rows=rows)
+    def of(self, profile: Profile) -> Grid:
+        """Return the grid of a profile: a quick one has few values, shapes and rows."""
+        if not profile.quick:
+            return self
+        return replace(self, values=self.quick, nested=(), shapes=False, rows=self.quick_rows)
 
 
 def powers(exponents: Iterable[int]) -> tuple[float, ...]:

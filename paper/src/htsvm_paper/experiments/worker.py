@@ -1,7 +1,5 @@
 """What runs in the process of a cell; importing it imports all that a cell needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any
 
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata
@@ -40,6 +42,22 @@ class Measure:
     decimals: int = 2
     by: str = ACCURACY
 
+    @classmethod
+    def accuracy(cls, prefix: str | None) -> Measure:
+        """Return the measure of accuracy; tables of the paper are named by a prefix."""
+        return cls("accuracy", "Accuracy (%)", prefix and f"{prefix}-acc")
+
+    @classmethod
+    def support(cls, prefix: str | None) -> Measure:
+        """Return the measure of support vectors."""
+        table = prefix and f"{prefix}-nsv"
+        return cls("nsv", "Number of support vectors", table, LOW, 1.0, 0)
+
+    @classmethod
+    def seconds(cls, prefix: str | None) -> Measure:
+        """Return the measure of training time."""
+        return cls("seconds", "Training time (s)", prefix and f"{prefix}-time", LOW, 1.0, 4)
+
 
 @dataclass(frozen=True)
 class Line:
@@ -49,16 +67,6 @@ class Line:
     dataset: str
     noise: str = CLEAN
     paper: str = ""
-
-
-def support(paper: str | None) -> Measure:
-    """Return the measure of support vectors."""
-    return Measure("nsv", "Number of support vectors", paper, LOW, 1.0, 0)
-
-
-def seconds(paper: str | None) -> Measure:
-    """Return the measure of training time."""
-    return Measure("seconds", "Training time (s)", paper, LOW, 1.0, 4)
 
 
 def score_table(
@@ -92,9 +100,21 @@ def score_table(
     )  # fmt: skip
 
 
+def per_method(
+    title: str, lines: Iterable[tuple[str, Any]], methods: Sequence[str],
+    entry: Callable[[Any, str], Entry], **options: Any,
+) -> Table:  # fmt: skip
+    """Return a table without a best: `entry` gets what stands behind a line, and a method."""
+    rows = [(label, [entry(where, name) for name in methods]) for label, where in lines]
+    labels = [get(name).label for name in methods]
+    return Table(
+        title, options.pop("corner", "data set"), labels, rows, **{"better": "", **options}
+    )
+
+
 def with_summary(table: Table) -> Table:
     """Return the table with means and average ranks, ours and the paper's."""
-    values = np.array([[e.value for e in entries] for _, entries in table.rows])
+    values = table.values
     paper = np.array([[e.paper for e in entries] for _, entries in table.rows])
     ours, theirs = (average_ranks(v, table.better, table.decimals) for v in (values, paper))
     if len(values) and np.all(paper == paper[:, :1]):  # One column of the paper beside all methods.
@@ -118,18 +138,14 @@ def average_ranks(values: Array, better: str, decimals: int) -> Array:
     return ranks
 
 
-# -------------------------------------------------------------------------- tests
-
-
 def significance(table: Table, *, name: str) -> list[Block]:
     """Return Friedman's test and, from three methods on, the critical-difference diagram.
 
     Columns with a gap take no part; `name` says what is compared.
     """
-    values = np.array([[entry.value for entry in entries] for _, entries in table.rows])
-    complete = ~np.isnan(values).any(axis=0) if len(values) else np.zeros(0, dtype=bool)
-    labels = [label for label, there in zip(table.columns, complete, strict=False) if there]
-    values = np.round(values[:, complete], table.decimals) if len(labels) else values
+    complete = np.asarray(~np.isnan(table.values).any(axis=0))
+    labels = list(compress(table.columns, complete))
+    values = np.round(table.values[:, complete], table.decimals)
     if len(labels) < 3 or len(values) < 3:
         return [said(f"No test for {name}: it needs three methods with numbers on three sets.")]
     # Differences, so that identical columns do not divide by zero.
