@@ -56,18 +56,15 @@ warm_start : bool
 starts : "auto" or list of str
     Where the "newton" solver starts, where the loss is truncated and there is no warm start:
     "convex" (the solution without truncation), "least_squares", "annealed", "ladder", "balanced"
-    (least squares with equal classes), "spread" (convex solutions with other sample weights),
-    "pushed", "one_column" (the lowest point of all, for up to 150 samples of one column) and
-    "lines" (exact searches along the directions of other classifiers, for up to 150 samples). They
-    are compared by quick searches, and the one that leads lowest is taken; "auto" tries all of
-    them, for several classes in one problem the first, the third and, if classes are uneven, the
-    fifth. ``["convex"]`` is the quickest.
+    (least squares with equal classes), "spread" (convex solutions with other sample weights) and
+    "pushed". They are compared by quick searches, and the one that leads lowest is taken; "auto"
+    tries all of them, for several classes in one problem the first, the third and, if classes are
+    uneven, the fifth. ``["convex"]`` is the quickest.
 starts of views : "auto" or list of str
     Where the "newton" solver starts in the first round of each view: "convex" (the solution without
     truncation), "least_squares", "annealed", "ladder", "balanced" (least squares with equal
-    classes), "spread", "pushed", "one_column" (for a view of one column) and "lines" (for up to 150
-    samples). They are compared by quick searches, and the one that leads lowest is taken; "auto"
-    tries all of them.
+    classes), "spread" and "pushed". They are compared by quick searches, and the one that leads
+    lowest is taken; "auto" tries all of them.
 n_jobs : int or None
     Threads over the binary problems of a fit with more than two classes.
 n_jobs of folds : int or None

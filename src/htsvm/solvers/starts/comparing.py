@@ -28,9 +28,8 @@ from htsvm.solvers.starts.descents import (
 from htsvm.solvers.starts.portfolio import ALL, ON_WIDE_ROWS
 from htsvm.solvers.starts.searching import SearchStart, search
 
-# On fewer samples directions are searched exactly ("lines"); with more stored values the time is
-# better spent elsewhere.
-MOST_SAMPLES_OF_LINES, MOST_VALUES = 150, 1_000_000
+# With more stored values the time is better spent elsewhere.
+MOST_VALUES = 1_000_000
 # Multiples, in units of the direction itself and of its typical score; of them so many are looked
 # at on all rows, and what is near the best.
 MULTIPLES = np.exp(np.linspace(-6.0, 8.0, 36))
@@ -147,8 +146,8 @@ def no_higher_than_directions(problem: Any, result: SolverResult, descend: Desce
 
 
 def _suits(problem: Any) -> bool:
-    """Return whether there are many rows of two classes, here, and few enough of their values."""
-    if not isinstance(problem, Problem) or problem.n_samples <= MOST_SAMPLES_OF_LINES:
+    """Return whether the rows are of two classes, here, and few enough of their values."""
+    if not isinstance(problem, Problem):
         return False
     return is_cheap(problem) and 0 < problem.operator.stored <= MOST_VALUES
 

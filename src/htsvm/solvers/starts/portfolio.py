@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from htsvm._typing import Array
 from htsvm.solvers.descent import CAP_FACTORS
-from htsvm.solvers.starts import directions, lines
-from htsvm.solvers.starts.binary_terrain import LITTLE_DATA
 from htsvm.solvers.starts.searching import FAR_BEHIND, Search, SearchStart
 from htsvm.solvers.starts.terrain import FINE, ROUGH, Terrain
 
@@ -33,15 +30,6 @@ PUSH_STEPS, PUSH_WIDTH, AFTER_PUSH = 6, 0.7, 0.35
 MOST_SEARCHES, LEAST_PUSHES, PUSH_WORK, SPREAD_WORK = 12, 2, 300_000, 100_000
 # On a sample of the rows pushes may be this much work.
 SAMPLE_PUSH_WORK = 100_000
-
-# Exact searches along lines: up to so many samples and so much work, lines times pieces, with so
-# many samples on the margin in turn; from so many of the best points there is a way down.
-LINE_SAMPLES, LINE_WORK, KINKS, LINES_SETTLED = 150, 50_000, 24, 3
-# Rounds from the lowest point: so many at most, so many in a row that gain nothing, so many random
-# mixtures of columns per column, and so many points with random samples on their margins. Without
-# the latter, and four mixtures, 3.0 instead of 2.2 % of 301 tiny fits end above what is known (of
-# 115 others none either way).
-LINE_ROUNDS, IDLE_ROUNDS, MIXTURES, THROUGH = 8, 2, 1, 16
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,7 @@ class Convex(SearchStart):
         z = terrain.convex(self.first_steps, self.tol)
         search.convex = z
         bend = terrain.loss.curved_interval[0]
-        good = terrain.objective(z) <= self.good_enough(terrain.problem)
+        good = terrain.objective(z) <= GOOD_FIT * float(terrain.problem.trivial_objective)
         if (good and terrain.largest_violation(z) <= bend) or terrain.separates(z):
             search.truncated = False
             search.add(self.name, z)
@@ -81,20 +69,6 @@ class Convex(SearchStart):
             if factor * bend < largest:
                 z = terrain.settle(z, self.steps, stretch=factor, tol=ROUGH)
         search.add(self.name, terrain.settle(z, self.last_steps, tol=self.tol))
-
-    @staticmethod
-    def good_enough(problem: Any) -> float:
-        """Return an objective up to which a solution that no truncation touches needs no rival.
-
-        Such a solution is a minimum, but one that is hardly better than a constant may have lower
-        ones beyond. All of these have a sample where the loss bends: what the lightest one costs
-        there is a lower bound, for which little data has the time.
-        """
-        if not (lines.is_one_column(problem) or LinesStart.suits(problem)):
-            return GOOD_FIT * float(problem.trivial_objective)
-        # Copies of a sample count as one.
-        lightest = float(lines.Lines(problem).penalty.min(initial=np.inf))
-        return lightest * float(problem.loss.value(problem.loss.curved_interval[0]))
 
 
 @dataclass(frozen=True)
@@ -209,71 +183,6 @@ def affordable(terrain: Terrain, work: int, least: int) -> int:
     return int(np.clip(work / (each * classes), least, MOST_SEARCHES))
 
 
-@dataclass(frozen=True)
-class OneColumn(SearchStart):
-    """The lowest point of all, where there is one column and few samples; else nothing."""
-
-    name = "one_column"
-
-    def run(self, search: Search) -> None:
-        """Find it by sorting."""
-        if lines.is_one_column(search.terrain.problem):
-            search.add(self.name, lines.lowest_point(search.terrain.problem))
-
-
-@dataclass(frozen=True)
-class LinesStart(SearchStart):
-    """On little data: exact searches along the directions of other classifiers, then of columns."""
-
-    name = "lines"
-
-    def run(self, search: Search) -> None:
-        """Look along all directions from zero, then from the lowest point, and go down."""
-        terrain = search.terrain
-        if not self.suits(terrain.problem):
-            return
-        samples = lines.Lines(terrain.problem, KINKS)
-        most = max(1, int(LINE_WORK / samples.work))
-        intercept = terrain.problem.fit_intercept
-        rivals = directions.of_rivals(samples, intercept)
-        axes = directions.of_columns(samples)
-        some = directions.through_samples(samples, intercept, search.rng, THROUGH)
-        rays = np.concatenate([self.points(search), rivals, axes, some])[:most]
-        self.take(search, *samples.lowest(np.zeros_like(rays), rays))
-        idle = 0
-        for _ in range(LINE_ROUNDS):
-            before, z = search.lowest, search.point
-            assert z is not None
-            others = directions.at_random(axes, search.rng, MIXTURES * len(axes))
-            some = directions.through_samples(samples, intercept, search.rng, THROUGH)
-            ways = np.concatenate([axes, self.points(search) - z, some - z, others, rivals])
-            ways = ways[np.any(ways[:, :-1] != 0.0, axis=1)][:most]
-            self.take(search, *samples.lowest(np.broadcast_to(z, ways.shape), ways))
-            idle = 0 if search.lowest < (1.0 - ROUGH) * before else idle + 1
-            if idle == IDLE_ROUNDS:
-                break
-
-    @staticmethod
-    def points(search: Search) -> Array:
-        """Return the points of all starts so far and the convex solution."""
-        found = [*search.points.values()]
-        if search.convex is not None:
-            found.append(search.convex)
-        return np.reshape(found, (-1, len(search.terrain.zero())))
-
-    def take(self, search: Search, found: Array, values: Array) -> None:
-        """Add the lowest point of some lines, and where a way down from the best few leads."""
-        for z in found[:LINES_SETTLED]:
-            search.add(self.name, z)
-            search.add(self.name, search.terrain.settle(z, LAST_STEPS))
-
-    @staticmethod
-    def suits(problem: Any) -> bool:
-        """Return whether there are several columns, and little data."""
-        m, n = problem.n_samples, problem.n_features
-        return n > 1 and m * n <= LITTLE_DATA and m <= LINE_SAMPLES and lines.suits(problem)
-
-
 ALL: tuple[SearchStart, ...] = (
     Convex(),
     LeastSquaresStart(),
@@ -282,8 +191,6 @@ ALL: tuple[SearchStart, ...] = (
     Annealed("balanced", WARM, balanced=True),
     Spread(),
     Pushed(),
-    OneColumn(),
-    LinesStart(),
 )
 NAMES = tuple(start.name for start in ALL)
 # On a sample of the rows these find what all of them would: the others are for little data.
