@@ -177,8 +177,7 @@ def test_rescaling_takes_the_best_multiple():
     np.testing.assert_allclose(scaled / scaled[0], z / z[0])
 
 
-# One of them is for data of one column alone.
-USUAL = [start for start in ALL if start.name != "one_column"]
+USUAL = ALL
 
 
 def test_waves_depend_on_row_and_label_alone():

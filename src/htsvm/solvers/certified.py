@@ -20,6 +20,8 @@ from htsvm.solvers.result import SolverResult, continued
 ESCAPES = 3
 # Shares of tol to which a solver continues where its point is not certified.
 FINER = (0.3, 0.1)
+# Up to so many stored values, what is not certified is solved from these starts alone.
+LITTLE_DATA, OTHER_STARTS = 3000, ("convex", "annealed")
 
 
 def solve_certified(
@@ -65,6 +67,8 @@ def solve_certified(
             continue
         result = again
         certificate = certify_result(problem, result, solver.tol)
+    if not certificate.certified and _has_other_starts(solver, problem):
+        result, certificate = _from_other_starts(problem, solver, result, certificate)
     for _ in range(ESCAPES):
         if certificate.escape_direction is None:
             break
@@ -84,6 +88,26 @@ def solve_certified(
     parts = {name: spent for name, spent in result.seconds.items() if name != "total"}
     result.seconds = {**parts, "certificate": total - sum(parts.values()), "total": total}
     return result, replace(certificate, convex_objective=result.convex_objective)
+
+
+def _has_other_starts(solver: Solver, problem: Any) -> bool:
+    """Return whether the solver compares starts, on little data."""
+    compares = getattr(solver, "starts", None) == "auto" and "profile" in solver.requires
+    return compares and bool(problem.operator.stored <= LITTLE_DATA)
+
+
+def _from_other_starts(problem: Any, solver: Solver, result: Any, certificate: Any) -> Any:
+    """Return where single starts lead if that is certified and no higher, else what there is.
+
+    With penalties near the largest numbers the lowest point of a search may be out of the reach of
+    rounds that another start comes near. On little data that costs nothing worth speaking of.
+    """
+    for name in OTHER_STARTS:
+        other = solver.with_options(starts=(name,), compare_warm=False).solve(problem)
+        found = certify_result(problem, other, solver.tol)
+        if found.certified and other.objective <= (1.0 + solver.tol) * result.objective:
+            return continued(result, other), found
+    return result, certificate
 
 
 def certify_result(problem: Any, result: SolverResult, tol: float) -> Any:
