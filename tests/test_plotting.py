@@ -6,7 +6,6 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_classification
-from sklearn.linear_model import LogisticRegression
 
 from htsvm import HTSVC, HTSVCCV
 from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Ramp
@@ -56,33 +55,12 @@ def test_losses_given(axes):
     assert values.max() == pytest.approx(0.5)
 
 
-def test_losses_by_name(axes):
-    plot_losses({"flat": np.ones_like, "ht": HybridTruncated()}, ax=axes)
-    assert labels(axes) == ["flat", "ht"]
-
-
 def test_history_shows_every_iteration_and_stage(noisy_plane, axes):
     model = HTSVC().fit(*noisy_plane)
     plot_history(model, ax=axes)
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["objective"])
     stages = 1 + np.count_nonzero(np.diff(np.nan_to_num(model.history_["cap"], posinf=-1.0)))
     assert len(axes.texts) == stages
-
-
-def test_history_without_caps(noisy_plane, axes):
-    model = HTSVC().fit(*noisy_plane)
-    model.history_ = {k: v for k, v in model.history_.items() if k != "cap"}
-    assert plot_history(model, ax=axes) is axes
-
-
-def test_history_of_one_problem_of_several(axes):
-    X, y = make_blobs(90, centers=3, random_state=0)
-    model = HTSVC(multi_class="ovr").fit(X, y)
-    plot_history(model, ax=axes, problem=2)
-    rows = model.history_["problem"] == 2
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["objective"][rows])
-    with pytest.raises(ValueError, match=r"problem=3 .* from 0 to 2"):
-        plot_history(model, ax=axes, problem=3)
 
 
 def test_history_needs_a_fit(axes):
@@ -100,18 +78,6 @@ def test_boundary_marks_the_ignored(noisy_plane, axes):
     assert len(model.ignored_) >= 12
     plot_boundary(model, *noisy_plane, ax=axes)
     assert labels(axes) == ["class 0", "class 1", f"ignored ({len(model.ignored_)})"]
-
-
-def test_boundary_on_other_data_marks_nothing(noisy_plane, axes):
-    X, y = noisy_plane
-    plot_boundary(HTSVC().fit(X, y), X[:50], y[:50], ax=axes)
-    assert labels(axes) == ["class 0", "class 1"]
-
-
-def test_boundary_of_any_classifier_and_several_classes(axes):
-    X, y = make_blobs(60, centers=3, random_state=0)
-    plot_boundary(LogisticRegression().fit(X, y), X, np.array(y), ax=axes)
-    assert labels(axes) == ["class 0", "class 1", "class 2"]
 
 
 def test_boundary_refuses_other_shapes(noisy_plane, axes):

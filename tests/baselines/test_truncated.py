@@ -104,16 +104,6 @@ def test_samples_beyond_the_ceiling_do_not_pull():
     assert len(clf.support_) < len(HingeSVC().fit(X, y).support_)
 
 
-def test_samples_at_the_kink_do_not_keep_a_run_from_ending():
-    """Many equal rows make whole groups of samples cross the ceiling together."""
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, size=(3000, 8)).astype(float)
-    y = np.where(X @ rng.normal(size=8) + rng.normal(size=3000) > 0.5, 1, -1)
-    for C in (0.02, 0.5, 5.0):
-        clf = RampSVC(C=C, max_iter=200).fit(X, y)
-        assert clf.certificate_[0].certified
-
-
 def test_verdict_at_the_kink():
     """Two samples exactly at the ceiling: nothing is known there; elsewhere the loss is convex."""
     X, y = np.array([[1.0], [-1.0]]), np.array([1, -1])
@@ -121,24 +111,3 @@ def test_verdict_at_the_kink():
     assert at_kink.local_minimizer == "undecided"
     away = certify(X, y, [0.0], 0.0, [0.0, 0.0], C=1.0, loss=Ramp(0.5))
     assert (away.local_minimizer, away.nu_max) == ("yes", pytest.approx(1.0))
-
-
-def check_many_rows(method, C):
-    """Check that a search on many rows leads as low as the way from the hinge loss alone."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(9000, 6))
-    y = np.where(X @ rng.normal(size=6) + 0.3 * rng.normal(size=9000) > 0.2, 1, -1)
-    y[(X[:, 0] > 0.5) & (rng.random(9000) < 0.4)] *= -1
-    found = method(C=C).fit(X, y)
-    plain = method(C=C, starts=["convex"]).fit(X, y)
-    assert found.certificate_[0].certified
-    assert found.objective_[0] <= 1.002 * plain.objective_[0]
-    # Both know the same convex solution.
-    assert found.certificate_[0].convex_objective == pytest.approx(
-        plain.certificate_[0].convex_objective, rel=0.02
-    )
-
-
-@pytest.mark.parametrize("C", [0.05, 1.0])
-def test_many_rows_are_searched_by_way_of_a_loss_that_bends(C):
-    check_many_rows(RampSVC, C)

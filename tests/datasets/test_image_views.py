@@ -50,29 +50,6 @@ def test_bad_images(options, shape, message):
         ImageViews(**options).fit(np.zeros(shape))
 
 
-@pytest.mark.parametrize(
-    ("pixel", "message"),
-    [
-        (np.nan, "pixels from nan to nan; fractions must lie between 0 and 1"),
-        (200.0, "to 200.0; fractions must lie between 0 and 1"),
-        (300, "to 300; whole numbers must lie between 0 and 255"),
-        (-1, "from -1 to"),
-        ("white", "must hold numbers"),
-    ],
-)
-def test_bad_pixels(pixel, message):
-    with pytest.raises(ValueError, match=message):
-        ImageViews(hog_cell=8, lbp_cell=16).fit(np.full((2, 32, 32), pixel))
-
-
-def test_an_image_has_one_description_however_it_is_stored():
-    grey = np.random.default_rng(0).integers(0, 256, size=(2, 32, 32), dtype=np.uint8)
-    views = ImageViews(hog_cell=8, lbp_cell=16)
-    columns = views.fit_transform(grey)
-    for same in (grey / 255.0, grey.astype(int), np.stack([grey] * 3, axis=3)):
-        np.testing.assert_allclose(views.fit_transform(same), columns, atol=1e-10)
-
-
 def test_columns_of_image_views_have_names():
     images = np.random.default_rng(0).random((2, 32, 32))
     frame = ImageViews(hog_cell=8, lbp_cell=16).set_output(transform="pandas").fit_transform(images)

@@ -14,7 +14,6 @@ from htsvm.baselines import HingeSVC, RampSVC
 from htsvm.losses import Ramp
 from htsvm.solvers import ADMM
 from htsvm.solvers.newton import valley
-from htsvm.solvers.starts import choice
 from htsvm_paper.losses import Pinball
 from tests.distributed.data import as_dask, assert_same_fit, noisy, thinned
 
@@ -57,45 +56,6 @@ def test_options(options):
     assert_same_fit(*fit_both(X, y, **options))
 
 
-def test_a_start_on_a_sample_takes_the_same_rows():
-    X, y = noisy(24_000, 9, seed=2)
-    blocks, local = fit_both(X, y, (5_000, 1_111), starts=["convex"])
-    assert_same_fit(blocks, local)
-    assert blocks.n_iter_ == local.n_iter_
-
-
-def test_starts_found_on_a_sample_lead_as_low():
-    """In memory the best of them go on with all rows before one is polished."""
-    blocks, local = fit_both(*noisy(24_000, 9, seed=2), (5_000, 1_111))
-    assert blocks.certificate_[0].certified
-    assert blocks.objective_[0] <= 1.001 * local.objective_[0]
-    # All points of the search are judged at once, and a late round is one round trip.
-    assert blocks.history_["network_passes"][-1] <= 30
-
-
-def test_many_rows_are_searched_on_samples(monkeypatch):
-    """The blocks are asked for two samples, for a start, two or three rounds and a certificate."""
-    X, y = noisy(24_000, 9, seed=2)
-    monkeypatch.setattr(valley, "suits", SUITS)
-    local = HTSVC().fit(X, y)
-    monkeypatch.setattr(choice, "MOST_WORK", 150_000)
-    blocks = HTSVC().fit(*as_dask(X, y, (5_000, 1_111)))
-    assert blocks.certificate_[0].certified
-    assert set(blocks.starts_[0]) >= {"convex", "least_squares"}
-    assert blocks.objective_[0] <= 1.002 * local.objective_[0]
-    assert blocks.history_["network_passes"][-1] <= 12
-
-
-def test_many_rows_of_one_class_in_the_sample(monkeypatch):
-    X, y = noisy(24_000, 9, seed=2)
-    weight = np.where(y == y[0], 1.0, 0.0)
-    weight[np.flatnonzero(y != y[0])[:3]] = 1.0
-    monkeypatch.setattr(valley, "suits", SUITS)
-    monkeypatch.setattr(choice, "MOST_WORK", 100_000)
-    blocks, _ = fit_both(X, y, (5_000, 1_111), weight=weight)
-    assert blocks.certificate_[0].certified
-
-
 def test_sparse_blocks_and_sample_weight():
     X, y = noisy(3_000, 12, seed=3)
     weight = np.random.default_rng(0).integers(0, 4, size=3_000).astype(float)
@@ -123,23 +83,6 @@ def test_three_classes_with_names():
     np.testing.assert_allclose(violation, local.margin_violation(X, names), atol=1e-7)
 
 
-def test_two_classes_are_one_binary_problem():
-    X, y = noisy(400, 5, seed=17)
-    assert_same_fit(*fit_both(X, y, multi_class="joint"))
-
-
-def test_a_warm_start_does_not_take_one_problem_for_three():
-    X, y = noisy(600, 5, classes=3, seed=18)
-    dX, dy = as_dask(X, y)
-    plain = HTSVC(starts=["convex"])
-    model = clone(plain).set_params(warm_start=True).fit(X, y).set_params(multi_class="ovr")
-    assert_same_fit(model.fit(dX, dy), clone(plain).set_params(multi_class="ovr").fit(dX, dy))
-    cold = model.n_iter_
-    assert model.fit(dX, dy).n_iter_ < cold
-    again = model.set_params(multi_class="joint").fit(X, y)
-    np.testing.assert_allclose(again.objective_, plain.fit(X, y).objective_, rtol=1e-3)
-
-
 @pytest.mark.parametrize("cap", [1.0, np.inf])
 def test_many_features_without_a_matrix(monkeypatch, cap):
     """Where n x n is too large, the active rows are gathered; the answer is the same."""
@@ -156,22 +99,6 @@ def test_many_features_by_conjugate_gradients(monkeypatch):
     monkeypatch.setattr("htsvm.linalg.row_system.LARGEST_MATRIX", 10)
     blocks = HTSVC(tol=1e-6, cap=np.inf).fit(*as_dask(X, y))
     np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=1e-6)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_many_features_with_all_products_by_the_workers(monkeypatch, stream):
-    """Where not even the active rows are to be gathered."""
-    X, y = noisy(80, 12, seed=6)
-    X = thinned(X) if stream else X
-    options = {"tol": 1e-2 if stream else 1e-4, "cap": np.inf, "fit_intercept": not stream}
-    local = HTSVC(**options).fit(X, y)
-    monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
-    monkeypatch.setattr("htsvm.distributed.rows.MOST_GATHERED", 0)
-    with dask.config.set({"htsvm.stream": stream, "scheduler": "synchronous"}):
-        blocks = HTSVC(**options).fit(*as_dask(X, y, (40,)))
-    assert blocks.certificate_[0].certified
-    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=options["tol"])
-    assert blocks.history_["network_passes"][-1] > 2 * blocks.history_["newton_steps"].sum()
 
 
 def test_warm_start_and_history():
@@ -365,11 +292,3 @@ def test_all_estimators_decide_on_blocks():
         model.fit(X, y)
         np.testing.assert_array_equal(model.predict(dX).compute(), model.predict(X))
         assert model.score(dX, dy) == pytest.approx(model.score(X, y))
-
-
-def test_column_chunks_are_put_together():
-    X, y = noisy(300, 4, seed=16)
-    assert_same_fit(
-        HTSVC().fit(da.from_array(X, chunks=(100, 2)), da.from_array(y, chunks=77)),
-        HTSVC().fit(X, y),
-    )

@@ -137,22 +137,6 @@ def test_path_and_warm_start():
     assert "network_bytes" not in HTSVC().fit(X, y).history_
 
 
-def test_a_constant_classifier():
-    X = noisy(200, 3, seed=7)[0]
-    rare = np.where(np.arange(200) < 194, 0, np.arange(200) % 3)
-    assert_same_multiclass(*fit_both(X, rare, (80,), C=1e-3))
-
-
-def no_majority(m=500, n=5, classes=10, seed=0):
-    """Weak features, and 45 % of the labels drawn anew: equal scores are best without a cap."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(classes, size=m)
-    X = rng.normal(size=(m, n)) + 0.5 * rng.normal(size=(classes, n))[y]
-    wrong = rng.random(m) < 0.45
-    y[wrong] = rng.integers(classes, size=wrong.sum())
-    return X, y
-
-
 @pytest.fixture
 def starts(monkeypatch):
     """Whether the fits on blocks that asked for a least squares start went there."""
@@ -166,57 +150,3 @@ def starts(monkeypatch):
 
     monkeypatch.setattr(multiclass.MulticlassRun, "_start_from_least_squares", noted)
     return found
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"sizes": (500,), "C": 0.1, "fit_intercept": False},
-        {"weight": np.arange(500) % 3.0, "C": 0.3, "class_weight": "balanced"},
-    ],
-    ids=["chunks", "no intercept", "weights"],
-)
-def test_least_squares_start(starts, options):
-    blocks, local = fit_both(*no_majority(), starts=["convex"], **options)
-    assert starts == [True, True]
-    assert np.abs(local.coef_).max() > 0.1
-    assert_same_multiclass(blocks, local)
-
-
-def test_least_squares_start_that_promises_nothing(starts):
-    blocks, local = fit_both(*no_majority(), cap=2.0, starts=["convex"])
-    assert starts == [False] * 4
-    assert_same_multiclass(blocks, local)
-
-
-@pytest.mark.parametrize("most", [0, -1], ids=["spectrum", "diagonal"])
-def test_least_squares_by_conjugate_gradients(monkeypatch, most):
-    """By products with the blocks, which forget their rows now and then."""
-    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_DIRECT", 0)
-    if most < 0:
-        monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_SPECTRUM_FEATURES", 0)
-    X, y = no_majority()
-    least_squares, points = multiclass.least_squares_start, []
-    forgotten = forgetful(monkeypatch, 0.6)
-
-    def noted(rows):
-        point = least_squares(rows)
-        if isinstance(rows, MulticlassBlockRows):
-            points.append(point)
-        return point
-
-    monkeypatch.setattr(multiclass, "least_squares_start", noted)
-    blocks, _ = fit_both(thinned(X), y, (130,), starts=["convex"])
-    assert len(points) == 2
-    for ours, theirs in zip(*points, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
-    assert {"target_sums", "product", "losses_at_scales"} <= forgotten
-    assert blocks.certificate_[0].certified
-
-
-def test_least_squares_start_streamed(starts):
-    with dask.config.set({"htsvm.stream": True}):
-        blocks, local = fit_both(*no_majority(), sizes=(200,), starts=["convex"])
-    assert starts == [True, True]
-    assert_same_multiclass(blocks, local)

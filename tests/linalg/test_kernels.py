@@ -129,68 +129,6 @@ def make_state(m):
 LENGTHS = [0, 1, 50, 650_000]
 
 
-@pytest.mark.parametrize("m", LENGTHS)
-@pytest.mark.parametrize("xi", [0.1, 3.0])
-def test_clip_step(m, xi):
-    q, alpha, c, penalty, _ = make_state(m)
-    ours, twin = np.empty(m), np.empty(m)
-    marks, twin_marks = np.full(m, 7, np.uint8), np.full(m, 7, np.uint8)
-    counts = _compiled.clip_step(q, alpha, c, penalty, xi, ours, marks)
-    twin_counts = _numpy.clip_step(q, alpha, c, penalty, xi, twin, twin_marks)
-    np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
-    np.testing.assert_array_equal(marks, twin_marks)
-    assert counts == twin_counts
-    np.testing.assert_allclose(ours, np.clip(alpha + xi * penalty * q, 0.0, c), atol=1e-15)
-    assert counts == (np.count_nonzero((ours > 0) & (ours < c)), np.count_nonzero(ours))
-
-
-@pytest.mark.parametrize("kernels", [_compiled, _numpy])
-def test_without_penalties_nothing_moves(kernels):
-    """Neither a bound nor a penalty: no multiplier, no active sample, no residual."""
-    zero, q = np.zeros(3), np.array([-1.0, 0.0, 2.0])
-    out, marks = np.full(3, np.nan), np.full(3, 7, np.uint8)
-    assert kernels.clip_step(q, zero, zero, zero, 5.0, out, marks) == (0, 0)
-    np.testing.assert_array_equal(out, 0.0)
-    np.testing.assert_array_equal(marks, 0)
-    assert kernels.line_terms(q, zero, zero, zero, np.ones(3), 5.0, 0.3) == (0.0, 0.0)
-    assert kernels.natural_residual(q, zero, zero, zero, 0.1) == (0.0, 0.0, 0.0)
-    assert kernels.hybrid_totals(q, zero, 0.5, 1.0, np.array([0.5, 1.0])).tolist() == [0.0, 0.0]
-    assert len(kernels.relevant_rows(q, zero, zero, 10.0)) == 0
-
-
-@pytest.mark.parametrize("m", LENGTHS)
-@pytest.mark.parametrize("t", [0.0, 0.4])
-def test_line_terms(m, t):
-    q, alpha, c, penalty, delta = make_state(m)
-    ours = _compiled.line_terms(q, alpha, c, penalty, delta, 2.0, t)
-    twin = _numpy.line_terms(q, alpha, c, penalty, delta, 2.0, t)
-    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("kernels", [_compiled, _numpy])
-def test_line_terms_are_the_derivatives_of_a_step(kernels):
-    q, alpha, c, penalty, delta = make_state(200)
-
-    def along(t):
-        value = alpha + 2.0 * penalty * (q - t * delta)
-        return np.clip(value, 0.0, c) @ delta
-
-    first, second = kernels.line_terms(q, alpha, c, penalty, delta, 2.0, 0.3)
-    assert first == pytest.approx(along(0.3), rel=1e-12)
-    assert -2.0 * second == pytest.approx((along(0.3 + 1e-7) - along(0.3 - 1e-7)) / 2e-7, rel=1e-4)
-
-
-@pytest.mark.parametrize("m", LENGTHS)
-@pytest.mark.parametrize("reach", [0.0, 0.5, np.inf])
-def test_relevant_rows(m, reach):
-    q, alpha, c, _, _ = make_state(m)
-    ours, twin = (k.relevant_rows(q, alpha, c, reach) for k in (_compiled, _numpy))
-    assert ours.dtype == twin.dtype == np.intp
-    np.testing.assert_array_equal(ours, twin)
-    expected = [i for i in range(min(m, 500)) if c[i] > 0 and (q[i] > -reach or alpha[i] > 0)]
-    np.testing.assert_array_equal(ours[: len(expected)], expected)
-
-
 def test_relevant_rows_all_or_none_of_many():
     """Blocks without a row, and blocks full of them."""
     m = 200_000
@@ -216,18 +154,6 @@ def test_add_scaled_and_natural_residual(m):
     slack = np.abs(c * (q > 0) - alpha)[kept] @ np.abs(q[kept])
     expected = (penalty[kept] @ r**2, penalty @ (1.0 + q**2), slack)
     np.testing.assert_allclose(ours, expected, rtol=1e-10, atol=1e-300)
-
-
-@pytest.mark.parametrize("kernels", [_compiled, _numpy])
-def test_natural_residual_vanishes_at_a_fit(kernels):
-    """alpha = 0 below the margin, anything on it, c above it."""
-    q, c = np.array([-2.0, 0.0, 0.0, 0.7]), np.array([1.0, 1.0, 2.0, 3.0])
-    gap, size, slack = kernels.natural_residual(q, np.array([0.0, 0.4, 2.0, 3.0]), c, 2.0 * c, 0.3)
-    assert gap == pytest.approx(0.0, abs=1e-28)
-    assert size == pytest.approx(2.0 * (c.sum() + 4.0 + 3.0 * 0.49))
-    assert slack == 0.0
-    off = kernels.natural_residual(q, np.array([0.5, 0.4, 2.0, 4.0]), c, 2.0 * c, 0.3)[2]
-    assert off == pytest.approx(0.5 * 2.0 + 1.0 * 0.7)
 
 
 @pytest.mark.parametrize("m", LENGTHS)
@@ -319,38 +245,6 @@ def test_nan_is_never_swallowed(kernels, m):
     X, y = q[:, None].copy(), np.ones(m, np.int8)
     kernels.dense_signed_dot(X, y, np.ones(1), 0.0, out)
     assert np.isnan(out[m // 2])
-
-
-@pytest.mark.parametrize("kernels", [_compiled, _numpy])
-def test_infinite_violations_reach_the_cap(kernels):
-    s, one = np.array([-np.inf, np.inf, 0.1]), np.ones(3)
-    totals = kernels.hybrid_totals(s, one, 2 / 3, 2.0, np.ones(1))
-    assert totals[0] == pytest.approx(2.0 + 0.12)
-
-
-@pytest.mark.parametrize("kernels", [_compiled, _numpy])
-def test_empty_matrix(kernels):
-    empty, no_labels, no_index = np.zeros(0), np.zeros(0, np.int8), np.zeros(0, np.int32)
-    indptr = np.zeros(1, np.int32)
-    kernels.csr_signed_dot(indptr, no_index, empty, no_labels, np.ones(3), 0.0, empty)
-    kernels.dense_signed_dot(np.zeros((0, 3)), no_labels, np.ones(3), 0.0, empty)
-    out = np.full(3, np.nan)
-    assert kernels.dense_signed_tdot(np.zeros((0, 3)), no_labels, empty, out) == 0.0
-    np.testing.assert_array_equal(out, 0.0)
-    out = np.full(3, np.nan)
-    assert kernels.csr_signed_tdot(indptr, no_index, empty, no_labels, empty, out) == 0.0
-    np.testing.assert_array_equal(out, 0.0)
-
-
-@pytest.mark.parametrize("kernels", [_compiled, _numpy])
-def test_matrix_without_stored_values(kernels):
-    indptr, none = np.zeros(5, np.int32), np.zeros(0, np.int32)
-    y, out = np.array([1, -1, 1, -1], np.int8), np.empty(4)
-    kernels.csr_signed_dot(indptr, none, np.zeros(0), y, np.ones(3), 0.5, out)
-    np.testing.assert_array_equal(out, 0.5 * y)
-    pull = np.full(3, np.nan)
-    assert kernels.csr_signed_tdot(indptr, none, np.zeros(0), y, np.arange(4.0), pull) == -2.0
-    np.testing.assert_array_equal(pull, 0.0)
 
 
 def test_threads_are_reported():

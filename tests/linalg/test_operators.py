@@ -11,7 +11,6 @@ from htsvm.linalg import (
     Quadratic,
     as_operator,
 )
-from htsvm.linalg.operators import dense
 
 
 class Plain(Operator):
@@ -111,34 +110,6 @@ def test_gram_with_weights(pair, backend):
     np.testing.assert_allclose(out[low], expected[low], atol=1e-6)
 
 
-def test_lengths(pair):
-    operator, X = pair
-    assert operator.square_sum == pytest.approx(np.square(X).sum(), rel=1e-5)
-    assert operator.row_length == pytest.approx(np.sqrt(np.square(X).sum() / 60), rel=1e-5)
-
-
-def test_gram_leaves_the_data_alone(pair, backend):
-    operator, X = pair
-    rows = np.arange(60, dtype=np.intp)
-    weights = np.full(60, 4.0)
-    operator.add_gram(rows, -1.0, np.zeros((8, 8)), weights)
-    matrix = dense(operator.block(slice(None)))
-    np.testing.assert_array_equal(matrix, X)
-    np.testing.assert_array_equal(weights, 4.0)
-
-
-def test_gram_of_more_rows_than_a_block(backend):
-    """With 300 columns the dense Gram matrix is formed 6666 rows at a time."""
-    rng = np.random.default_rng(3)
-    X, weights = rng.normal(size=(7000, 300)).astype(np.float32), rng.random(7000)
-    out = np.zeros((301, 301))
-    as_operator(X).add_gram(np.arange(7000, dtype=np.intp), 1.0, out, weights)
-    bordered = np.hstack([X.astype(float), np.ones((7000, 1))])
-    low = np.tril_indices(301)
-    expected = (bordered * weights[:, None]).T @ bordered
-    np.testing.assert_allclose(out[low], expected[low], atol=1e-8)
-
-
 def test_take_and_kernel(pair, backend):
     operator, X = pair
     rows, scale = np.array([3, 50, 3, 7]), np.linspace(0.5, 2.0, 7)
@@ -160,11 +131,6 @@ def test_products_with_several_columns(pair, backend):
     assert operator.passes == 3.0 + 2.0 + 2.0
 
 
-def test_row_squares(pair, backend):
-    operator, X = pair
-    np.testing.assert_allclose(operator.row_squares(), np.square(X).sum(axis=1), atol=1e-12)
-
-
 def test_work_on_copies_of_rows_counts_for_their_share(pair, backend):
     operator, _ = pair
     part = operator.take(np.arange(20))
@@ -175,14 +141,6 @@ def test_work_on_copies_of_rows_counts_for_their_share(pair, backend):
     smaller = part.take(np.arange(10)).stored / operator.stored
     assert operator.passes == pytest.approx(1.5 * share + 5.0 * smaller)
     assert part.passes == operator.passes
-
-
-def test_a_separate_operator_counts_for_itself(pair):
-    operator, _ = pair
-    other = operator.separate()
-    other.take(np.arange(30)).row_squares()
-    assert operator.passes == 0.0
-    assert other.passes > 0.0
 
 
 def test_as_operator_picks_the_kind():
@@ -227,10 +185,6 @@ def test_quadratic(form):
     expected[:4, :4] += full
     np.testing.assert_allclose(H, expected)
     assert quadratic.positive == (form != "matrix")
-
-
-def test_quadratic_with_zeros_is_not_positive():
-    assert not Quadratic(np.array([1.0, 0.0]), 2).positive
 
 
 @pytest.mark.parametrize(

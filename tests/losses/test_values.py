@@ -48,42 +48,6 @@ def test_knee_one_is_the_ramp():
     np.testing.assert_allclose(HybridTruncated(knee=1 - 1e-9).value(S), ramp, atol=1e-8)
 
 
-@pytest.mark.parametrize("knee", [0.3, 2.0 / 3.0])
-def test_no_cap_is_a_multiple_of_the_hinge(knee):
-    loss, factor = HybridTruncated(knee, np.inf), 2.0 / (1.0 + knee)
-    np.testing.assert_allclose(loss.value(S), factor * Hinge().value(S))
-    np.testing.assert_allclose(loss.profile_slope(np.abs(S)), factor)
-    np.testing.assert_allclose(loss.prox(S, 0.4), Hinge().prox(S, 0.4 * factor))
-    np.testing.assert_allclose(loss.prox_distance(S, S, 0.4), np.abs(S - loss.prox(S, 0.4)))
-    assert loss.weak_convexity == 0.0
-
-
-@pytest.mark.parametrize("cap", [0.25, 3.0])
-def test_cap_stretches(cap):
-    stretched, unit = HybridTruncated(0.4, cap), HybridTruncated(0.4)
-    np.testing.assert_allclose(stretched.value(S), cap * unit.value(S / cap), rtol=1e-13)
-    np.testing.assert_allclose(stretched.prox(S, 0.3), cap * unit.prox(S / cap, 0.3 / cap))
-    slope = unit.subdifferential(S / cap)[1]
-    np.testing.assert_allclose(
-        stretched.largest_step(S, slope), cap * unit.largest_step(S / cap, slope)
-    )
-
-
-def test_relations_between_the_losses():
-    np.testing.assert_array_equal(Ramp(np.inf).value(S), Hinge().value(S))
-    np.testing.assert_allclose(Ramp(0.7).value(S), Hinge().value(S) - Hinge().value(S - 0.7))
-    np.testing.assert_allclose(Ramp(1e-9).value(S) / 1e-9, S > 0.0, atol=1e-6)
-    np.testing.assert_allclose(Ramp().stretched(3.0).value(S), 3.0 * Ramp().value(S / 3.0))
-
-
-def test_different_losses_differ():
-    assert HybridTruncated() != HybridTruncated(cap=2.0)
-    assert HybridTruncated(cap=np.inf) != Hinge()
-    assert HybridTruncated(2 / 3, 1) == HybridTruncated()
-    with pytest.raises(AttributeError):
-        HybridTruncated().knee = 0.5
-
-
 @pytest.mark.parametrize("knee", [0.0, 1.0, -0.1, 2.0, np.nan])
 def test_bad_knee(knee):
     with pytest.raises(ValueError, match="knee"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from pathlib import Path
 
@@ -13,9 +12,8 @@ import scipy.sparse as sp
 import sklearn
 from joblib import Memory
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -69,17 +67,6 @@ def test_lists_dicts_and_stacked_views_are_the_same():
     assert listed.view_names_ == [0, 1]
     assert listed.score(views, y) == np.mean(listed.predict(views) == y)
     np.testing.assert_allclose(listed.decision_function(X), expected, atol=1e-12)
-
-
-def test_contributions_add_up():
-    views, y = two_views()
-    model = MultiViewHTSVC().fit(views, y)
-    parts = model.view_decision_function(views)
-    assert parts.shape == (len(y), 2)
-    np.testing.assert_allclose(parts.sum(axis=1), model.decision_function(views))
-    own = model.view_decision_function(views, weighted=False)
-    np.testing.assert_allclose(parts, own * model.view_weights_)
-    np.testing.assert_allclose(own[:, 1], views[1] @ model.view_coef_[1] + model.view_intercept_[1])
 
 
 def test_a_missing_view_is_an_error_but_the_others_have_scores():
@@ -178,14 +165,6 @@ def test_a_sample_of_weight_k_is_k_samples(eta, samples):
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
 
 
-@pytest.mark.parametrize("samples", [two_views, noisy_classes])
-def test_class_weights_are_factors_of_the_sample_weights(samples):
-    views, y = samples()
-    by_class = MultiViewHTSVC(class_weight={1: 2.5}, tol=1e-6).fit(views, y)
-    by_sample = MultiViewHTSVC(tol=1e-6).fit(views, y, sample_weight=np.where(y == 1, 2.5, 1.0))
-    np.testing.assert_allclose(by_class.coef_, by_sample.coef_, atol=1e-6)
-
-
 def test_parameters_per_view():
     views, y = two_views()
     named = {"a": views[0], "b": views[1]}
@@ -208,23 +187,6 @@ def test_ignored_samples_are_ignored_by_every_view_that_counts():
 
 
 # ------------------------------------------------------------------------ scikit-learn's tools
-
-
-def test_grid_search_and_cross_validation():
-    X, widths = stack_views(two_views()[0])
-    y = two_views()[1]
-    model = MultiViewHTSVC(views=widths)
-    assert cross_val_score(model, X, y, cv=3).min() > 0.6
-    search = GridSearchCV(model, {"C": [0.1, 1.0], "structure": [0.0, 0.1]}, cv=3).fit(X, y)
-    assert search.best_score_ > 0.7
-    assert len(search.best_estimator_.view_weights_) == 2
-
-
-def test_calibrated_probabilities():
-    X, widths = stack_views(two_views()[0])
-    y = two_views()[1]
-    model = CalibratedClassifierCV(MultiViewHTSVC(views=widths), cv=3).fit(X, y)
-    assert np.mean(model.predict_proba(X).argmax(axis=1) == y) > 0.7
 
 
 def test_pipeline_after_a_column_transformer():
@@ -254,13 +216,6 @@ def test_sample_weights_are_routed():
         search = GridSearchCV(model, {"C": [1.0]}, cv=3)
         search.fit(X, y, sample_weight=np.ones(len(y)))
     assert search.best_score_ > 0.6
-
-
-def test_a_fit_can_be_stored():
-    views, y = two_views()
-    model = MultiViewHTSVC(structure=0.1).fit(views, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.decision_function(views), model.decision_function(views))
 
 
 def test_the_structure_is_found_once_for_a_grid(tmp_path, monkeypatch):
@@ -344,12 +299,6 @@ def test_bad_views_are_named():
     model.fit(frames, y)
     with pytest.raises(ValueError, match="named and ordered as in fit"):
         model.predict({"a": frames["a"][list("qprs")]})
-
-
-def test_weights_that_did_not_settle_are_reported():
-    views, y = two_views()
-    with pytest.warns(ConvergenceWarning, match="view weights did not settle.*max_rounds=1"):
-        MultiViewHTSVC(max_rounds=1).fit(views, y)
 
 
 def test_the_guide_quotes_what_scikit_learn_says_of_a_dict_of_views():

@@ -17,7 +17,7 @@ from htsvm.multiview import MultiViewHTSVC
 from htsvm.multiview.alternation import best_weights
 from htsvm.multiview.structure import find_structure
 from htsvm.solvers import ADMM, Problem
-from tests.multiview.data import golden, three_classes, two_views
+from tests.multiview.data import golden, two_views
 
 
 def sigmas(views, codes):
@@ -119,23 +119,6 @@ def test_without_a_cap_the_classifiers_are_those_of_a_convex_program():
     assert model.objective_[0] == pytest.approx(exact, rel=1e-6)
 
 
-@pytest.mark.parametrize("eta", [0.0, 0.5])
-def test_no_random_point_nearby_is_lower(eta):
-    views, y = golden()
-    model = MultiViewHTSVC(structure=eta, weight_smoothness=40.0, tol=1e-7).fit(views, y)
-    rng = np.random.default_rng(0)
-    lowest = model.objective_[0]
-    assert model.view_weights_.min() > 0.0
-    covariances = sigmas(views, (y > 0).astype(int))
-    keep = model.view_weights_, model.view_coef_, model.view_intercept_
-    for size in (1e-2, 1e-3):
-        for _ in range(200):
-            model.view_weights_ = project_to_simplex(keep[0] + size * rng.normal(size=2))
-            model.view_coef_ = [w + size * rng.normal(size=len(w)) for w in keep[1]]
-            model.view_intercept_ = keep[2] + size * rng.normal(size=2)
-            assert objective(model, views, y, covariances, eta=eta) >= lowest - 1e-9
-
-
 # --------------------------------------------------------------------------- special cases
 
 
@@ -149,13 +132,6 @@ def test_one_view_is_htsvc(C):
     np.testing.assert_array_equal(model.view_weights_, [1.0])
     np.testing.assert_array_equal(model.ignored_, single.ignored_)
     np.testing.assert_array_equal(model.sample_status_[:, 0], single.sample_status_)
-
-
-def test_equal_views_have_equal_weights():
-    (X, _), y = two_views()
-    model = MultiViewHTSVC(structure=0.1).fit([X, X, X], y)
-    np.testing.assert_allclose(model.view_weights_, np.full(3, 1.0 / 3.0), atol=1e-12)
-    np.testing.assert_array_equal(model.view_coef_[0], model.view_coef_[2])
 
 
 def test_views_in_another_order_give_the_same_in_that_order():
@@ -181,35 +157,6 @@ def test_a_constant_view_is_left_out(eta, value):
     np.testing.assert_allclose(model.decision_function([X, np.zeros((len(y), 2))]),
                                alone.decision_function(X), atol=1e-3)  # fmt: skip
     assert all(certificate.certified for certificate in model.certificate_)
-
-
-def test_fixed_weights_of_a_constant_view_are_kept_with_a_warning():
-    (X, _), y = two_views()
-    with pytest.warns(IgnoredClassWarning, match="shift every decision"):
-        model = MultiViewHTSVC(view_weights="uniform").fit([X, np.ones((len(y), 1))], y)
-    np.testing.assert_array_equal(model.view_weights_, [0.5, 0.5])
-
-
-def test_what_a_view_of_noise_does():
-    """The weights do not know noise when they see it; C does, since noise then gives up."""
-    rng = np.random.default_rng(0)
-    (good, _), y = two_views(400, seed=1)
-    noise = rng.normal(size=(400, 5))
-    train, test = slice(0, 200), slice(200, 400)
-    alone = HTSVC().fit(good[train], y[train]).score(good[test], y[test])
-
-    def fit(C):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", IgnoredClassWarning)
-            return MultiViewHTSVC(C).fit([good[train], noise[train]], y[train])
-
-    with_noise = fit(1.0)
-    harm = alone - with_noise.score([good[test], noise[test]], y[test])
-    assert 0.2 < with_noise.view_weights_[1] < 0.8
-    assert 0.0 <= harm < 0.25
-    given_up = fit(0.05)
-    np.testing.assert_array_equal(given_up.view_weights_, [1.0, 0.0])
-    assert given_up.score([good[test], noise[test]], y[test]) >= alone - 0.03
 
 
 def test_a_view_that_loses_its_weight_says_why_and_what_would_help():
@@ -300,22 +247,3 @@ def test_admm_means_the_safeguarded_algorithm_and_goes_down():
         )
     assert np.all(np.diff(model.history_["objective"]) <= 0.0)
     np.testing.assert_array_equal(named.coef_, model.coef_)
-
-
-def test_threads_change_nothing():
-    views, y = three_classes()
-    alone, threaded = (MultiViewHTSVC(n_jobs=n, structure=0.1).fit(views, y) for n in (None, 2))
-    np.testing.assert_allclose(alone.coef_, threaded.coef_, atol=1e-10)
-    views, y = two_views()
-    alone, threaded = (MultiViewHTSVC(n_jobs=n, structure=0.1).fit(views, y) for n in (None, 2))
-    np.testing.assert_allclose(alone.coef_, threaded.coef_, atol=1e-10)
-
-
-def test_learned_weights_are_no_worse_than_uniform_ones_in_the_objective():
-    views, y = two_views()
-    alpha = 30.0
-    learned = MultiViewHTSVC(weight_smoothness=alpha).fit(views, y)
-    uniform = MultiViewHTSVC(weight_smoothness=alpha, view_weights="uniform").fit(views, y)
-    assert uniform.n_iter_ == 1
-    np.testing.assert_array_equal(uniform.view_weights_, [0.5, 0.5])
-    assert learned.objective_[0] <= uniform.objective_[0]

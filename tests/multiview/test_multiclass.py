@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
-from htsvm import HTSVC, SampleStatus, certify
+from htsvm import SampleStatus
 from htsvm.exceptions import DroppedViewWarning
 from htsvm.linalg import Quadratic, as_operator
-from htsvm.linalg.simplex import project_to_simplex
 from htsvm.losses import HybridTruncated
-from htsvm.multiview import MultiViewHTSVC, stack_views
+from htsvm.multiview import MultiViewHTSVC
 from htsvm.multiview.alternation import Alternation
 from htsvm.multiview.structure import find_structure
 from htsvm.multiview.view_classifiers import ViewClassifiers
@@ -97,47 +92,6 @@ def test_without_a_cap_the_classifiers_are_those_of_a_convex_program(eta):
     assert model.objective_[0] == pytest.approx(exact, rel=1e-5)
 
 
-@pytest.mark.parametrize("eta", [0.0, 0.3])
-def test_no_direction_leads_down(eta):
-    views, y = noisy_classes(45)
-    alpha = 60.0
-    model = MultiViewHTSVC(structure=eta, weight_smoothness=alpha, tol=1e-8).fit(views, y)
-    theta, coefs, intercepts = model.view_weights_, model.view_coef_, model.view_intercept_
-    assert theta.min() > 0.0
-    covariances = sigmas(views, y)
-
-    def value(theta, coefs, intercepts):
-        return objective(
-            views, y, theta, coefs, intercepts, C=1.0, alpha=alpha, eta=eta, covariances=covariances
-        )
-
-    rng = np.random.default_rng(0)
-    here = value(theta, coefs, intercepts)
-    for trial in range(60):
-        step = 1e-5
-        moved = [c + step * (trial % 3 != 0) * rng.normal(size=c.shape) for c in coefs]
-        shifted = intercepts + step * (trial % 3 != 1) * rng.normal(size=intercepts.shape)
-        weights = project_to_simplex(theta + step * (trial % 3 != 2) * rng.normal(size=2))
-        assert (value(weights, moved, shifted) - here) / step >= -1e-3
-
-
-def test_the_weights_are_the_best_for_the_classifiers():
-    views, y = noisy_classes()
-    eta, alpha = 0.2, 60.0
-    model = MultiViewHTSVC(structure=eta, weight_smoothness=alpha, tol=1e-6).fit(views, y)
-    covariances = sigmas(views, y)
-    cost = [
-        np.sum(W**2)
-        + eta * sum(np.trace(U @ covariances[u][v] @ U.T) for u, U in enumerate(model.view_coef_))
-        for v, W in enumerate(model.view_coef_)
-    ]
-    expected = project_to_simplex(-np.array(cost) / (2.0 * alpha))
-    np.testing.assert_allclose(model.view_weights_, expected, atol=2e-6)
-    assert model.weight_residual_[0] == pytest.approx(
-        np.abs(expected - model.view_weights_).max(), abs=1e-9
-    )
-
-
 # ------------------------------------------------------------------------------ two classes
 
 
@@ -173,61 +127,7 @@ def test_two_classes_are_half_the_binary_problem_with_twice_C_and_alpha(eta):
         assert b[1] - b[0] == pytest.approx(binary.view_intercept_[v], abs=5e-3)
 
 
-def test_a_truncated_fit_of_two_classes_is_stationary_in_the_binary_problem():
-    views, y = two_views(100)
-    eta, loss = 0.2, HybridTruncated()
-    joint = multiclass_descent(views, y, C=0.4, alpha=15.0, eta=eta, loss=loss)
-    signs = np.where(y == 1, 1, -1)
-    total = 0.5 * 30.0 * joint.weights @ joint.weights
-    cost = np.zeros(2)
-    covariances = sigmas(views, y)
-    for v, point in enumerate(joint.point.views):
-        W, b = point.result.coef, point.result.intercept
-        w = W[1] - W[0]
-        certificate = certify(
-            views[v], signs, w, b[1] - b[0], -2.0 * signs * point.result.multipliers[:, 1],
-            C=0.8, loss=loss, regularizer=regulariser(v, joint.weights, eta, covariances), tol=1e-5,
-        )  # fmt: skip
-        assert certificate.certified
-        total += certificate.objective
-        cost[v] += w @ w
-        cost += eta * np.array([w @ sigma @ w for sigma in covariances[v]])
-    assert joint.objective == pytest.approx(0.5 * total, rel=1e-9)
-    np.testing.assert_allclose(joint.weights, project_to_simplex(-cost / 60.0), atol=1e-5)
-
-
 # ---------------------------------------------------------------------------- special cases
-
-
-def test_one_view_is_htsvc():
-    (X, _), y = noisy_classes()
-    np.testing.assert_array_equal(MultiViewHTSVC(2.0).fit(X, y).coef_, HTSVC(2.0).fit(X, y).coef_)
-    both = MultiViewHTSVC(2.0, multi_class="ovr"), HTSVC(2.0, multi_class="ovr")
-    np.testing.assert_array_equal(*(model.fit(X, y).coef_ for model in both))
-
-
-def test_equal_views_have_equal_weights_and_permuted_ones_permute():
-    views, y = noisy_classes()
-    equal = MultiViewHTSVC(structure=0.1).fit([views[0]] * 3, y)
-    np.testing.assert_allclose(equal.view_weights_, np.full(3, 1.0 / 3.0), atol=1e-12)
-    there = MultiViewHTSVC(structure=0.1, C=[1.0, 2.0], tol=1e-6).fit(views, y)
-    back = MultiViewHTSVC(structure=0.1, C=[2.0, 1.0], tol=1e-6).fit(views[::-1], y)
-    np.testing.assert_allclose(there.view_weights_, back.view_weights_[::-1], atol=1e-7)
-    np.testing.assert_allclose(there.view_coef_[0], back.view_coef_[1], atol=1e-6)
-
-
-def test_wide_and_sparse_views_are_what_they_are():
-    views, y = noisy_classes(60)
-    rng = np.random.default_rng(0)
-    basis = np.linalg.qr(rng.normal(size=(200, 5)))[0]
-    for eta in (0.0, 0.2):
-        # Which of two starts leads lower may hang on rounding.
-        model = MultiViewHTSVC(structure=eta, tol=1e-7, starts=["convex"])
-        plain = clone(model).fit(views, y)
-        wide = clone(model).fit([views[0] @ basis.T, views[1]], y)
-        np.testing.assert_allclose(wide.view_coef_[0], plain.view_coef_[0] @ basis.T, atol=1e-4)
-        mixed = clone(model).fit([views[0], sp.csr_matrix(views[1])], y)
-        np.testing.assert_allclose(mixed.coef_, plain.coef_, atol=1e-5)
 
 
 # -------------------------------------------------------------------------- what a user sees
@@ -264,29 +164,6 @@ def test_shapes_and_samples_counted_once():
     )  # fmt: skip
 
 
-def test_one_against_the_rest_is_still_there():
-    views, y = noisy_classes(120)
-    explicit = MultiViewHTSVC(multi_class="joint").fit(views, y)
-    np.testing.assert_array_equal(explicit.coef_, MultiViewHTSVC().fit(views, y).coef_)
-    ovr = MultiViewHTSVC(multi_class="ovr").fit(views, y)
-    assert ovr.view_weights_.shape == (3, 2)
-    assert ovr.weight_residual_.shape == (3,)
-    assert ovr.weight_residual_.max() <= ovr.tol
-    assert ovr.sample_status_.shape == (120, 2, 3)
-
-
-def test_pickle_clone_and_grid_search():
-    views, y = noisy_classes(120)
-    X, widths = stack_views(views)
-    model = MultiViewHTSVC(views=widths, structure=0.1).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    grid = {"multi_class": ["joint", "ovr"], "C": [0.1, 1.0]}
-    search = GridSearchCV(clone(model), grid, cv=3).fit(X, y)
-    assert search.best_score_ > 0.5
-    assert search.predict(X).shape == (120,)
-
-
 def test_bad_values_are_named():
     views, y = noisy_classes(30)
     with pytest.raises(ValueError, match=r"multi_class.*among.*'joint'.*Got 'crammer' instead"):
@@ -297,14 +174,3 @@ def test_bad_values_are_named():
         warnings.simplefilter("ignore")
         by_admm = MultiViewHTSVC(solver=ADMM(max_iter=5), max_iter=5, max_rounds=2).fit(views, y)
     assert by_admm.view_weights_.shape == (3, 2)
-
-
-def test_a_view_that_tells_nothing_is_left_out():
-    views, y = noisy_classes(90)
-    with pytest.warns(Warning, match="constant"):
-        model = MultiViewHTSVC().fit([views[0], np.ones((90, 1))], y)
-    np.testing.assert_array_equal(model.view_weights_, [1.0, 0.0])
-    alone = MultiViewHTSVC().fit(views[0], y)
-    np.testing.assert_array_equal(
-        model.predict([views[0], np.ones((90, 1))]), alone.predict(views[0])
-    )

@@ -49,13 +49,6 @@ def test_a_bar_per_class_divided_among_the_views(axes, multiclass):
     np.testing.assert_allclose(heights, model.view_weights_.T)
 
 
-def test_the_objective_of_each_round(axes, multiclass):
-    model = multiclass[0]
-    plot_objective(model, axes, problem=2)
-    rows = model.history_["problem"] == 2
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["objective"][rows])
-
-
 def test_samples_in_the_plane_of_two_views(axes, binary):
     model, views, y = binary
     plot_view_margins(model, views, y, axes)
@@ -68,12 +61,6 @@ def test_samples_in_the_plane_of_two_views(axes, binary):
     assert f"ignored by one ({np.sum(ignored == 1)})" in names
     assert f"ignored by both ({np.sum(ignored == 2)})" in names
     assert axes.get_xlabel() == "decision value of view hog"
-
-
-def test_other_samples_than_those_of_the_fit_are_not_marked(axes, binary):
-    model, views, y = binary
-    plot_view_margins(model, {name: X[:50] for name, X in views.items()}, y[:50], axes)
-    assert len(axes.collections) == 2
 
 
 def test_a_class_against_the_rest(axes, multiclass):

@@ -10,7 +10,7 @@ import pytest
 from htsvm import SampleStatus
 from htsvm.multiview import MultiViewHTSVC
 from htsvm.multiview.structure import find_structure
-from htsvm_paper.baselines import SVM2K, MvASYBX, MvLSSVC2C, MvSL01SVM, MvSVM2C, WaveMvSVM
+from htsvm_paper.baselines import MvSL01SVM
 from tests.multiview.data import noisy_classes, two_views
 
 
@@ -58,29 +58,6 @@ def test_several_classes(multi_class):
         np.testing.assert_array_equal(
             model.n_support_[v], np.bincount(y[model.support_[v]], minlength=3)
         )
-
-
-@pytest.mark.parametrize("cls", [SVM2K, MvSVM2C])
-def test_coupled_views_have_support_vectors_of_their_own(cls):
-    views, y = two_views()
-    model = cls(1.0, D=0.05, epsilon=0.5)
-    weights = np.where(np.arange(len(y)) < 10, 0.0, 1.0)
-    model.fit(views, y, sample_weight=weights)
-    scales = np.ones(2) if isinstance(model, SVM2K) else model.view_weights_
-    for v in range(2):
-        w = expand(model, views, v, scales[v] * np.eye(views[v].shape[1]))[0]
-        np.testing.assert_allclose(w, model.view_coef_[v], atol=1e-5)
-        assert model.support_[v].min() >= 10
-    assert not np.array_equal(*model.support_)
-
-
-@pytest.mark.parametrize("model", [MvLSSVC2C(), WaveMvSVM(), MvASYBX()], ids=lambda m: str(m))
-def test_methods_in_which_every_sample_pulls_have_none(model):
-    model.fit(*two_views(60))
-    assert model.support_ is None
-    assert model.dual_coef_ is None
-    assert model.n_support_.shape == (2, 2)
-    assert np.isnan(model.n_support_).all()
 
 
 def count(**parameters):

@@ -14,7 +14,7 @@ from htsvm.multiview import (
     stack_views,
     views_from_column_transformer,
 )
-from htsvm.multiview.views import is_view_collection, resolve_views, split_views
+from htsvm.multiview.views import resolve_views, split_views
 
 X = np.arange(24.0).reshape(4, 6)
 FRAME = pd.DataFrame(X, columns=["hog_1", "hog_2", "hog_3", "lbp_1", "lbp_2", "lbp_3"])
@@ -83,19 +83,6 @@ def test_views_that_make_no_sense_are_refused_with_the_reason(views, data, messa
         resolve_views(views, data)
 
 
-def test_what_is_a_collection_of_views():
-    assert is_view_collection([X, X])
-    assert is_view_collection((X, None))
-    assert is_view_collection({"a": X})
-    assert is_view_collection([sp.csr_matrix(X), FRAME])
-    assert is_view_collection([X.tolist(), X.tolist()])
-    assert not is_view_collection(X)
-    assert not is_view_collection(X.tolist())
-    assert not is_view_collection(list(X))
-    assert not is_view_collection(FRAME)
-    assert not is_view_collection([])
-
-
 def test_stacked_views_split_again():
     first, second = X[:, :2], X[:, 2:]
     stacked, views = stack_views([first, second])
@@ -116,15 +103,6 @@ def test_sparse_and_dense_views_come_back_as_what_they_were():
     assert isinstance(parts[1], np.ndarray)
     np.testing.assert_array_equal(parts[0].toarray(), text.toarray())
     np.testing.assert_array_equal(parts[1], image)
-
-
-def test_stacking_complains():
-    with pytest.raises(ValueError, match=r"numbers of rows differ: \{0: 4, 1: 3\}"):
-        stack_views([X, X[:3]])
-    with pytest.raises(TypeError, match="needs no stacking"):
-        stack_views(X)
-    with pytest.raises(ValueError, match="reshape"):
-        stack_views({"a": X, "b": X[:, 0]})
 
 
 def _column_transformer() -> ColumnTransformer:
@@ -153,11 +131,3 @@ def test_views_of_an_unfitted_column_transformer_go_by_name():
     views = views_from_column_transformer(transformer)
     out = transformer.fit_transform(MIXED)
     assert [view.columns.tolist() for view in resolve_views(views, out)] == [[0, 1], [2, 3]]
-
-
-def test_views_of_a_transformer_that_cannot_tell_them_apart():
-    transformer = _column_transformer().set_params(verbose_feature_names_out=False)
-    with pytest.raises(ValueError, match="verbose_feature_names_out=True"):
-        views_from_column_transformer(transformer)
-    with pytest.raises(TypeError, match="must be a ColumnTransformer"):
-        views_from_column_transformer(StandardScaler())

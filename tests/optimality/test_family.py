@@ -14,7 +14,6 @@ from htsvm.extend import (
     SolverResult,
     WithDuality,
     certify_result,
-    register_certificate,
 )
 from htsvm.optimality import BinaryCertificate, MulticlassCertificate
 
@@ -91,13 +90,6 @@ class Mean:
 
     def objective(self, b):
         return float(np.sum((b - np.array(self.values)) ** 2)) / 2
-
-
-@register_certificate(Mean)
-def certify_mean(problem, coef, intercept, multipliers, tol):
-    objective = problem.objective(intercept)
-    gap = objective - problem.objective(np.mean(problem.values))
-    return MeanCertificate(objective=objective, duality_gap=gap, tol=tol)
 
 
 def test_a_problem_from_outside_brings_its_certificate():

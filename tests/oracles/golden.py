@@ -43,12 +43,3 @@ def view_a() -> np.ndarray:
     i = np.arange(1, 31)
     clean = np.where(i % 2 == 1, 1, -1)
     return np.column_stack([np.sin(1.7 * i) + 0.6 * clean, np.cos(2.3 * i) - 0.4 * clean])
-
-
-def view_b() -> np.ndarray:
-    """Return view B: 30 x 3."""
-    i = np.arange(1, 31)
-    clean = np.where(i % 2 == 1, 1, -1)
-    return np.column_stack(
-        [np.sin(0.9 * i) + 0.5 * clean, np.cos(1.1 * i) + 0.3 * clean, np.sin(2.9 * i)]
-    )

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from htsvm.linalg import Quadratic, as_operator, kernels, multiclass_kernels
 from htsvm.losses import HybridTruncated
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import solve_certified
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
-from htsvm.solvers.multiclass.least_squares import is_uninformative, least_squares_start
+from htsvm.solvers.multiclass.least_squares import is_uninformative
 from htsvm.solvers.multiclass.rows import MulticlassRows
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 
@@ -33,34 +32,6 @@ def stated(X, labels, *, C=0.01, cap=1.0, weight=None, fit_intercept=True, R=Non
 
 def rows_of(problem):
     return MulticlassRows(problem, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("direct", [0, 400])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_least_squares_is_that_of_stacked_rows(monkeypatch, direct, fit_intercept):
-    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_DIRECT", direct)
-    monkeypatch.setattr("htsvm.solvers.multiclass.least_squares.ACCURACY", 1e-8)
-    X, labels, _ = without_majority(m=80)
-    weight = np.arange(80) % 3
-    problem = stated(X, labels, C=0.3, weight=weight, fit_intercept=fit_intercept)
-    W, b = rows_of(problem).least_squares()
-    root = np.sqrt(0.3 * weight)[:, None]
-    ones = root * float(fit_intercept)
-    rows = np.vstack([np.hstack([root * X, ones]), np.eye(8, 9)])
-    targets = np.vstack([root * (np.eye(6)[labels] - 1.0 / 6.0), np.zeros((8, 6))])
-    exact = np.linalg.lstsq(rows, targets, rcond=None)[0]
-    np.testing.assert_allclose(W, exact[:8].T, atol=1e-4)
-    np.testing.assert_allclose(b, exact[8], atol=1e-4)
-
-
-def test_the_scale_is_the_best_of_the_line():
-    X, labels, _ = without_majority()
-    problem = stated(X, labels)
-    W, b = least_squares_start(rows_of(problem))
-    value = problem.objective(W, problem.violations(problem.levels(W, b)))
-    for scale in (0.5, 2.0):
-        q = problem.violations(problem.levels(scale * W, scale * b))
-        assert problem.objective(scale * W, q) >= value
 
 
 @pytest.mark.parametrize("sweeps", [False, True])
@@ -87,23 +58,6 @@ def test_classes_are_found_where_none_has_a_majority(monkeypatch, cap, sweeps):
         assert result.objective < 0.95 * problem.objective(convex.coef, at_convex)
         guess = (X @ result.coef.T + result.intercept).argmax(axis=1)
         assert np.mean(guess == true) > 0.9
-
-
-def test_weights_count_like_repetitions_and_sparse_like_dense():
-    X, labels, _ = without_majority(m=300)
-    weight = np.arange(300) % 3
-    options = MulticlassNewton(tol=1e-5)
-    plain = options.solve(stated(X, labels, weight=weight))
-    many = options.solve(stated(np.repeat(X, weight, axis=0), np.repeat(labels, weight)))
-    csr = options.solve(stated(sp.csr_matrix(X), labels, weight=weight))
-    np.testing.assert_allclose(many.coef, plain.coef, atol=1e-5)
-    np.testing.assert_allclose(csr.coef, plain.coef, atol=1e-5)
-
-
-def test_no_start_where_going_down_would_be_in_vain():
-    X, labels, _ = without_majority()
-    assert least_squares_start(rows_of(stated(X, labels, cap=1.0))) is not None
-    assert least_squares_start(rows_of(stated(X, labels, cap=20.0))) is None
 
 
 def test_projection_ends_where_rounding_brings_entries_back():

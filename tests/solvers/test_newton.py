@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.svm import SVC
 from threadpoolctl import threadpool_info
 
 from htsvm.linalg import Quadratic, as_operator
@@ -109,35 +108,6 @@ def test_hinge_agrees_with_an_interior_point(name, C):
         np.testing.assert_allclose(result.coef, exact.coef, atol=2e-3)
 
 
-@pytest.mark.parametrize("name", ["singular diagonal", "singular matrix"])
-def test_the_objective_is_true_for_singular_R_too(name):
-    X, y = noisy(60, 5)
-    problem = make_problem(X, y, 20.0, loss=Hinge(), **CONVEX_CASES[name])
-    result = Newton(tol=1e-6).solve(problem)
-    reached = true_objective(problem, result.coef, result.intercept)
-    assert result.objective == pytest.approx(reached, rel=1e-8)
-
-
-@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
-def test_without_a_cap_it_is_the_hinge_svm_of_a_larger_C(C):
-    X, y = noisy(120, 4, seed=1)
-    free = make_problem(X, y, C, loss=HybridTruncated(cap=math.inf))
-    result, certificate = solve_certified(free, Newton(tol=1e-6))
-    rival = SVC(C=1.2 * C, kernel="linear", tol=1e-6).fit(X, y)
-    assert certificate.certified
-    assert certificate.local_minimizer == "yes"
-    rivals = true_objective(free, rival.coef_.ravel(), float(rival.intercept_[0]))
-    assert result.objective == pytest.approx(rivals, rel=1e-5)
-    np.testing.assert_allclose(result.coef, rival.coef_.ravel(), atol=1e-2)
-
-
-def test_hinge_golden_value():
-    result = Newton(tol=1e-6).solve(make_problem(golden.view_a(), golden.labels(), loss=Hinge()))
-    assert result.objective == pytest.approx(golden.HINGE_OBJECTIVE, abs=1e-5)
-    np.testing.assert_allclose(result.coef, golden.HINGE_COEF, atol=1e-4)
-    assert result.intercept == pytest.approx(golden.HINGE_INTERCEPT, abs=1e-4)
-
-
 # ------------------------------------------------------------------------- the truncated loss
 
 
@@ -151,17 +121,6 @@ def test_golden_value():
     assert result.objective == pytest.approx(
         true_objective(make_problem(X, y), result.coef, result.intercept)
     )
-
-
-@pytest.mark.parametrize("kind", ["dense", "csr", "float32"])
-def test_any_form_of_X_gives_the_same(kind):
-    X, y = noisy(300, 6, seed=2)
-    X = X.astype(np.float32)
-    form = {"dense": X.astype(np.float64), "csr": sp.csr_matrix(X), "float32": X}[kind]
-    reference = Newton(tol=1e-6).solve(make_problem(X.astype(np.float64), y))
-    result = Newton(tol=1e-6).solve(make_problem(form, y))
-    assert result.objective == pytest.approx(reference.objective, rel=1e-6)
-    np.testing.assert_allclose(result.coef, reference.coef, atol=1e-4)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -261,39 +220,6 @@ def step_by_step(monkeypatch):
     monkeypatch.setattr(newton_inner.Inner, "_suits_kernel", lambda self: False)
 
 
-@pytest.mark.parametrize("shape", [(80, 6), (30, 60)])
-@pytest.mark.parametrize("R", [None, "diagonal"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.usefixtures("step_by_step")
-def test_the_three_forms_give_the_same_solution(shape, R, fit_intercept, sparse, monkeypatch):
-    X, y = noisy(*shape, seed=3, scale=1.0 / np.sqrt(shape[1] / 5))
-    X = sp.csr_matrix(X) if sparse else X
-    R = None if R is None else np.linspace(0.5, 2.0, shape[1])
-    weight = np.linspace(0.5, 2.0, shape[0])
-    solutions = {}
-    for form in ("primal", "dual", "cg"):
-        used = []
-
-        def forced(self, count, form=form, used=used):
-            used.append(form)
-            return form
-
-        monkeypatch.setattr(RowSystem, "cheapest_form", forced)
-        problem = make_problem(
-            X, y, 0.5, loss=Hinge(), weight=weight, R=R, fit_intercept=fit_intercept
-        )
-        solutions[form] = Newton(tol=1e-5, max_iter=2000).solve(problem)
-        assert used
-    assert solutions["primal"].converged
-    assert solutions["dual"].converged
-    for form in ("dual", "cg"):
-        other = solutions[form]
-        assert other.residual <= 1e-4
-        assert other.objective == pytest.approx(solutions["primal"].objective, rel=1e-4)
-        np.testing.assert_allclose(other.coef, solutions["primal"].coef, atol=1e-2)
-
-
 @pytest.mark.usefixtures("step_by_step")
 def test_conjugate_gradients_with_a_singular_R(monkeypatch):
     X, y = noisy(60, 5)
@@ -304,64 +230,7 @@ def test_conjugate_gradients_with_a_singular_R(monkeypatch):
     assert other.objective == pytest.approx(exact.objective, rel=1e-3)
 
 
-def forms_used(problem, monkeypatch):
-    seen = set()
-    original = RowSystem.cheapest_form
-
-    def spy(self, count):
-        form = original(self, count)
-        seen.add(form)
-        return form
-
-    monkeypatch.setattr(RowSystem, "cheapest_form", spy)
-    result, certificate = solve_certified(problem, Newton())
-    assert certificate.certified
-    return seen, result
-
-
-def test_a_full_matrix_R_is_never_inverted(monkeypatch):
-    X, y = noisy(20, 40)
-    seen, _ = forms_used(make_problem(X, y, R=np.eye(40) + 0.1), monkeypatch)
-    assert "dual" not in seen
-
-
-def test_text_like_data(monkeypatch):
-    """Many rows, many more columns, a few values in each row."""
-    rng = np.random.default_rng(0)
-    X = sp.random(1500, 6000, density=2e-3, format="csr", random_state=0)
-    y = np.where(X @ rng.normal(size=6000) > 0.0, 1, -1)
-    y[rng.random(1500) < 0.1] *= -1
-    _, result = forms_used(make_problem(X, y, 10.0), monkeypatch)
-    assert result.converged
-
-
 # ------------------------------------------------------------------------------------- starts
-
-
-@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
-def test_warm_start_from_the_solution_stays_there(C):
-    X, y = noisy(200, 4, seed=4)
-    problem = make_problem(X, y, C)
-    cold = Newton(tol=1e-5, starts=("convex",)).solve(problem)
-    given = cold.coef.copy(), cold.multipliers.copy()
-    warm = Newton(tol=1e-5).solve(problem, start=(cold.coef, cold.intercept, cold.multipliers))
-    assert warm.converged
-    assert warm.n_iter <= 3
-    assert warm.objective == pytest.approx(cold.objective, rel=1e-5)
-    np.testing.assert_allclose(warm.coef, cold.coef, atol=1e-3)
-    np.testing.assert_array_equal(given[0], cold.coef)
-    np.testing.assert_array_equal(given[1], cold.multipliers)
-
-
-def test_warm_start_without_multipliers():
-    X, y = noisy(200, 4, seed=4)
-    problem = make_problem(X, y)
-    cold = Newton(tol=1e-5).solve(problem)
-    warm, certificate = solve_certified(
-        problem, Newton(tol=1e-5), start=(cold.coef, cold.intercept, None)
-    )
-    assert certificate.certified
-    assert warm.objective == pytest.approx(cold.objective, rel=1e-2)
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -377,16 +246,6 @@ def test_saddle_points_are_left(name):
     assert result.objective < before.objective - 1e-3
     assert result.n_iter == len(result.history["iteration"])
     assert result.history["iteration"] == list(range(1, result.n_iter + 1))
-
-
-def test_restarts_never_hurt_and_repeat():
-    X, y, C = tiny(7)
-    plain = Newton().solve(make_problem(X, y, C))
-    many = [Newton(n_restarts=5, random_state=3).solve(make_problem(X, y, C)) for _ in range(2)]
-    # The searches of another random_state may end elsewhere in the same valley.
-    assert many[0].objective <= plain.objective * (1.0 + 1e-6)
-    assert many[0].objective == many[1].objective
-    np.testing.assert_array_equal(many[0].coef, many[1].coef)
 
 
 def test_the_trivial_point_is_returned_when_it_is_the_best():
@@ -413,33 +272,7 @@ def test_the_guard_says_that_it_acted():
     np.testing.assert_array_equal(result.multipliers, 0.0)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_a_noisy_lopsided_class_is_not_given_up(seed):
-    """A third of one class is mislabelled: the best is well below the constant classifier."""
-    rng = np.random.default_rng(seed)
-    clean = rng.random(300) < 0.5
-    X = rng.normal(size=(300, 5))
-    X[:, 0] += np.where(clean, 3.0, -3.0)
-    flipped = rng.random(300) < np.where(clean, 0.35, 0.05)
-    problem = make_problem(X, np.where(clean ^ flipped, 1, -1))
-    result = Newton().solve(problem)
-    assert result.objective <= 0.9 * best_constant(problem)
-
-
 # ----------------------------------------------------------------------------------- behaviour
-
-
-def test_callback_sees_every_row():
-    X, y = noisy(100, 3)
-    rows = []
-    solver = Newton(callback=rows.append, starts=("convex",))
-    result = solver.solve(make_problem(X, y))
-    assert len(rows) == result.n_iter
-    for name, column in result.history.items():
-        assert [row[name] for row in rows] == column
-        assert len(column) == result.n_iter
-    assert result.history["iteration"] == list(range(1, result.n_iter + 1))
-    assert np.all(np.diff(result.history["passes"]) >= 0.0)
 
 
 class Stop:

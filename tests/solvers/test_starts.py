@@ -12,7 +12,6 @@ from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
 from htsvm import HTSVC
-from htsvm.baselines import RampSVC
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.linalg import Quadratic, as_operator, kernels
 from htsvm.losses import HybridTruncated, Ramp
@@ -21,7 +20,6 @@ from htsvm.solvers import Newton, Problem
 from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, MulticlassTerrain, search
 from htsvm.solvers.starts import choice as choice_module
 from htsvm.solvers.starts import portfolio as portfolio_module
-from htsvm.solvers.starts.quasi_newton import minimise
 from htsvm.solvers.starts.terrain import Rounded, Sigmoid, Squares
 
 
@@ -69,15 +67,6 @@ def test_slopes_are_derivatives(stage):
     numerical = (stage.value_and_slope(q + step)[0] - stage.value_and_slope(q - step)[0]) / 2e-6
     np.testing.assert_allclose(slope, numerical, atol=1e-4)
     assert np.all(np.diff(value[q > 0.0]) >= 0.0)
-
-
-def test_smooth_losses_meet_the_loss():
-    loss = HybridTruncated(cap=2.0)
-    q = np.linspace(-6.0, 12.0, 500)
-    # A narrow kink: the loss itself; a steep sigmoid: a step of the height of an ignored sample.
-    np.testing.assert_allclose(Rounded(loss, 1e-9).value_and_slope(q)[0], loss.value(q), atol=1e-8)
-    steep = Sigmoid.of(loss, 1e-8).value_and_slope(q)[0]
-    np.testing.assert_allclose(steep, 2.0 * (q > 1.0), atol=1e-6)
 
 
 # ------------------------------------------------------------------------------- descents
@@ -135,18 +124,6 @@ def test_multiclass_gradient_is_a_derivative(stage):
         assert gradient[j] == pytest.approx((high - low) / 2e-6, abs=1e-4)
 
 
-def test_search_never_goes_up():
-    X, y = noisy(3)
-    terrain = BinaryTerrain(stated(X, y))
-    for stage in (Sigmoid(1.0, 0.5, 0.2), Rounded(HybridTruncated(), 0.15)):
-        terrain.stage = stage
-        z, last = np.full(5, 0.5), np.inf
-        for _ in range(8):
-            z, value, _ = minimise(terrain, z, 2, 0.0)
-            assert value <= last
-            last = value
-
-
 # ------------------------------------------------------------------------------ the starts
 
 
@@ -163,18 +140,6 @@ def test_least_squares_is_ridge(balanced):
     ridge = Ridge(alpha=1.0 / 0.7).fit(X, y, sample_weight=weight)
     wanted = np.append(ridge.coef_, ridge.intercept_)
     assert np.linalg.norm(z - wanted) <= 0.05 * np.linalg.norm(wanted)
-
-
-def test_rescaling_takes_the_best_multiple():
-    X, y = noisy(5)
-    problem = stated(X, y, C=2.0)
-    terrain = BinaryTerrain(problem)
-    z = np.array([0.2, 0.0, 0.0, 0.0, 0.01])
-    scaled = terrain.rescaled(z)
-    factors = np.exp(np.linspace(-4.0, 6.0, 500))
-    values = [terrain.objective(t * z) for t in factors]
-    assert terrain.objective(scaled) <= 1.03 * min(values)
-    np.testing.assert_allclose(scaled / scaled[0], z / z[0])
 
 
 USUAL = ALL
@@ -214,19 +179,6 @@ def test_better_than_the_convex_way_and_never_above_what_is_known():
     assert lower >= 2
 
 
-def test_a_sample_of_many_rows_finds_what_all_rows_find():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(12_000, 3))
-    y = np.where(X[:, 0] + 0.2 * rng.normal(size=len(X)) > 0.0, 1, -1)
-    y = np.where(rng.random(len(X)) < 0.4, -y, y)
-    result = Newton().solve(stated(X, y))
-    own = Newton(starts=("convex",)).solve(stated(X, y))
-    assert result.objective <= 1.001 * own.objective
-    assert max(result.starts.values()) < 2.0 * result.objective
-    again = Newton().solve(stated(X, y))
-    np.testing.assert_array_equal(again.coef, result.coef)
-
-
 def test_little_data_end_no_higher_than_the_exact_convex_solution(monkeypatch):
     X, y = noisy(m=60, flipped=0.3)
     problem = stated(X, y, C=10.0)
@@ -250,20 +202,6 @@ def test_points_of_a_sample_get_better_on_all_rows():
         assert whole is not None
         for z in found.points.values():
             assert whole.objective(whole.settle(z, 10)) <= whole.objective(z) * (1.0 + 1e-3)
-
-
-def test_estimators_tell_which_start_won():
-    X, y = noisy(11)
-    clf = HTSVC().fit(X, y)
-    assert clf.start_[0] in NAMES
-    assert set(clf.starts_[0]) == {start.name for start in USUAL}
-    some = HTSVC(starts=["least_squares", "annealed"]).fit(X, y)
-    assert list(some.starts_[0]) == ["least_squares", "annealed"]
-    assert HTSVC(starts=["convex"]).fit(X, y).start_ == ["convex"]
-    assert RampSVC(ceiling=1.0).fit(X, y).starts_[0]
-    assert HTSVC(warm_start=True).fit(X, y).fit(X, y).start_ == ["warm"]
-    a, b = (HTSVC(random_state=3).fit(X, y).coef_ for _ in range(2))
-    np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(

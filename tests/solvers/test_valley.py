@@ -30,11 +30,6 @@ def noisy(m=600, n=5, C=1.0, sparse=False, R=None, intercept=True, seed=0):
     )  # fmt: skip
 
 
-def rounded_objective(problem, z, shape):
-    q = problem.violations(np.ascontiguousarray(z[:-1]), z[-1])
-    return problem.energy(z[:-1]) + problem.penalty @ value_and_slope(shape, q)[0]
-
-
 @pytest.mark.parametrize("cap", [0.5, 1.0, 4.0, np.inf])
 @pytest.mark.parametrize("knee", [0.1, 2 / 3])
 def test_a_narrow_width_is_the_loss_itself(cap, knee):
@@ -93,32 +88,3 @@ def test_the_compiled_survey_is_the_reference(monkeypatch, sparse):
     for one, other in zip(found, way._survey(w, b, shape), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     np.testing.assert_allclose(psi, way.multipliers(w, b, problem.loss, 0.15), rtol=1e-12)
-
-
-@pytest.mark.parametrize("kernels", ["compiled", "reference"])
-@pytest.mark.parametrize("reach", [0.1, 2.0])
-def test_a_descent_on_some_rows_ends_where_all_rows_are_stationary(monkeypatch, kernels, reach):
-    if kernels == "reference":
-        monkeypatch.setattr(valley, "compiled", None)
-    problem = noisy(m=3000, C=0.1)
-    shape = shape_of(problem.loss, 0.1)
-    start = Newton(starts=("convex",)).solve(problem)
-    way = Valley(problem, reach=reach)
-    z = np.append(start.coef, start.intercept)
-    before = rounded_objective(problem, z, shape)
-    for _ in range(5):
-        w, b = way.descend(z[:-1], z[-1], problem.loss, 0.1, tol=1e-8, gain=0.0, max_steps=60)
-        z = np.append(w, b)
-    gradient = approx_fprime(z, lambda p: rounded_objective(problem, p, shape), 1e-6)
-    assert rounded_objective(problem, z, shape) <= before
-    assert np.abs(gradient).max() <= 1e-3 * np.abs(w).max()
-
-
-def test_slopes_of_the_rounded_loss_are_multipliers():
-    problem = noisy()
-    way = Valley(problem)
-    w, b = way.descend(np.full(5, 0.3), 0.0, problem.loss, 0.05, tol=1e-8, gain=0.0, max_steps=80)
-    psi = way.multipliers(w, b, problem.loss, 0.05)
-    pull, total = problem.operator.signed_tdot(problem.y, -psi)
-    np.testing.assert_allclose(pull, w, atol=1e-4 * np.abs(w).max())
-    assert abs(total) <= 1e-4 * np.abs(psi).sum()

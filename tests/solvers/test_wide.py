@@ -12,9 +12,7 @@ from htsvm.losses import HybridTruncated
 from htsvm.problems.binary import Problem
 from htsvm.solvers import Newton
 from htsvm.solvers.newton import wide
-from htsvm.solvers.newton.dual_sweeps import DELAY, Momentum
 from htsvm.solvers.newton.run import Run
-from htsvm.solvers.newton.state import Iterate
 
 needs_compiled = pytest.mark.skipif(not kernels.COMPILED, reason="sweeps need the compiled kernels")
 
@@ -69,50 +67,3 @@ def test_a_margin_that_separates_is_found():
     assert model.certificate_[0].certified
     assert len(model.ignored_) == 0
     assert model.score(X, y) == 1.0
-
-
-def iterate(rng, p, loss):
-    m = p.n_samples
-    q = rng.normal(size=m)
-    it = Iterate(rng.normal(size=p.n_features), 0.0, q, rng.uniform(size=m), np.empty(m))
-    loss.slopes(q, p.penalty, it.weights)
-    return it
-
-
-def test_momentum_goes_on_as_the_round_before():
-    X, y = documents(0.1, m=50, n=20)
-    p, loss, rng = problem(X, y, 2.0), HybridTruncated(), np.random.default_rng(1)
-    first, second = iterate(rng, p, loss), iterate(rng, p, loss)
-    # The second point is the lower one, whatever its violations.
-    second.w = np.zeros_like(second.w)
-    second.q = first.q - np.abs(first.q - second.q)
-    momentum = Momentum(p)
-    momentum.weigh(loss)
-    momentum.go_ahead(first)
-    alpha, before = first.alpha.copy(), second.alpha
-    momentum.go_ahead(second)
-    share = 1.0 / (1.0 + DELAY)
-    ahead = second.q + share * (second.q - first.q)
-    weights = 2.0 * np.clip(3.6 * (1.0 - ahead), 0.0, 1.2)
-    np.testing.assert_allclose(second.weights, weights)
-    np.testing.assert_allclose(
-        second.alpha, np.clip(before + share * (before - alpha), 0.0, weights)
-    )
-    # Who kept the multipliers of the round before still has them.
-    assert second.alpha is not before
-
-
-def test_momentum_is_lost_when_a_round_leads_up_and_with_another_loss():
-    X, y = documents(0.1, m=50, n=20)
-    p, loss, rng = problem(X, y, 2.0), HybridTruncated(), np.random.default_rng(1)
-    low, high = iterate(rng, p, loss), iterate(rng, p, loss)
-    high.w = 10.0 * high.w
-    momentum = Momentum(p)
-    momentum.weigh(loss)
-    for it in (low, high):
-        alpha, weights = it.alpha.copy(), it.weights.copy()
-        momentum.go_ahead(it)
-        np.testing.assert_array_equal(it.alpha, alpha)
-        np.testing.assert_array_equal(it.weights, weights)
-    momentum.weigh(HybridTruncated(cap=2.0))
-    assert momentum.before is None

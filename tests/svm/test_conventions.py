@@ -17,7 +17,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from htsvm import HTSVC, IgnoredClassWarning, KernelHTSVC, MultiViewHTSVC
+from htsvm import HTSVC, IgnoredClassWarning
 from htsvm.solvers import ADMM, Newton
 
 FORK = """
@@ -57,14 +57,6 @@ def test_sparsify_and_densify(data):
     np.testing.assert_allclose(model.decision_function(X), scores, atol=0.05)
 
 
-def test_only_models_with_weights_can_be_sparsified():
-    for kernel in ("rbf", ["linear", "rbf"], {"a": "rbf", "b": "linear"}, np.dot):
-        assert not hasattr(MultiViewHTSVC(kernel=kernel), "sparsify")
-    assert not hasattr(KernelHTSVC(), "sparsify")
-    for kernel in ("linear", ["linear", "linear"], {"a": "linear"}):
-        assert hasattr(MultiViewHTSVC(kernel=kernel), "sparsify")
-
-
 def test_no_threads_at_all_are_refused(data):
     with pytest.raises(ValueError, match=r"'n_jobs' parameter of HTSVC must be .* Got 0 instead"):
         HTSVC(n_jobs=0).fit(*data)
@@ -78,12 +70,6 @@ def test_none_among_the_labels_is_refused(data, make):
     labels[7] = None
     with pytest.raises(ValueError, match=r"None among its labels, in 1 of 80 .*first in row 7"):
         HTSVC().fit(X, make(labels))
-
-
-def test_labels_are_named_as_people_write_them(data):
-    X, _ = data
-    with pytest.raises(ValueError, match=r"only one class: 1\.0\."):
-        HTSVC().fit(X, np.ones(80))
 
 
 @pytest.mark.parametrize("solver", [ADMM(penalty=2.0), Newton(max_iter=50)])

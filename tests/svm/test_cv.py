@@ -15,10 +15,7 @@ from sklearn.model_selection import (
     PredefinedSplit,
     ShuffleSplit,
     StratifiedKFold,
-    cross_val_score,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning
@@ -33,16 +30,6 @@ def data(m=300, seed=0, flip=0.15):
 @parametrize_with_checks([HTSVCCV(Cs=2, caps=(np.inf, 1.0), cv=2)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
-
-
-def test_the_default_is_the_recommended_grid():
-    X, y = data(120)
-    clf = HTSVCCV().fit(X, y)
-    assert clf.caps_.tolist() == [np.inf, 4.0, 2.0, 1.0]
-    assert clf.Cs_.tolist() == [2.0**k for k in range(-10, 7, 2)]
-    assert clf.scores_.shape == (5, 4, 9)
-    assert clf.n_splits_ == 5
-    assert clf.certificate_[0].certified
 
 
 def test_the_chosen_point_agrees_best_of_the_accurate_ones():
@@ -69,21 +56,6 @@ def test_with_scoring_the_best_mean_wins_and_ties_go_to_the_tamer_model():
     assert means[i, j] == means.max()
     assert i == np.argwhere(means >= means.max() - 1e-12)[:, 0].min()
     assert not hasattr(clf, "agreement_")
-
-
-def test_scores_are_those_of_cross_validation():
-    X, y = data(400)
-    cv = StratifiedKFold(4)
-    clf = HTSVCCV(Cs=[0.5], caps=np.inf, cv=cv, tol=1e-6).fit(X, y)
-    expected = cross_val_score(HTSVC(C=0.5, cap=np.inf, tol=1e-6), X, y, cv=cv)
-    np.testing.assert_allclose(clf.scores_[:, 0, 0], expected, atol=0.011)
-
-
-def test_accuracy_as_scoring_gives_the_scores_of_the_rule():
-    X, y = data()
-    rule = HTSVCCV(**SMALL).fit(X, y)
-    asked = HTSVCCV(**SMALL, scoring="accuracy").fit(X, y)
-    np.testing.assert_allclose(rule.scores_, asked.scores_, atol=1e-12)
 
 
 def test_what_is_delivered_is_what_was_scored():
@@ -182,18 +154,6 @@ def test_sparse_data_and_weights():
         np.testing.assert_allclose(cut.coef_, expected.coef_, atol=1e-3)
     heavy = HTSVCCV(**SMALL).fit(X, y, sample_weight=np.where(y == 1, 9.0, 1.0))
     assert not np.array_equal(heavy.scores_, dense.scores_)
-
-
-def test_multi_class_strings_and_jobs():
-    X, y = load_iris(return_X_y=True)
-    names = np.array(["a", "b", "c"])[y]
-    one = HTSVCCV(Cs=3, cv=3).fit(X, names)
-    two = clone(one).set_params(n_jobs=2).fit(X, names)
-    np.testing.assert_allclose(one.coef_, two.coef_)
-    assert one.score(X, names) > 0.9
-    ovr = HTSVCCV(Cs=3, cv=3, multi_class="ovr").fit(X, names)
-    assert len(ovr.certificate_) == 3
-    assert ovr.score(X, names) > 0.8
 
 
 def test_groups_stay_together():
@@ -304,13 +264,6 @@ def test_progress_is_printed(capsys):
     assert "chose C" in lines[-1]
     HTSVCCV(**SMALL, verbose=2).fit(*data(80))
     assert "iteration" in capsys.readouterr().out
-
-
-def test_it_works_in_a_pipeline_and_gives_a_plain_model():
-    X, y = data(150)
-    pipe = make_pipeline(StandardScaler(), HTSVCCV(**SMALL)).fit(X, y)
-    model = pipe[-1].as_htsvc()
-    assert (model.C, model.cap) == (pipe[-1].C_, pipe[-1].cap_)
 
 
 @pytest.mark.parametrize("caps", [0.0, -1.0, [1.0, 0.0]])

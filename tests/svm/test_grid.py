@@ -74,13 +74,6 @@ def test_a_point_alone_is_that_of_the_whole_grid():
         assert b == pytest.approx(whole[i][2].result.intercept)
 
 
-def test_a_cap_that_no_sample_feels_costs_nothing():
-    X, y = make_classification(100, 4, class_sep=3.0, flip_y=0.0, random_state=1)
-    grid = Grid(problem_of(X, y), CS, np.array([np.inf, 50.0]), loss_at, Newton())
-    points = grid.solve()
-    assert all(points[1][j].result is points[0][j].result for j in range(3))
-
-
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_matrix])
 def test_directions_are_those_of_ridge_regression(wrap):
     X, y = noisy(150)
@@ -91,27 +84,3 @@ def test_directions_are_those_of_ridge_regression(wrap):
         alpha = strength * np.square(X).mean() * weights.sum()
         ridge = Ridge(alpha=alpha).fit(X, 2.0 * y - 1.0, sample_weight=weights).coef_
         np.testing.assert_allclose(found.W[0], ridge / np.linalg.norm(ridge), atol=0.02)
-
-
-def test_a_strong_shrinkage_leads_from_mean_to_mean():
-    X, y = noisy(200, k=3)
-    found = shrunk(problem_of(X, y), 1e6, np.random.default_rng(0))
-    means = np.array([X[y == k].mean(axis=0) - X.mean(axis=0) for k in range(3)])
-    means *= np.bincount(y)[:, None]
-    np.testing.assert_allclose(found.W, means / np.linalg.norm(means), atol=1e-4)
-
-
-def test_the_start_is_the_best_of_those_tried():
-    X, y = noisy(300)
-    problem = problem_of(X, y)
-    direction = shrunk(problem, 1.0, np.random.default_rng(0))
-    w, b, _ = direction.start(problem)
-    here = problem.objective(w, problem.violations(w, b))
-    for factor in (0.3, 3.0):
-        assert here <= problem.objective(factor * w, problem.violations(factor * w, factor * b))
-    assert here < problem.trivial()[0]
-
-
-def test_there_is_no_direction_without_a_difference():
-    X, y = np.ones((10, 3)), np.arange(10) % 2
-    assert shrunk(problem_of(X, y), 1.0, np.random.default_rng(0)) is None

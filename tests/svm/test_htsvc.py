@@ -57,27 +57,6 @@ def same_fit(a, b, atol=1e-9):
 # ------------------------------------------------------------------------------------- labels
 
 
-@pytest.mark.parametrize(
-    "names",
-    [["no", "yes"], [False, True], [-1.0, 1.0], [3, 8], np.array(["a", "b"], object)],
-    ids=str,
-)
-def test_labels_of_any_type(names):
-    X, codes = two_classes()
-    y = np.asarray(names)[codes]
-    clf, plain = HTSVC().fit(X, y), HTSVC().fit(X, codes)
-    same_fit(clf, plain)
-    assert clf.classes_.tolist() == list(names)
-    assert clf.predict(X).dtype == y.dtype
-    np.testing.assert_array_equal(clf.predict(X), np.asarray(names)[plain.predict(X)])
-    assert clf.score(X, y) > 0.8
-
-
-def test_lists_and_columns_of_labels():
-    X, y = two_classes()
-    same_fit(HTSVC().fit(X.tolist(), y.tolist()), HTSVC().fit(X, y))
-
-
 @pytest.mark.parametrize("names", [["x", "y", "z"], [0, 1, 2], [1.0, 2.0, 9.0]], ids=str)
 def test_several_classes(names):
     X, codes = three_classes()
@@ -91,15 +70,6 @@ def test_several_classes(names):
     assert clf.n_support_.shape == (3,)
     assert clf.score(X, y) > 0.9
     assert all(c.certified for c in clf.certificate_)
-
-
-def test_each_binary_problem_of_a_multi_class_fit_is_balanced():
-    X, y = three_classes()
-    clf = HTSVC(C=0.1, tol=1e-6, multi_class="ovr").fit(X, y)
-    for k in range(3):
-        one = HTSVC(C=0.1, tol=1e-6, class_weight="balanced").fit(X, y == k)
-        np.testing.assert_allclose(clf.coef_[k], one.coef_[0], atol=1e-4)
-        np.testing.assert_allclose(clf.objective_[k], one.objective_[0], rtol=1e-5)
 
 
 def test_decision_function_and_predict_agree():
@@ -141,14 +111,6 @@ def test_sparse_equals_dense(index, real, kind):
     np.testing.assert_array_equal(a.predict(given), b.predict(X))
 
 
-@pytest.mark.parametrize("kind", [sp.csc_matrix, sp.coo_matrix, sp.lil_matrix, sp.coo_array])
-def test_other_sparse_formats(kind):
-    X, y = sparse_data()
-    a, b = HTSVC().fit(kind(X), y), HTSVC().fit(sp.csr_matrix(X), y)
-    same_fit(a, b)
-    np.testing.assert_array_equal(a.predict(kind(X)), b.predict(X))
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_sparse_data_are_never_made_dense(n_classes, monkeypatch):
     """Small blocks may be (the second-order test looks at a few rows), the data may not."""
@@ -168,33 +130,6 @@ def test_sparse_data_are_never_made_dense(n_classes, monkeypatch):
         for name in ("toarray", "todense"):
             monkeypatch.setattr(kind, name, guard(getattr(kind, name)))
     HTSVC(C=0.3).fit(X, y).predict(X)
-
-
-def untidy_csr():
-    """Return a CSR matrix with unsorted and duplicate indices, and what it stands for."""
-    X, y = sparse_data()
-    tidy = sp.csr_matrix(X)
-    indptr, indices, data = [0], [], []
-    for i in range(X.shape[0]):
-        low, high = tidy.indptr[i], tidy.indptr[i + 1]
-        row, values = tidy.indices[low:high][::-1], tidy.data[low:high][::-1]
-        indices += [*row, *row[:2]]
-        data += [*values, *(0.5 * values[:2])]
-        indptr.append(len(indices))
-    untidy = sp.csr_matrix((np.array(data), np.array(indices), np.array(indptr)), shape=X.shape)
-    plain = untidy.copy()
-    plain.sum_duplicates()
-    assert untidy.nnz > plain.nnz
-    return untidy, plain, y
-
-
-def test_unsorted_and_duplicate_indices():
-    untidy, plain, y = untidy_csr()
-    before = [part.copy() for part in (untidy.data, untidy.indices, untidy.indptr)]
-    a, b = HTSVC().fit(untidy, y), HTSVC().fit(plain, y)
-    same_fit(a, b)
-    for part, copy in zip((untidy.data, untidy.indices, untidy.indptr), before, strict=True):
-        np.testing.assert_array_equal(part, copy)
 
 
 @pytest.mark.parametrize("form", ["fortran", "readonly", "memmap", "strided", "reversed", "int"])
@@ -306,16 +241,6 @@ def test_unknown_class_in_class_weight():
 # ------------------------------------------------------------------------- warm start and copies
 
 
-def test_warm_start_on_the_same_data_is_quick():
-    X, y = two_classes()
-    clf = HTSVC(warm_start=True).fit(X, y)
-    first, objective = clf.n_iter_, float(clf.objective_[0])
-    clf.fit(X, y)
-    assert clf.n_iter_ <= first
-    assert clf.objective_[0] <= objective * (1.0 + 1e-3)
-    assert clf.certificate_[0].certified
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_warm_start_survives_other_data(n_classes):
     X, y = two_classes() if n_classes == 2 else three_classes()
@@ -343,15 +268,6 @@ def test_clone_params_and_pickle():
     assert str(other.certificate_[0]) == str(clf.certificate_[0])
     assert "C=2.0" in repr(clf)
     assert not hasattr(clone(clf), "coef_")
-
-
-def test_fitting_twice_is_the_same_as_once():
-    X, y = two_classes()
-    clf = HTSVC().fit(*three_classes())
-    clf.fit(X, y)
-    fresh = HTSVC().fit(X, y)
-    same_fit(clf, fresh, atol=0.0)
-    assert vars(clf).keys() == vars(fresh).keys()
 
 
 # ------------------------------------------------------------------------- inside scikit-learn
@@ -422,18 +338,6 @@ def test_statuses_are_those_of_the_margins(cap):
     assert not set(clf.ignored_) & set(clf.support_)
 
 
-def test_ignored_samples_of_a_multi_class_fit():
-    """A sample counts as ignored by what the problem of its own class makes of it."""
-    X, y = three_classes()
-    y = y.copy()
-    y[:10] = (y[:10] + 1) % 3
-    clf = HTSVC(C=0.1, multi_class="ovr").fit(X, y)
-    own = clf.decision_function(X)[np.arange(len(y)), y]
-    clear = np.abs(own) > 1e-2
-    marked = np.isin(np.arange(len(y)), clf.ignored_)
-    np.testing.assert_array_equal(marked[clear], (own <= 0.0)[clear])
-
-
 @pytest.mark.parametrize("solver", ["newton", "admm"])
 def test_history_is_a_table(solver):
     X, y = two_classes()
@@ -443,14 +347,6 @@ def test_history_is_a_table(solver):
     assert {"iteration", "objective", "residual", "seconds"} <= set(table.columns)
     assert table["iteration"].tolist() == list(range(1, clf.n_iter_ + 1))
     assert table["objective"].iloc[-1] >= clf.objective_[0] * (1.0 - 1e-9)
-
-
-def test_history_of_a_multi_class_fit():
-    clf = HTSVC(C=0.1, multi_class="ovr").fit(*three_classes())
-    table = pd.DataFrame(clf.history_)
-    sizes = table.groupby("problem").size()
-    assert sizes.index.tolist() == [0, 1, 2]
-    assert sizes.max() == clf.n_iter_
 
 
 def breast_cancer():
@@ -585,20 +481,6 @@ def test_a_class_that_is_given_up_is_named():
     assert caught[0].filename == __file__
 
 
-def test_advice_already_taken_is_not_repeated():
-    X, y = lopsided()
-    with pytest.warns(IgnoredClassWarning) as caught:
-        HTSVC(C=1e-4, class_weight="balanced").fit(X, y)
-    assert "balanced" not in str(caught[0].message)
-
-
-def test_no_warning_on_good_data():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        HTSVC().fit(*two_classes())
-        HTSVC(C=0.1).fit(*three_classes())
-
-
 def test_the_convergence_warning_says_what_and_what_to_do():
     X, y = two_classes(m=400, n=10)
     with pytest.warns(ConvergenceWarning) as caught:
@@ -644,23 +526,6 @@ def test_a_solver_object_is_not_changed():
     assert clf.certificate_[0].residual <= 1e-5
     assert len(rows) >= clf.n_iter_
     same_fit(clf, HTSVC(tol=1e-5).fit(X, y), atol=0.0)
-
-
-def test_restarts_need_newton():
-    with pytest.raises(ValueError, match=r"n_restarts=3.*solver='newton'"):
-        HTSVC(solver="admm", n_restarts=3).fit(*two_classes())
-
-
-def test_restarts_never_hurt():
-    X, y = two_classes(m=60, flip=0.3)
-    assert HTSVC(n_restarts=5).fit(X, y).objective_ <= HTSVC().fit(X, y).objective_
-
-
-def test_two_jobs_equal_one():
-    X, y = three_classes()
-    same_fit(HTSVC(C=0.3, n_jobs=2).fit(X, y), HTSVC(C=0.3, n_jobs=1).fit(X, y), atol=1e-8)
-    X = sp.csr_matrix(X)
-    same_fit(HTSVC(C=0.3, n_jobs=2).fit(X, y), HTSVC(C=0.3, n_jobs=1).fit(X, y), atol=1e-8)
 
 
 @pytest.mark.parametrize("state", [None, 0, 7, "RandomState"])

@@ -1,6 +1,5 @@
 """KernelHTSVC: against the linear model, explicit features, SVC, exact optima; and bad input."""
 
-import pickle
 import tracemalloc
 
 import numpy as np
@@ -9,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -60,29 +58,6 @@ def test_the_linear_kernel_is_the_linear_model(cap, n_landmarks):
     assert model.objective_ == pytest.approx(linear.objective_, rel=1e-6)
     np.testing.assert_allclose(
         model.decision_function(X), linear.decision_function(X), rtol=1e-5, atol=1e-6
-    )
-
-
-def test_several_classes_with_the_linear_kernel_are_the_linear_model():
-    X, y = load_iris(return_X_y=True)
-    linear = HTSVC(0.5, cap=np.inf, tol=1e-6).fit(X, y)
-    model = KernelHTSVC(0.5, cap=np.inf, kernel="linear", tol=1e-6).fit(X, y)
-    assert model.method_ == "exact"
-    assert model.objective_ == pytest.approx(linear.objective_, rel=1e-5)
-    np.testing.assert_allclose(model.decision_function(X), linear.decision_function(X), atol=1e-2)
-
-
-def test_a_polynomial_kernel_is_the_linear_model_on_its_features():
-    X, y = lines(120, 2)
-    root = np.sqrt(2.0)
-    a, b = X.T
-    features = np.column_stack([np.ones(120), root * a, root * b, a * a, b * b, root * a * b])
-    given = {"cap": 2.0, "tol": 1e-8}
-    linear = HTSVC(0.3, **given).fit(features, y)
-    model = KernelHTSVC(0.3, kernel="poly", degree=2, gamma=1.0, coef0=1.0, **given).fit(X, y)
-    assert model.objective_ == pytest.approx(linear.objective_, rel=1e-6)
-    np.testing.assert_allclose(
-        model.decision_function(X), linear.decision_function(features), atol=1e-5
     )
 
 
@@ -189,17 +164,6 @@ def test_wrong_labels_are_ignored_and_are_no_support_vectors():
     assert len(model.support_) < 0.2 * len(rival.support_)
 
 
-def test_the_order_of_rows_does_not_matter():
-    X, y, _ = moons()
-    order = np.random.default_rng(3).permutation(len(y))
-    for n_landmarks in (None, 40):
-        one = KernelHTSVC(3.0, n_landmarks=n_landmarks, tol=1e-6).fit(X, y)
-        other = KernelHTSVC(3.0, n_landmarks=n_landmarks, tol=1e-6).fit(X[order], y[order])
-        np.testing.assert_allclose(
-            one.decision_function(X), other.decision_function(X), rtol=1e-4, atol=1e-4
-        )
-
-
 def test_several_classes_as_one_problem_and_one_per_class():
     X, y = load_iris(return_X_y=True)
     names = np.array(["a", "b", "c"])[y]
@@ -208,19 +172,6 @@ def test_several_classes_as_one_problem_and_one_per_class():
         assert certified(model)
         assert model.score(X, names) > 0.95
         assert len(model.certificate_) == (3 if multi_class == "ovr" else 1)
-
-
-def test_it_can_be_cloned_pickled_and_searched():
-    X, y, _ = moons(150)
-    model = KernelHTSVC(2.0, cap=2.0, random_state=3).fit(X, y)
-    again = clone(model).fit(X, y)
-    loaded = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
-    search = GridSearchCV(KernelHTSVC(), {"gamma": [0.1, 1.0], "cap": [1.0, np.inf]}, cv=3)
-    assert search.fit(X, y).best_score_ > 0.6
-    K = rbf_kernel(X)
-    assert cross_val_score(KernelHTSVC(kernel="precomputed"), K, y, cv=3).mean() > 0.6
 
 
 # ------------------------------------------------------------------------------------- sizes
@@ -234,31 +185,6 @@ def test_large_data_get_landmarks(monkeypatch):
     assert len(model.landmarks_) <= 5 * 2**20 / 8 / 2000
     assert certified(model)
     assert model.score(X, clean) > 0.95
-
-
-def test_prediction_works_in_blocks(monkeypatch):
-    X, y, _ = moons(200)
-    model = KernelHTSVC(1.0, n_landmarks=50).fit(X, y)
-    new = np.random.default_rng(0).normal(size=(20_000, 2))
-    whole = model.decision_function(new)
-    monkeypatch.setattr("htsvm.linalg.landmarks.BLOCK_VALUES", 5000)
-    tracemalloc.start()
-    np.testing.assert_allclose(model.decision_function(new), whole)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20_000 * 50 * 8 / 4
-
-
-def test_an_exact_fit_holds_one_kernel_matrix():
-    X, y, _ = moons(1500)
-    KernelHTSVC(10.0).fit(X[:100], y[:100])
-    tracemalloc.start()
-    model = KernelHTSVC(10.0).fit(X, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert model.method_ == "exact"
-    # Beside the matrix: the coordinates of the first, rough fit, and blocks of kernel values.
-    assert peak < (1500**2 + 2 * 1500 * 300) * 8 * 1.3 + 4 * 2**24
 
 
 # --------------------------------------------------------------------------------- bad input

@@ -3,11 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
-from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
-from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, SampleStatus, ht_path
+from htsvm import HTSVC, IgnoredClassWarning, SampleStatus, ht_path
 
 
 def blobs(seed=0, m=150, flip=0.1):
@@ -83,51 +82,3 @@ def test_a_fit_that_gives_up_a_class_says_so():
     y = np.r_[np.zeros(60), np.ones(36), np.full(4, 2)].astype(int)
     with pytest.warns(IgnoredClassWarning, match="of the samples of class"):
         HTSVC(C=1e-3).fit(X, y)
-
-
-def test_warm_start_and_sparse_and_class_weight():
-    X, y, _ = blobs()
-    clf = HTSVC(warm_start=True).fit(X, y)
-    first, rounds = clf.coef_, clf.n_iter_
-    clf.fit(X, y)
-    assert clf.n_iter_ < rounds
-    np.testing.assert_allclose(clf.coef_, first, atol=0.05)
-    csr = HTSVC().fit(sp.csr_matrix(X), y)
-    np.testing.assert_allclose(csr.coef_, first, atol=1e-6)
-    weights = {0: 1.0, 1: 2.0, 2: 1.0, 3: 0.5}
-    by_class = HTSVC(class_weight=weights).fit(X, y)
-    by_sample = HTSVC().fit(X, y, sample_weight=[weights[k] for k in y])
-    np.testing.assert_allclose(by_class.coef_, by_sample.coef_, rtol=1e-6, atol=1e-9)
-
-
-def test_path_and_cross_validation_are_multiclass_too():
-    X, y, _ = blobs(flip=0.2)
-    path = ht_path(X, y, Cs=[0.1, 1.0, 10.0])
-    assert path.coef.shape == (3, 4, 3)
-    assert path.intercept.shape == (3, 4)
-    assert path.objective.shape == (3, 1)
-    assert all(c.certified for row in path.certificates for c in row)
-    for i, C in enumerate(path.Cs):
-        alone = HTSVC(C=C).fit(X, y)
-        assert path.objective[i, 0] <= alone.objective_[0] * 1.05
-    chosen = HTSVCCV(Cs=[0.1, 1.0], caps=[np.inf, 2.0, 1.0], cv=3).fit(X, y)
-    assert len(chosen.certificate_) == 1
-    assert chosen.scores_.shape == (3, 3, 2)
-    assert chosen.as_htsvc().get_params()["cap"] == chosen.cap_
-
-
-def test_truncation_resists_labels_moved_to_the_next_class():
-    X, y = load_digits(return_X_y=True)
-    X = X / 16.0
-    rng = np.random.default_rng(0)
-    noisy = np.where(rng.random(900) < 0.4, (y[:900] + 1) % 10, y[:900])
-    convex = HTSVC(C=0.3, cap=np.inf).fit(X[:900], noisy).score(X[900:], y[900:])
-    truncated = HTSVC(C=0.3, cap=2.0).fit(X[:900], noisy).score(X[900:], y[900:])
-    assert truncated > convex + 0.05
-
-
-def test_a_class_left_without_weight_is_no_trouble():
-    X, y = load_iris(return_X_y=True)
-    clf = HTSVC().fit(X, y, sample_weight=(y != 2).astype(float))
-    assert clf.coef_.shape == (3, 4)
-    assert (clf.predict(X[y != 2]) == y[y != 2]).mean() > 0.9

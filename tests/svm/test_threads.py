@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
-from htsvm import HTSVC, HTSVCCV
+from htsvm import HTSVC
 from htsvm.baselines import RampSVC
-from htsvm.linalg.threads import BLOCK_ENTRIES, in_blocks, single_threaded_blas
 
 
 def data(seed=0, m=400, n=12, classes=2):
@@ -32,13 +31,6 @@ def test_a_pool_of_threads():
     one_by_one = [objective(seed) for seed in range(8)]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(objective, range(8), timeout=120))
-    assert together == one_by_one
-
-
-def test_a_pool_of_threads_with_several_classes():
-    one_by_one = [objective(seed, 3) for seed in range(3)]
-    with ThreadPoolExecutor(3) as pool:
-        together = list(pool.map(objective, range(3), [3] * 3, timeout=120))
     assert together == one_by_one
 
 
@@ -67,23 +59,6 @@ def test_several_classes_do_not_depend_on_threads(m, n, classes):
     for model in fits[1:]:
         np.testing.assert_array_equal(model.coef_, fits[0].coef_)
         assert model.objective_ == fits[0].objective_
-
-
-def test_blocks_are_shared_out_in_order():
-    with threadpool_limits(3), single_threaded_blas():
-        found = in_blocks(lambda rows: rows, 10, BLOCK_ENTRIES // 3)
-        numbers = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
-    assert set(numbers) == {1}
-    assert found == [slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 10)]
-    assert in_blocks(lambda rows: rows, 0, 5) == []
-
-
-def test_a_fault_in_a_block_is_raised():
-    def fails(rows):
-        raise ZeroDivisionError
-
-    with threadpool_limits(2), single_threaded_blas(), pytest.raises(ZeroDivisionError):
-        in_blocks(fails, 10, BLOCK_ENTRIES)
 
 
 def test_openmp_threads_of_a_fresh_process():
@@ -139,13 +114,3 @@ def test_nested_joblib():
     for backend in ("threading", "loky"):
         both = Parallel(n_jobs=2, backend=backend)(delayed(search)(2) for _ in range(2))
         assert both == [alone, alone]
-
-
-def test_own_threads_within_a_search():
-    X, y = data(5, m=120)
-    models = [HTSVCCV(Cs=3, cv=2, n_jobs=n) for n in (None, 2)]
-    one, two = (model.fit(X, y) for model in models)
-    np.testing.assert_array_equal(one.coef_, two.coef_)
-    three = data(6, m=90, classes=3)
-    ovr = [HTSVC(multi_class="ovr", n_jobs=n).fit(*three).coef_ for n in (None, 3)]
-    np.testing.assert_array_equal(*ovr)

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from paper.tests.baselines.coupled_oracle import solve_coupled_hinge
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 from tests.multiview.data import golden, two_views
 
@@ -62,15 +61,6 @@ def test_without_intercepts_and_with_three_views():
     np.testing.assert_array_equal(clf.view_intercept_, 0.0)
 
 
-def test_without_coupling_these_are_two_support_vector_machines():
-    views, y = two_views(100)
-    clf = SVM2K([1.0, 3.0], D=0.0).fit(views, y)
-    for v, C in enumerate([1.0, 3.0]):
-        svc = SVC(C=C, kernel="linear", tol=1e-8).fit(views[v], y)
-        np.testing.assert_allclose(clf.view_coef_[v], svc.coef_[0], atol=1e-4)
-        assert clf.view_intercept_[v] == pytest.approx(svc.intercept_[0], abs=1e-4)
-
-
 @pytest.mark.parametrize("D", [0.0, 1.0, 100.0])
 def test_equal_views_are_one_support_vector_machine(D):
     views, y = two_views(100)
@@ -86,12 +76,6 @@ def test_equal_views_are_one_support_vector_machine(D):
     )
 
 
-def test_equal_views_get_equal_weights():
-    views, y = two_views(80)
-    clf = MvSVM2C(weight_smoothness=0.5).fit([views[1], views[1]], y)
-    np.testing.assert_allclose(clf.view_weights_, 0.5, atol=1e-6)
-
-
 def test_disagreeing_views_collapse_where_agreement_is_dear():
     # Every labelling of the two views contradicts the other.
     X = np.array([[1.0], [-1.0]] * 10)
@@ -101,23 +85,6 @@ def test_disagreeing_views_collapse_where_agreement_is_dear():
         clf.fit([X, 0.0 * X], y)
     np.testing.assert_allclose(clf.view_coef_[0], 0.0, atol=1e-6)
     assert clf.objective_[0] == pytest.approx(1.5 * 20, rel=1e-6)
-
-
-@pytest.mark.parametrize("D", [0.0, 0.4])
-def test_even_weights_are_svm_2k_with_larger_penalties(D):
-    views, y = two_views(90)
-    even = MvSVM2C(0.5, D=D, weight_smoothness=1e9).fit(views, y)
-    pair = SVM2K(1.0, D=2.0 * D).fit(views, y)
-    np.testing.assert_allclose(even.view_weights_, 0.5, atol=1e-6)
-    for v in range(2):
-        np.testing.assert_allclose(even.view_coef_[v], pair.view_coef_[v], atol=1e-4)
-
-
-def test_one_view_is_a_support_vector_machine():
-    views, y = two_views(90)
-    clf = MvSVM2C(2.0).fit(views[0], y)
-    svc = SVC(C=2.0, kernel="linear", tol=1e-8).fit(views[0], y)
-    np.testing.assert_allclose(clf.coef_, svc.coef_, atol=1e-4)
 
 
 @pytest.mark.parametrize("beta", [0.3, 3.0, "auto"])
@@ -187,15 +154,6 @@ def test_kernels_are_those_of_scikit_learn():
     svc = SVC(tol=1e-8).fit(views[0], y)
     scale = SVM2K(D=0.0, kernel="rbf").fit(views, y).view_decision_function(fresh, weighted=False)
     np.testing.assert_allclose(scale[:, 0], svc.decision_function(fresh[0]), atol=1e-4)
-
-
-def test_a_callable_kernel_and_a_linear_view_side_by_side():
-    views, y = two_views(80)
-    named = SVM2K(kernel={0: "rbf", 1: "linear"}, gamma=0.2).fit(views, y)
-    own = SVM2K(kernel=[lambda X, Z: rbf_kernel(X, Z, gamma=0.2), "linear"]).fit(views, y)
-    np.testing.assert_allclose(
-        named.decision_function(views), own.decision_function(views), atol=1e-9
-    )
 
 
 def test_a_wide_view_without_weight_still_has_a_classifier():

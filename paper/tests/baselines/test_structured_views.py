@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from paper.tests.baselines.coupled_oracle import solve_coupled_least_squares
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from tests.multiview.data import golden, two_views
 
@@ -84,14 +83,6 @@ def test_rounds_never_go_up_and_end_where_the_weights_are_best(method, alpha):
     assert clf.view_weights_[0] == pytest.approx(np.clip(free, 0.0, 1.0), abs=2e-3)
 
 
-@pytest.mark.parametrize("method", [MvLSSVC2C, MvSL01SVM])
-def test_equal_views_get_equal_weights(method):
-    views, y = two_views(100)
-    clf = method(4.0).fit([views[0], views[0]], y)
-    np.testing.assert_allclose(clf.view_weights_, 0.5, atol=1e-6)
-    np.testing.assert_allclose(clf.view_coef_[0], clf.view_coef_[1], atol=1e-8)
-
-
 def test_agreement_draws_the_views_together():
     views, y = two_views(100)
 
@@ -125,18 +116,6 @@ def test_too_many_columns_are_refused():
         MvLSSVC2C(structure=0.0).fit([views[0], wide], y)
 
 
-def test_unsettled_weights_are_reported():
-    views, y = two_views(60)
-    with pytest.warns(ConvergenceWarning, match="change of the view weights in another round"):
-        MvLSSVC2C(max_rounds=1).fit(views, y)
-
-
-def test_a_dropped_view_is_reported():
-    views, y = two_views(60)
-    with pytest.warns(DroppedViewWarning, match="a larger weight_smoothness would keep them"):
-        MvLSSVC2C(50.0, weight_smoothness=1e-4).fit(views, y)
-
-
 # --------------------------------------------------------------------------------------- 0/1
 
 
@@ -156,20 +135,6 @@ def test_frozen_weights_without_structure_are_zero_one_machines_with_v_times_the
         np.testing.assert_allclose(clf.view_coef_[v], single.coef_[0], atol=1e-5)
     expected = 0.5 * sum(single.objective_[0] for single in singles) + 0.25
     assert clf.objective_[0] == pytest.approx(expected, rel=1e-6)
-
-
-def test_more_columns_than_samples_at_a_fine_tolerance():
-    rng = np.random.default_rng(0)
-    y = np.repeat([-1, 1], 40)
-    X = rng.normal(size=(80, 120)) + 0.5 * y[:, None]
-    views = [X[:, :60], X[:, 60:]]
-    clf = MvSL01SVM(4.0, structure=1.0, weight_smoothness=1.0, tol=1e-12)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        clf.fit(views, y)
-    coarse = MvSL01SVM(4.0, structure=1.0, weight_smoothness=1.0).fit(views, y)
-    assert clf.objective_[0] == pytest.approx(coarse.objective_[0], rel=1e-4)
-    assert np.all(signs(y)[:, None] * clf.view_decision_function(views, weighted=False) > 0.999999)
 
 
 @pytest.mark.parametrize("eta", [0.0, 0.3])

@@ -72,12 +72,6 @@ def test_a_wrong_checksum_is_refused(folders):
         fetch(DataFile("uci/x.data", SHA256))
 
 
-def test_a_folder_that_is_none_is_named(monkeypatch, tmp_path, only_named_folders):
-    monkeypatch.setenv("HTSVM_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(DataFileError, match="nowhere is not a folder"):
-        load("iris")
-
-
 def test_download_into_the_cache_and_only_once(folders, server, capfd):
     _, cache = folders
     address, web = server
@@ -154,25 +148,6 @@ def test_the_checkout_comes_first_and_packed_files_serve(folders, monkeypatch, t
     packed = put(tmp_path / "checkout", "uci/x.data.bz2")
     monkeypatch.setattr("htsvm_paper.datasets.files.checkout_folder", lambda: tmp_path / "checkout")
     assert fetch(wanted) == LocalCopy(packed, "the checkout")
-
-
-def test_what_is_not_published_says_so(folders, monkeypatch):
-    with pytest.raises(DataFileError, match=r"not published for download.*Put it at images/stl10"):
-        load("stl10")
-    monkeypatch.delenv("HTSVM_DATA")
-    with pytest.raises(DataFileError, match="in a folder and set HTSVM_DATA to it"):
-        load("stl10")
-
-
-def test_unknown_names_list_the_nearest():
-    with pytest.raises(ValueError, match=r"Unknown data set 'brest-cancer'; did you mean breast-"):
-        load("brest-cancer")
-    with pytest.raises(ValueError, match=r"Unknown data set 'A9A'; did you mean a9a"):
-        load("A9A")
-    with pytest.raises(ValueError, match="there are australian"):
-        describe("§§§")
-    with pytest.raises(ValueError, match="kind must be one of"):
-        names("triple-view")
 
 
 def test_wrong_content_is_refused(folders, server):
