@@ -147,7 +147,8 @@ def never_up(
         again = descend((*point, None), **how)
         notes = list(dict.fromkeys([*result.notes, *again.notes]))
         result = replace(min(result, again, key=lambda one: one.objective), notes=notes)
-    if result.objective > (1.0 + SLIPPED) * reached and problem.rows is None:
+    stays = problem.rows is None or multipliers is not None
+    if result.objective > (1.0 + SLIPPED) * reached and stays:
         coef, intercept = point
         result = replace(
             result, coef=coef, intercept=intercept, objective=reached, converged=False, residual=1.0
