@@ -346,7 +346,7 @@ def test_many_rows_end_no_higher_than_a_multiple_of_least_squares(number):
     """Small caps and noise: searches from least squares went away from what was lower, by 52 %."""
     outcome = judge(draw(1401, number, many=True))
     assert not outcome.complaints
-    assert outcome.model.start_ == ["least_squares"]
+    assert outcome.model.start_ in (["least_squares"], ["pushed"])
 
 
 def test_multipliers_are_balanced_before_a_gap_is_computed():

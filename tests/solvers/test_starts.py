@@ -383,7 +383,7 @@ def test_what_is_far_behind_on_all_rows_is_left_out(monkeypatch, close, takes_pa
 
 def test_little_data_end_no_higher_than_the_exact_convex_solution(monkeypatch):
     X, y = noisy(m=60, flipped=0.3)
-    problem = stated(X, y, C=10.0)
+    problem = in_coordinates(stated(X, y, C=10.0)).problem
     convex = Newton(starts=("convex",)).solve(replace(problem, loss=HybridTruncated(cap=np.inf)))
     reached = problem.objective_at(convex.coef, convex.intercept)
     poor = replace(convex, objective=2.0 * reached, start="convex")

@@ -86,7 +86,7 @@ class Rounds:
         self.clock.passes += time.perf_counter() - began
         system = RowSystem(
             part.operator, part.penalty, part.regularizer, part.fit_intercept,
-            gram=self._shared_gram(), whole=self.problem.operator, rows=rows,
+            gram=self._shared_gram(), rows=rows,
         )  # fmt: skip
         return Inner(
             part, it.w, it.b, self.clock, it.q[rows], it.alpha[rows], it.weights[rows], system
