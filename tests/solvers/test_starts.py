@@ -16,6 +16,7 @@ from htsvm.baselines import RampSVC, ZeroOneSVC
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.linalg import Quadratic, as_operator, kernels
 from htsvm.losses import HybridTruncated, Ramp
+from htsvm.problems.coordinates import in_coordinates
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem
 from htsvm.solvers.multiclass.solver import MulticlassNewton
