@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from htsvm.linalg import Quadratic, as_operator
-from htsvm.linalg import dense as dense_module
+from htsvm.linalg import as_operator
 from htsvm.linalg.positive import Cholesky, Gram, cholesky_factor, conjugate_gradients
-from htsvm.linalg.row_system import RowSystem
 
 
 def spd(n, seed=0):
@@ -79,28 +77,6 @@ def test_samples_that_leave_take_their_rounding_with_them():
     exact = np.zeros((4, 4))
     as_operator(X).add_gram(kept, 1.0, exact, np.ones(35))
     np.testing.assert_allclose(np.tril(gram.at(kept)), np.tril(exact), rtol=1e-12)
-
-
-@pytest.mark.parametrize("count", [40, 15])
-def test_the_dual_form_may_use_inner_products_that_are_kept(count, monkeypatch):
-    """Wide rows, all or some of them: the same direction as from the explicit matrix."""
-    rng = np.random.default_rng(0)
-    X, weights = rng.normal(size=(40, 100)), rng.uniform(0.5, 2.0, 40)
-    gradient, R = rng.normal(size=100), Quadratic(rng.uniform(0.5, 2.0, 100), 100)
-    whole, places = as_operator(X), np.sort(rng.choice(40, count, replace=False))
-    part = RowSystem(whole.take(places), weights[places], R, True, whole=whole, rows=places)
-    monkeypatch.setattr(RowSystem, "cheapest_form", lambda self, n: "dual")
-    inner = np.arange(0, count, 2)
-    dw, db = part.solve(inner, 3.0, gradient, 0.7)
-    Z = np.column_stack([X, np.ones(40)])[places[inner]]
-    H = np.diag(np.append(R.diagonal(), 0.0)) + 3.0 * Z.T @ (weights[places[inner], None] * Z)
-    expected = np.linalg.solve(H, -np.append(gradient, 0.7))
-    np.testing.assert_allclose(np.append(dw, db), expected, rtol=1e-6, atol=1e-8)
-    assert whole.kept_kernel(1.0 / R.diagonal()) is whole.kept_kernel(1.0 / R.diagonal())
-    assert as_operator(X.T.copy()).kept_kernel(np.ones(40)) is None
-    # A few rows of many are no reason to form the products of all of them.
-    monkeypatch.setattr(dense_module, "MOST_KEPT", 39)
-    assert as_operator(X).kept_kernel(np.ones(100)) is None
 
 
 def test_conjugate_gradients_on_numbers_whose_squares_vanish():

@@ -183,7 +183,7 @@ def test_weights_are_repetitions(safeguards, n):
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("R", [None, 2.0, "diagonal"])
-def test_all_three_linear_systems_agree(monkeypatch, fit_intercept, R):
+def test_both_linear_systems_agree(monkeypatch, fit_intercept, R):
     X, y = noisy_data(20, 35, seed=6)
     R = np.linspace(0.5, 2.0, 35) if R == "diagonal" else R
     rng = np.random.default_rng(0)
@@ -193,7 +193,7 @@ def test_all_three_linear_systems_agree(monkeypatch, fit_intercept, R):
     target, guess = rng.normal(size=20), (np.zeros(35), 0.0)
     for rows, offset in product((None, np.array([1, 4, 5, 17])), (None, rng.normal(size=35))):
         found = {}
-        for form in ("primal", "dual", "cg"):
+        for form in ("primal", "cg"):
             monkeypatch.setattr(RowSystem, "cheapest_form", lambda self, count, form=form: form)
             found[form] = system.solve(rows, 0.7, target, fit_intercept, guess, offset)
             again = system.solve(rows, 0.7, target, fit_intercept, guess, offset)
@@ -207,7 +207,7 @@ def test_all_three_linear_systems_agree(monkeypatch, fit_intercept, R):
         rhs = 0.7 * (N.T * weight[some]) @ target[some]
         rhs[:35] -= 0.0 if offset is None else offset
         exact = np.linalg.solve(H, rhs)
-        for form, accuracy in (("primal", 1e-8), ("dual", 1e-8), ("cg", 1e-4)):
+        for form, accuracy in (("primal", 1e-8), ("cg", 1e-4)):
             w, b = found[form]
             np.testing.assert_allclose(w, exact[:35], atol=accuracy)
             if fit_intercept:

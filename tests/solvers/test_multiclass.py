@@ -155,8 +155,8 @@ def test_never_above_the_convex_start_or_a_constant_classifier(cap):
 def test_sparse_equals_dense_and_a_scaled_regulariser_scales():
     X, labels = data(7)
     X[np.abs(X) < 0.5] = 0.0
-    dense, _ = solve_certified(stated(X, labels), MulticlassNewton())
-    csr, _ = solve_certified(stated(sp.csr_matrix(X), labels), MulticlassNewton())
+    dense, _ = solve_certified(stated(X, labels), MulticlassNewton(tol=1e-9))
+    csr, _ = solve_certified(stated(sp.csr_matrix(X), labels), MulticlassNewton(tol=1e-9))
     np.testing.assert_allclose(csr.coef, dense.coef, atol=1e-6)
     scaled, _ = solve_certified(stated(X, labels, C=2.0, R=2.0 * np.eye(X.shape[1])), PRECISE)
     plain, _ = solve_certified(stated(X, labels), PRECISE)

@@ -220,6 +220,37 @@ def step_by_step(monkeypatch):
     monkeypatch.setattr(newton_inner.Inner, "_suits_kernel", lambda self: False)
 
 
+@pytest.mark.parametrize("shape", [(80, 6), (30, 60)])
+@pytest.mark.parametrize("R", [None, "diagonal"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.usefixtures("step_by_step")
+def test_both_forms_give_the_same_solution(shape, R, fit_intercept, sparse, monkeypatch):
+    X, y = noisy(*shape, seed=3, scale=1.0 / np.sqrt(shape[1] / 5))
+    X = sp.csr_matrix(X) if sparse else X
+    R = None if R is None else np.linspace(0.5, 2.0, shape[1])
+    weight = np.linspace(0.5, 2.0, shape[0])
+    solutions = {}
+    for form in ("primal", "cg"):
+        used = []
+
+        def forced(self, count, form=form, used=used):
+            used.append(form)
+            return form
+
+        monkeypatch.setattr(RowSystem, "cheapest_form", forced)
+        problem = make_problem(
+            X, y, 0.5, loss=Hinge(), weight=weight, R=R, fit_intercept=fit_intercept
+        )
+        solutions[form] = Newton(tol=1e-5, max_iter=2000).solve(problem)
+        assert used
+    assert solutions["primal"].converged
+    other = solutions["cg"]
+    assert other.residual <= 1e-4
+    assert other.objective == pytest.approx(solutions["primal"].objective, rel=1e-4)
+    np.testing.assert_allclose(other.coef, solutions["primal"].coef, atol=1e-2)
+
+
 @pytest.mark.usefixtures("step_by_step")
 def test_conjugate_gradients_with_a_singular_R(monkeypatch):
     X, y = noisy(60, 5)

@@ -15,6 +15,7 @@ from htsvm import HTSVC
 from htsvm.exceptions import IgnoredClassWarning
 from htsvm.linalg import Quadratic, as_operator, kernels
 from htsvm.losses import HybridTruncated, Ramp
+from htsvm.problems.coordinates import in_coordinates
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem
 from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, MulticlassTerrain, search
@@ -181,7 +182,7 @@ def test_better_than_the_convex_way_and_never_above_what_is_known():
 
 def test_little_data_end_no_higher_than_the_exact_convex_solution(monkeypatch):
     X, y = noisy(m=60, flipped=0.3)
-    problem = stated(X, y, C=10.0)
+    problem = in_coordinates(stated(X, y, C=10.0)).problem
     convex = Newton(starts=("convex",)).solve(replace(problem, loss=HybridTruncated(cap=np.inf)))
     reached = problem.objective_at(convex.coef, convex.intercept)
     poor = replace(convex, objective=2.0 * reached, start="convex")

@@ -20,8 +20,6 @@ compiled = kernels.optional("linalg._rows")
 # For X'v it reads all rows, they only those with v != 0: with 64 columns 11 ms, and 7 ms for a
 # share of 0.3, 10 ms for 0.5.
 BLAS_COLUMNS, BLAS_SHARE = 32, 0.3
-# Inner products are kept of at most 4000 rows, as many as an explicit system may have: 128 MB.
-MOST_KEPT = 4000
 
 
 class DenseOperator(Operator):
@@ -39,9 +37,6 @@ class DenseOperator(Operator):
         self.by_blas = exact and self.shape[1] >= BLAS_COLUMNS
         # Nothing has to be converted: all rows at once.
         self.block_rows = max(self.shape[0], 1) if exact else BLOCK
-        self._kept: tuple[Array, Array] | None = None
-        # Whether inner products are kept even where they are as large as the rows.
-        self.keeps_kernel = False
 
     @property
     def stored(self) -> int:
@@ -64,20 +59,6 @@ class DenseOperator(Operator):
 
     def _taken(self, rows: Array) -> DenseOperator:
         return DenseOperator(self.X[rows])
-
-    def kept_kernel(self, scale: Array) -> Array | None:
-        """Return `kernel`, formed once, where it is at most half as large as the rows; else None.
-
-        The last `scale` is the one that it is kept for. `keeps_kernel` asks for it in any case.
-        """
-        m, n = self.shape
-        if (2 * m > n and not self.keeps_kernel) or m > MOST_KEPT:
-            return None
-        # Fits in other threads may share the rows: what is looked at is not looked up again.
-        kept = self._kept
-        if kept is None or not np.array_equal(kept[0], scale):
-            kept = self._kept = (scale, self.kernel(scale))
-        return kept[1]
 
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (X @ w + b)`` and return it."""

@@ -218,10 +218,6 @@ class Operator(Extent):
         scaled = X.multiply(scale).tocsr() if sp.issparse(X) else X * scale
         return dense(scaled @ X.T)
 
-    def kept_kernel(self, scale: Array) -> Array | None:
-        """Return `kernel`, formed once, where it is small beside the rows; else None."""
-        return None
-
 
 def double(part: Any) -> Any:
     """Return an array or CSR matrix in double precision, without a copy if it is."""

@@ -76,7 +76,7 @@ class Quadratic:
 
     @cached_property
     def metric(self) -> Array:
-        """The weights of squares in the length of a gradient: the inverse of R over its mean's.
+        """The weights of squares in the length of a gradient: the mean of R over R.
 
         So the length does not depend on the units of columns that R goes with; of a matrix, or
         where R has zeros, it is the plain one.

@@ -14,14 +14,12 @@ from htsvm.linalg.positive import Cholesky, Gram, conjugate_gradients
 from htsvm.linalg.quadratic import Quadratic
 
 # Rough speeds of one core in operations per second, for dense and for sparse products. Only their
-# ratio matters: it decides which of the three forms is the cheapest.
+# ratio matters: it decides which of the two forms is the cheaper.
 DENSE_FLOPS = 8e9
 SPARSE_FLOPS = 4e8
 # Steps of conjugate gradients: expected per digit, and the most; more where another form would
 # cost as much as those.
 CG_STEPS_PER_DIGIT, MOST_CG_STEPS = 100, 250
-# What they are expected to take after they have failed: more than any other form costs.
-CG_GIVEN_UP = 1e4
 # By how much they reduce the residual: a Newton step that is not the last need not be exact.
 CG_TOLERANCE = 1e-1
 # The largest side of an explicitly formed matrix: 128 MB, and some seconds to factorise.
@@ -36,12 +34,11 @@ class RowSystem:
     """Solve ``(diag(R, 0) + xi sum_J p_i x_i x_i') d = -g``.
 
     The x_i carry a 1 for the intercept, p_i is the weight of a sample, and J are some of the
-    samples. Three forms:
+    samples. Two forms:
 
     - *primal*: the (n+1) x (n+1) matrix. The Gram matrix of J is kept from step to step and only
       corrected by the samples that entered or left, since their weights never change;
-    - *dual*: the |J| x |J| matrix of the Woodbury identity, with the intercept eliminated;
-    - *cg*: conjugate gradients on a copy of the rows, for n and |J| both large.
+    - *cg*: conjugate gradients on a copy of the rows, for n large.
 
     The factors of a system over all samples are kept as long as xi is the same.
 
@@ -53,9 +50,9 @@ class RowSystem:
         R.
     fit_intercept : bool
         Whether there is an intercept.
-    gram, whole, rows : Gram, Operator, ndarray, optional
-        A system on some of the samples may share the `gram` of one on all of them, and what the
-        operator of the `whole` keeps; `rows` then says which samples of the whole its own are.
+    gram, rows : Gram, ndarray, optional
+        A system on some of the samples may share the `gram` of one on all of them; `rows` then
+        says which samples of the whole its own are.
     tolerance, most_steps : float, int
         How well conjugate gradients solve, and the most steps they take.
     intercept_ridge : float
@@ -67,12 +64,11 @@ class RowSystem:
     regularizer: Quadratic
     fit_intercept: bool
     gram: Gram | None = None
-    whole: Operator | None = None
     rows: Array | None = None
     tolerance: float = CG_TOLERANCE
     most_steps: int = MOST_CG_STEPS
     intercept_ridge: float = INTERCEPT_RIDGE
-    forms: dict[str, int] = field(default_factory=lambda: {"primal": 0, "dual": 0, "cg": 0})
+    forms: dict[str, int] = field(default_factory=lambda: {"primal": 0, "cg": 0})
 
     def __post_init__(self) -> None:
         m, n = self.operator.shape
@@ -80,7 +76,7 @@ class RowSystem:
         self.row_size = max(self.operator.stored / max(m, 1), 1.0)
         digits = -math.log10(self.tolerance)
         self._cg_steps = min(digits * CG_STEPS_PER_DIGIT, self.most_steps)
-        self._kept: tuple[Any, Cholesky] | None = None
+        self._kept: tuple[float, Cholesky] | None = None
 
     def solve(
         self,
@@ -101,37 +97,16 @@ class RowSystem:
             return self._primal(rows, xi, grad_w, grad_b)
         part = self.operator if rows is None else self.operator.take(rows)
         weights = xi * (self.weights if rows is None else self.weights[rows])
-        if form == "dual":
-            return self._dual(rows, part, weights, xi, grad_w, grad_b)
-        most = self._most_steps(count)
         dw, db, steps = _conjugate_solution(
             ActiveRows(part, weights), self.regularizer, grad_w, grad_b,
-            self.fit_intercept, self.tolerance, most, start,
+            self.fit_intercept, self.tolerance, self.most_steps, start,
         )  # fmt: skip
-        self._cg_steps = max(self._cg_steps, float(min(steps, self.most_steps)))
-        if steps == most and self._has_dual(count):
-            # Too ill-conditioned for them: from here on they count as that slow.
-            self._cg_steps = CG_GIVEN_UP
-            return self._dual(rows, part, weights, xi, grad_w, grad_b)
+        self._cg_steps = max(self._cg_steps, float(steps))
         return dw, db
-
-    def _has_dual(self, count: int) -> bool:
-        return self.regularizer.positive and count <= LARGEST_MATRIX
-
-    def _most_steps(self, count: int) -> int:
-        """Return how many steps conjugate gradients may take: as many as the dual form costs."""
-        if not self._has_dual(count):
-            return self.most_steps
-        return max(self.most_steps, int(self._dual_cost(count) / self._step_cost(count)))
 
     def _step_cost(self, count: int) -> float:
         """Return about how many seconds a step of conjugate gradients takes."""
         return 4.0 * count * self.row_size / SPARSE_FLOPS + 2e-9 * self.side + 2e-5
-
-    def _dual_cost(self, count: int) -> float:
-        """Return about how many seconds the dual form takes."""
-        flops = SPARSE_FLOPS if self.operator.sparse else DENSE_FLOPS
-        return count**2 * self.row_size / flops + count**3 / 3.0 / DENSE_FLOPS + 1e-4
 
     def cheapest_form(self, count: int) -> str:
         """Return the form in which a system of this many samples is solved."""
@@ -141,14 +116,12 @@ class RowSystem:
         if n <= LARGEST_MATRIX or self.regularizer.is_matrix:
             changed = min(count, 0.3 * count + 50)
             costs["primal"] = n**3 / 3.0 / DENSE_FLOPS + changed * r**2 / flops
-        if self._has_dual(count):
-            costs["dual"] = self._dual_cost(count)
         return min(costs, key=lambda form: costs[form])
 
     def _primal(
         self, rows: Array | None, xi: float, grad_w: Array, grad_b: float
     ) -> tuple[Array, float]:
-        kept = self._kept_factor("primal", rows, xi)
+        kept = self._kept_factor(rows, xi)
         if kept is not None:
             return _primal_solution(kept, grad_w, grad_b, self.fit_intercept)
         if self.gram is None:
@@ -162,57 +135,14 @@ class RowSystem:
             # Corrections may have lost it; formed anew it is as good as can be.
             self.gram.forget()
             factor = _primal_factor(self.gram.at(inside), *stated)
-        self._keep("primal", rows, xi, factor)
+        self._kept = None if rows is not None else (xi, factor)
         return _primal_solution(factor, grad_w, grad_b, self.fit_intercept)
 
-    def _kept_factor(self, form: str, rows: Array | None, xi: float) -> Cholesky | None:
+    def _kept_factor(self, rows: Array | None, xi: float) -> Cholesky | None:
         """Return the factors of a system over all samples, if they are those asked for."""
-        if rows is None and self._kept is not None and self._kept[0] == (form, xi):
+        if rows is None and self._kept is not None and self._kept[0] == xi:
             return self._kept[1]
         return None
-
-    def _keep(self, form: str, rows: Array | None, xi: float, factor: Cholesky) -> None:
-        self._kept = None if rows is not None else ((form, xi), factor)
-
-    def _inner_products(self, rows: Array | None, part: Operator, scale: Array) -> Array:
-        """Return the inner products of the rows of `part`; those of all rows may have been kept."""
-        whole = (self.whole or self.operator).kept_kernel(scale)
-        if whole is None:
-            return part.kernel(scale)
-        inside = np.arange(self.operator.shape[0]) if rows is None else rows
-        inside = inside if self.rows is None else self.rows[inside]
-        part_of_it: Array = whole[np.ix_(inside, inside)]
-        return part_of_it
-
-    def _dual(
-        self,
-        rows: Array | None,
-        part: Operator,
-        weights: Array,
-        xi: float,
-        grad_w: Array,
-        grad_b: float,
-    ) -> tuple[Array, float]:
-        count = part.shape[0]
-        inverse = 1.0 / self.regularizer.diagonal()
-        if count == 0:
-            return -inverse * grad_w, -math.copysign(1.0, grad_b) if grad_b else 0.0
-        ones = np.ones(count, dtype=np.int8)
-        factor = self._kept_factor("dual", rows, xi)
-        if factor is None:
-            M = self._inner_products(rows, part, inverse)
-            M[np.arange(count), np.arange(count)] += 1.0 / weights
-            factor = Cholesky(M)
-            self._keep("dual", rows, xi, factor)
-        rhs = np.empty((count, 2))
-        rhs[:, 0] = part.signed_dot(ones, inverse * grad_w, 0.0, np.empty(count))
-        rhs[:, 1] = 1.0
-        solved = factor.solve(rhs)
-        db = 0.0
-        if self.fit_intercept:
-            db = -(grad_b - solved[:, 0].sum()) / solved[:, 1].sum()
-        mixed = np.ascontiguousarray(solved[:, 0] - db * solved[:, 1])
-        return -inverse * (grad_w - part.signed_tdot(ones, mixed)[0]), float(db)
 
 
 class ActiveRows:

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, lapack, qr, solve_triangular
 
 from htsvm._typing import Array
 from htsvm.linalg import CSROperator, DenseOperator, Quadratic
+from htsvm.linalg.operators import double
 from htsvm.linalg.scaled import Moments, Scaled
-from htsvm.linalg.spaces import row_space
+from htsvm.linalg.spaces import distinct_rows
 
 # A spread that is this share of the mean is rounding; beyond the range its square is zero or inf.
 ROUNDING, SMALLEST, LARGEST = 1e-13, 1e-100, 1e100
@@ -142,15 +143,30 @@ def _in_columns(problem: Any, found: Moments, mean: Array) -> Coordinates | None
 
 def _in_row_space(problem: Any, mean: Array) -> Coordinates:
     """Return a problem on the space that its rows span, where the regulariser is the identity."""
-    X, scale = problem.operator, 1.0 / np.sqrt(problem.regularizer.diagonal())
-    space = row_space(Scaled(X, mean, scale).block(slice(None)), problem.penalty, False)
-    if not space.basis:
-        return _plain(problem, space.coordinates, mean, lambda w: w / scale, lambda u: u * scale)
-    (basis,) = space.basis
-    return _plain(
-        problem, space.coordinates, mean,
-        lambda w: (w / scale) @ basis, lambda u: (u @ basis.T) * scale,
-    )  # fmt: skip
+    scale = 1.0 / np.sqrt(problem.regularizer.diagonal())
+    rows = double(Scaled(problem.operator, mean, scale).block(slice(None)))
+    # Sorted by what is in them, and each of them once: neither order nor repetitions matter.
+    kept = np.flatnonzero(problem.penalty > 0.0)
+    first, place = distinct_rows(rows[kept])
+    (factors, tau), triangle = qr(
+        rows[kept[first]].T, mode="raw", overwrite_a=True, check_finite=False
+    )
+    side = len(first)
+    inside = np.zeros((len(rows), side))
+    inside[kept] = triangle[:side].T[place]
+
+    def turned(W: Array, how: str) -> Array:
+        several = np.atleast_2d(W).T
+        found, _, _ = lapack.dormqr("L", how, factors, tau, several, 64 * several.shape[1])
+        out: Array = found.T.reshape(*W.shape[:-1], -1)
+        return out
+
+    def back(u: Array) -> Array:
+        empty = np.zeros((*u.shape[:-1], len(scale) - side))
+        w: Array = turned(np.concatenate([u, empty], axis=-1), "N") * scale
+        return w
+
+    return _plain(problem, inside, mean, lambda w: turned(w / scale, "T")[..., :side], back)
 
 
 def _whitened(problem: Any, mean: Array) -> Coordinates | None:

@@ -33,8 +33,6 @@ from htsvm.solvers.newton.state import RoundReport
 # Up to this many features, and for dense data wide enough for BLAS up to this many entries, all
 # Newton steps of a round are taken in one compiled call.
 COMPILED_FEATURES, COMPILED_DENSE = 512, 1_000_000
-# From this many features on another form of the system may be cheaper: one of the rows, if few.
-FORMS_FROM = 200
 # All of them; None where nothing was compiled.
 compiled = kernels.optional("solvers.newton._steps")
 # How such a call may end.
@@ -164,8 +162,6 @@ class Inner(Steps):
             or n > COMPILED_FEATURES
             or len(self.q) == 0
         ):
-            return False
-        if n >= FORMS_FROM and self.system.cheapest_form(len(self.q)) == "dual":
             return False
         return not (operator.by_blas and operator.stored > COMPILED_DENSE)
 

@@ -262,6 +262,6 @@ class Rounds:
         part.operator.row_length = self.problem.operator.row_length
         system = RowSystem(
             part.operator, part.penalty, part.regularizer, part.fit_intercept,
-            gram=self._shared_gram(), whole=self.problem.operator, rows=rows,
+            gram=self._shared_gram(), rows=rows,
         )  # fmt: skip
         return Inner(part, it.w, it.b, it.q[rows], it.alpha[rows], it.weights[rows], system)

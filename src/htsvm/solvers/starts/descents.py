@@ -144,7 +144,8 @@ def never_up(
     if result.objective > (1.0 + SLIPPED) * reached and multipliers is not None:
         again = descend((*point, None), **how)
         result = min(result, again, key=lambda one: one.objective)
-    if result.objective > (1.0 + SLIPPED) * reached and problem.rows is None:
+    stays = problem.rows is None or multipliers is not None
+    if result.objective > (1.0 + SLIPPED) * reached and stays:
         coef, intercept = point
         result = replace(
             result, coef=coef, intercept=intercept, objective=reached, converged=False, residual=1.0
