@@ -25,5 +25,5 @@ __all__ = [
 
 MOVED = ("load", "names", "describe", "Dataset", "Preparation", "range_scaler", "narrow",
          "DataFileError", "DataContentError")  # fmt: skip
-PLACES = {name: "htsvm_paper.datasets" for name in MOVED}
+PLACES = dict.fromkeys(MOVED, "htsvm_paper.datasets")
 __getattr__ = moved(__name__, PLACES | {"Entry": "htsvm_paper.datasets.Description"})
