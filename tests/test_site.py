@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -49,7 +50,14 @@ class Links(HTMLParser):
 def site(tmp_path_factory):
     pytest.importorskip("sphinx")
     target = tmp_path_factory.mktemp("site")
-    subprocess.run(["make", "docs/report.md"], cwd=ROOT, check=True, capture_output=True)
+    if not (ROOT / "docs" / "report.md").exists():
+        made = tmp_path_factory.mktemp("report") / "report.html"
+        subprocess.run(
+            [sys.executable, "-m", "htsvm_paper", "report", "--profile", "hours", "--store",
+             str(ROOT / "paper" / "results" / "results.csv.gz"), "--output", str(made)],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        shutil.copy(made.with_suffix(".md"), ROOT / "docs")
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html",
          str(ROOT / "docs"), str(target)],

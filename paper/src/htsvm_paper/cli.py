@@ -189,13 +189,10 @@ def _tell_end(
 
 @app.command()
 def report(
-    experiments: Names = None,
-    store: StoreOption = STORE,
-    output: Output = Path("htsvm-report.html"),
-    profile: ProfileOption = "full",
-    quick: QuickOption = False,
-    seed: SeedOption = 0,
-) -> None:
+    experiments: Names = None, store: StoreOption = STORE,
+    output: Output = Path("htsvm-report.html"), profile: ProfileOption = "full",
+    quick: QuickOption = False, seed: SeedOption = 0,
+) -> None:  # fmt: skip
     """Write the results beside the paper's numbers: HTML, Markdown and CSV.
 
     A store ending in .csv or .csv.gz is a table of results that an earlier report wrote.

@@ -23,11 +23,7 @@ __all__ = [
     "make_two_gaussians",
 ]
 
-__getattr__ = moved(
-    __name__,
-    dict.fromkeys(
-        ("load", "names", "describe", "Dataset", "Entry", "Preparation", "range_scaler", "narrow",
-         "DataFileError", "DataContentError"),
-        "htsvm_paper.datasets",
-    ),
-)  # fmt: skip
+MOVED = ("load", "names", "describe", "Dataset", "Preparation", "range_scaler", "narrow",
+         "DataFileError", "DataContentError")  # fmt: skip
+PLACES = dict.fromkeys(MOVED, "htsvm_paper.datasets")
+__getattr__ = moved(__name__, PLACES | {"Entry": "htsvm_paper.datasets.Description"})

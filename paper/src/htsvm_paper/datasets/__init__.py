@@ -8,16 +8,6 @@ from htsvm_paper.datasets.readers import narrow
 from htsvm_paper.principal import PrincipalViews, make_views
 
 __all__ = [
-    "DataContentError",
-    "DataFileError",
-    "Dataset",
-    "Description",
-    "Preparation",
-    "PrincipalViews",
-    "describe",
-    "load",
-    "make_views",
-    "names",
-    "narrow",
-    "range_scaler",
-]
+    "DataContentError", "DataFileError", "Dataset", "Description", "Preparation", "PrincipalViews",
+    "describe", "load", "make_views", "names", "narrow", "range_scaler",
+]  # fmt: skip

@@ -59,41 +59,18 @@ def libsvm(
 
 
 def table(
-    *,
-    label: int,
-    classes: Sequence[Sequence[str]],
-    names: Sequence[str] = (),
-    separator: str = ",",
-    header: int = 0,
-    drop: Sequence[int] = (),
-    codes: Mapping[str, float] | None = None,
-    one_hot: bool = False,
-    complete: bool = False,
-) -> Callable[..., Dataset]:
+    *, label: int, classes: Sequence[Sequence[str]], names: Sequence[str] = (),
+    separator: str = ",", header: int = 0, drop: Sequence[int] = (),
+    codes: Mapping[str, float] | None = None, one_hot: bool = False, complete: bool = False,
+) -> Callable[..., Dataset]:  # fmt: skip
     """Return a reader of a text table.
 
-    Parameters
-    ----------
-    label : int
-        The column of the class.
-    classes : pair of sequences of str
-        The published classes that become +1, and those that become -1; rows of others are left
-        out.
-    names : pair of str, optional
-        What the labels mean; by default the published classes.
-    separator : str
-        Between columns; an empty one is white space.
-    header : int
-        Lines to leave out at the top.
-    drop : sequence of int
-        Columns that are no features, counted before the label is taken out.
-    codes : Mapping, optional
-        Numbers for the words of a table. By default it holds numbers, "?" as NaN.
-    one_hot : bool
-        Whether each value of each column becomes a 0/1 column, in alphabetical order; then "?" is
-        a value.
-    complete : bool
-        Whether rows with missing values are left out.
+    `label` is the column of the class, `classes` the published classes that become +1 and those
+    that become -1 (rows of others are left out), and `names` what these mean. An empty `separator`
+    is white space; `header` counts lines to leave out at the top; `drop` names columns that are no
+    features, counted before the label is taken out. `codes` are numbers for the words of a table;
+    by default it holds numbers, "?" as NaN. With `one_hot` each value of each column becomes a 0/1
+    column, in alphabetical order, also "?". With `complete` rows with missing values are left out.
     """
     signed = {word: sign for sign, words in zip((1, -1), classes, strict=True) for word in words}
     class_names = _named(names or [" or ".join(words) for words in classes])

@@ -1,5 +1,6 @@
 """One cell: fit a method to the data of a fold, by one of the two protocols."""
 
+import math
 import time
 import warnings
 from collections.abc import Iterator
@@ -98,18 +99,10 @@ def measure(method: Method, params: Params, split: Split, seed: int) -> Metrics:
 
 def _swept(method: Method, tried: list[Params], split: Split, seed: int) -> Iterator[Row]:
     """Yield all points of a grid that share one preparation of the data; no support vectors."""
-    n_train = float(len(split.y))
     for point, predicted, seconds, weights in sweep(method, tried, split, seed):
-        yield Row(
-            point,
-            {
-                **_all_scores(split, predicted),
-                "nsv": float("nan"),
-                "n_train": n_train,
-                "seconds": _rounded(seconds),
-                "collapsed": float(np.min(weights) < COLLAPSED),
-            },
-        )
+        metrics = {"nsv": math.nan, "n_train": float(len(split.y)), "seconds": _rounded(seconds),
+                   "collapsed": float(np.min(weights) < COLLAPSED)}  # fmt: skip
+        yield Row(point, {**_all_scores(split, predicted), **metrics})
 
 
 def _all_scores(split: Split, predicted: Array) -> Metrics:

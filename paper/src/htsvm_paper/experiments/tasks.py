@@ -136,16 +136,10 @@ class Experiment:
 
 
 def cells(
-    experiment: str,
-    profile: Profile,
-    *,
-    datasets: Iterable[str],
-    methods: Iterable[str],
-    setting: Callable[[str, str], str],
-    noises: Iterable[str] = (CLEAN,),
-    folds: Callable[[str], int],
-    protocols: Iterable[str] | None = None,
-) -> list[Task]:
+    experiment: str, profile: Profile, *, datasets: Iterable[str], methods: Iterable[str],
+    setting: Callable[[str, str], str], folds: Callable[[str], int],
+    noises: Iterable[str] = (CLEAN,), protocols: Iterable[str] | None = None,
+) -> list[Task]:  # fmt: skip
     """Return the product of the axes, without protocols that a method takes no part in.
 
     `setting` gets the name of a method and a protocol.

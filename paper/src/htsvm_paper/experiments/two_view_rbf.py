@@ -43,15 +43,10 @@ def sections(results: Results, profile: Profile) -> list[Block]:
     lines = [Line(name, name) for name in _sets(profile)]
     names = of_kind(KERNEL)
     weighted = [name for name in names if get(name).has_parameter("view_weights")]
+    parts, are = profile.pick(("One part", "is"), ("Two parts", "are"), ("Each part", "is"))
+    control = get("ht-rbf").label
     blocks: list[Block] = [
-        about(
-            NAME,
-            control=get("ht-rbf").label,
-            folds=FOLDS,
-            inner=INNER_FOLDS,
-            parts=profile.pick("One part", "Two parts", "Each part"),
-            are=profile.pick("is", "are", "is"),
-        )
+        about(NAME, control=control, folds=FOLDS, inner=INNER_FOLDS, parts=parts, are=are)
     ]
     blocks.append(collapse_table(results, [line.dataset for line in lines], weighted))
     for protocol in (PAPER, NESTED):
