@@ -41,7 +41,7 @@ from htsvm.solvers import (
     certify_result,
 )  # fmt: skip
 from htsvm.solvers import register as register_solver
-from htsvm.solvers.history import Callback, History
+from htsvm.solvers.result import Callback, History
 from htsvm.svm.base import BaseLinearSVC
 
 register_certificate = certify_problem.register

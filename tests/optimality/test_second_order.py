@@ -6,8 +6,7 @@ import pytest
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import certify
-from htsvm.optimality.critical import CriticalSamples
-from htsvm.optimality.second_order import second_order_verdict
+from htsvm.optimality.second_order import CriticalSamples, second_order_verdict
 from tests.optimality.points import KNOWN, at_the_cap, objective, two_samples
 
 LOSS = HybridTruncated()

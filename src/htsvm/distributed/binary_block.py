@@ -14,9 +14,9 @@ from htsvm.linalg import kernels
 from htsvm.linalg.positive import Gram
 from htsvm.linalg.row_system import ActiveRows
 from htsvm.losses import Loss
-from htsvm.optimality.critical import CriticalSamples
 from htsvm.optimality.point import Point
-from htsvm.optimality.summary import Summary, summarise
+from htsvm.optimality.samples import Summary, summarise
+from htsvm.optimality.second_order import CriticalSamples
 from htsvm.solvers import Problem
 from htsvm.solvers.newton.rounded import shape_of, value_and_slope
 from htsvm.solvers.newton.rows import LocalRows, set_ramp

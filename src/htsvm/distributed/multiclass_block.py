@@ -11,9 +11,8 @@ from htsvm._typing import Array
 from htsvm.distributed.block import Block, Entry, shallow
 from htsvm.distributed.protocol import Reads, joined, question
 from htsvm.losses import Loss
-from htsvm.optimality.multiclass_summary import MulticlassPoint, MulticlassSummary
+from htsvm.optimality.multiclass import MulticlassPoint, MulticlassSummary
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers.multiclass.least_squares import every_row, losses_at_scales, target_sums
 from htsvm.solvers.multiclass.round import (
     COPY_SHARE,
     MulticlassPart,
@@ -22,6 +21,7 @@ from htsvm.solvers.multiclass.round import (
     relevant,
 )
 from htsvm.solvers.multiclass.rows import MulticlassState
+from htsvm.solvers.multiclass.run import every_row, losses_at_scales, target_sums
 from htsvm.solvers.multiclass.sweeps import square_sums
 from htsvm.solvers.multiclass.system import UndecidedRows, row_moments
 

@@ -15,7 +15,6 @@ from htsvm.distributed.blocks import Multipliers
 from htsvm.distributed.multiclass_block import MulticlassBlock
 from htsvm.distributed.rows import BlockRows, RemoteHessian, RemoteSteps
 from htsvm.losses import Loss
-from htsvm.solvers.multiclass.least_squares import solve_least_squares
 from htsvm.solvers.multiclass.round import (
     COPY_SHARE,
     SELECT_FROM,
@@ -25,6 +24,7 @@ from htsvm.solvers.multiclass.round import (
     MultiplierSums,
 )
 from htsvm.solvers.multiclass.rows import MulticlassClosing
+from htsvm.solvers.multiclass.run import solve_least_squares
 from htsvm.solvers.multiclass.sweeps import centred_square
 from htsvm.solvers.multiclass.system import MulticlassSystem, moment_step
 

@@ -23,12 +23,10 @@ from htsvm.linalg.scaled import Moments
 from htsvm.losses import Hinge
 from htsvm.optimality import BinaryCertificate, certify_problem
 from htsvm.optimality.binary import conclude, spread_positions
-from htsvm.optimality.critical import CriticalSamples
-from htsvm.optimality.multiclass import MulticlassCertificate, conclude_multiclass
-from htsvm.optimality.multiclass_summary import merge_multiclass
+from htsvm.optimality.multiclass import MulticlassCertificate, conclude_multiclass, merge_multiclass
 from htsvm.optimality.point import Point
-from htsvm.optimality.second_order import Verdict, second_order_verdict
-from htsvm.optimality.summary import merge
+from htsvm.optimality.samples import merge
+from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
 from htsvm.problems import MulticlassProblem, Problem
 
 # The rows that decide the second order are gathered up to this many values: with the residuals,

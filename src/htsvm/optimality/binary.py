@@ -16,9 +16,9 @@ from htsvm.optimality import residuals
 from htsvm.optimality.certificate import PointCertificate
 from htsvm.optimality.duality import duality_gap
 from htsvm.optimality.point import Point, check_point
+from htsvm.optimality.samples import Summary, default_nu, summarise
 from htsvm.optimality.second_order import Verdict
 from htsvm.optimality.status import SampleStatus
-from htsvm.optimality.summary import Summary, default_nu, summarise
 
 # Rows from which the size of rounding errors is estimated; their mean square length varies by
 # about 1/sqrt(64) of itself.

@@ -12,8 +12,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.losses import Loss
 from htsvm.optimality.residuals import informative_part
-from htsvm.solvers.history import History
-from htsvm.solvers.result import SolverResult
+from htsvm.solvers.result import History, SolverResult
 
 # The loss is truncated step by step: first not at all, then at these multiples of its cap.
 CAP_FACTORS = (8.0, 4.0, 2.8, 2.0, 1.4)

@@ -13,8 +13,7 @@ from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.admm.system import RidgeSystem
 from htsvm.solvers.api import Solver
-from htsvm.solvers.history import Callback, History
-from htsvm.solvers.result import SolverResult
+from htsvm.solvers.result import Callback, History, SolverResult
 
 # A correction is worth its passes only where it shrinks the residual by this factor.
 WORTHWHILE = 0.5

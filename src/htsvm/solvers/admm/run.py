@@ -15,8 +15,7 @@ from htsvm.losses import Hinge, Loss
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.admm.system import RidgeSystem
-from htsvm.solvers.history import History
-from htsvm.solvers.result import SolverResult
+from htsvm.solvers.result import History, SolverResult
 
 SAFEGUARDS: dict[str, str] = {
     "convex-start": (

@@ -17,12 +17,6 @@ from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
 from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers.multiclass.least_squares import (
-    every_row,
-    losses_at_scales,
-    solve_least_squares,
-    target_sums,
-)
 from htsvm.solvers.multiclass.round import (
     MulticlassIterate,
     MulticlassReport,
@@ -31,6 +25,12 @@ from htsvm.solvers.multiclass.round import (
     RoundOptions,
     go_to,
     multiplier_sums,
+)
+from htsvm.solvers.multiclass.run import (
+    every_row,
+    losses_at_scales,
+    solve_least_squares,
+    target_sums,
 )
 from htsvm.solvers.multiclass.sweeps import (
     MulticlassSweeps,

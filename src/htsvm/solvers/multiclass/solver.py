@@ -11,10 +11,9 @@ from htsvm.linalg.threads import single_threaded_blas
 from htsvm.problems.coordinates import in_coordinates
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.api import Solver
-from htsvm.solvers.history import Callback, Clock
 from htsvm.solvers.multiclass.run import MulticlassRun
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
-from htsvm.solvers.result import SolverResult
+from htsvm.solvers.result import Callback, Clock, SolverResult
 from htsvm.solvers.starts import first_descent
 
 

@@ -11,12 +11,11 @@ from htsvm.linalg.threads import single_threaded_blas
 from htsvm.problems.binary import Problem, Start
 from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers.api import Solver
-from htsvm.solvers.history import Callback, Clock
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.newton import convex, wide
 from htsvm.solvers.newton.run import Run
 from htsvm.solvers.restarts import lowest, never_worse_than_constant
-from htsvm.solvers.result import SolverResult
+from htsvm.solvers.result import Callback, Clock, SolverResult
 from htsvm.solvers.starts import first_descent
 
 

@@ -1,17 +1,17 @@
 """Starts: from which points a fit of a truncated loss goes down, and how they are found."""
 
 from htsvm.solvers.starts.binary_terrain import BinaryTerrain
-from htsvm.solvers.starts.choice import searches
-from htsvm.solvers.starts.comparing import first_descent
+from htsvm.solvers.starts.choice import first_descent, searches
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
     ALL,
     NAMES,
     Convex,
+    SearchStart,
     checked_names,
     chosen,
+    search,
 )
-from htsvm.solvers.starts.searching import SearchStart, search
 from htsvm.solvers.starts.terrain import Terrain
 
 __all__ = [

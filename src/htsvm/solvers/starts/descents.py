@@ -16,8 +16,7 @@ from htsvm.solvers.multiclass.sweeps import prefers_sweeps
 from htsvm.solvers.newton import valley
 from htsvm.solvers.result import SolverResult
 from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
-from htsvm.solvers.starts.portfolio import GOOD_FIT, chosen
-from htsvm.solvers.starts.searching import Search, search
+from htsvm.solvers.starts.portfolio import GOOD_FIT, Search, chosen, search
 from htsvm.solvers.starts.terrain import REFINING_STEPS, ROUGH
 
 # So many of the points found on a sample go on with all rows by way of a sigmoid. On 54 problems of
