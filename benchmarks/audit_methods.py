@@ -74,7 +74,12 @@ def _ours(model: Any, data: Noisy) -> Verdict:
         "said": " ".join(f"{value:.3f}" for value in said),
         "seen": " ".join(f"{value:.3f}" for value in seen),
     }
-    return 1.0 - audit.trust, audit.share_wrong, lambda: (data.X, audit.corrected_labels()), more
+    return (
+        1.0 - audit.trust,
+        audit.share_wrong,
+        lambda: (data.X, audit.corrected_labels("replace")),
+        more,
+    )
 
 
 def _inside(data: Noisy) -> Verdict:

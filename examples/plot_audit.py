@@ -29,7 +29,7 @@ print(table.head())
 issues = table["is_label_issue"].to_numpy()
 print(f"{issues.sum()} issues, {digits.wrong[issues].mean():.0%} of them wrong; "
       f"{issues[digits.wrong].mean():.0%} of the wrong labels found")  # fmt: skip
-corrected = audit.corrected_labels()
+corrected = audit.corrected_labels("replace")
 print(f"labels right before: {np.mean(digits.target == digits.target_true):.0%}, "
       f"after: {np.mean(corrected == digits.target_true):.0%}")  # fmt: skip
 

@@ -1,14 +1,17 @@
 """`audit_labels` as a user meets it."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from htsvm import HTSVC, MultiViewHTSVC
 from htsvm.audit import audit_labels
@@ -19,7 +22,7 @@ def test_wrong_labels_are_found_and_corrected():
     X, y, true, wrong = blobs()
     audit = audit_labels(X, y)
     assert roc_auc_score(wrong, -audit.trust) > 0.99
-    assert np.mean(audit.corrected_labels() == true) > 0.98
+    assert np.mean(audit.corrected_labels("replace") == true) > 0.98
     assert np.array_equal(audit.is_issue(), audit.to_frame()["is_label_issue"])
     assert audit.ignored[wrong].mean() > 1.5 > 0.5 > audit.ignored[~wrong].mean()
 
@@ -77,12 +80,62 @@ def test_labels_of_any_type_and_the_index():
     X, y, _, _ = blobs()
     names = np.array(["ant", "bee", "cat"])[y]
     index = [f"s{i}" for i in range(len(y))]
-    audit = audit_labels(pd.DataFrame(X), pd.Series(names, index=index))
+    audit = audit_labels(pd.DataFrame(X, index=index), pd.Series(names, index=index))
     np.testing.assert_allclose(audit.trust, audit_labels(X, y).trust)
     frame = audit.to_frame()
     assert frame.index.tolist() == index
     assert list(frame)[:4] == ["is_label_issue", "label_score", "given_label", "predicted_label"]
     assert set(frame["predicted_label"]) == {"ant", "bee", "cat"}
+
+
+def test_different_indices_are_an_error():
+    X, y, _, _ = blobs()
+    frame, labels = pd.DataFrame(X), pd.Series(y)
+    with pytest.raises(ValueError, match=r"different indices: row 0 is 0 in X and 239 in y"):
+        audit_labels(frame, labels[::-1])
+    with pytest.raises(ValueError, match=r"y.loc\[X.index\]"):
+        audit_labels({"all": frame}, labels[::-1])
+    assert len(audit_labels(frame, labels[::-1].to_numpy())) == 240
+
+
+def mixed_frame(n=240):
+    X, y, true, _ = blobs(n)
+    frame = pd.DataFrame({
+        "size": X[:, 0], "colour": pd.Categorical(np.array(["red", "green", "blue"])[true]),
+        "note": [f"a {['big', 'wee', 'odd'][k]} thing number {i}" for i, k in enumerate(true)],
+        "day": pd.date_range("2020", periods=3)[true], "gone": [np.inf, *[np.nan] * (n - 1)],
+    })  # fmt: skip
+    return frame, np.array(["ant", "bee", "cat"])[y], y == true
+
+
+def test_a_frame_with_text_dates_and_categories_is_read_as_on_the_command_line():
+    frame, y, right = mixed_frame()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        audit = audit_labels(frame, y)
+    assert roc_auc_score(right, audit.trust) > 0.95
+    said = " ".join(finding.text for finding in audit.findings)
+    assert "'note' was read as text" in said
+    assert "'gone' is empty" in said
+
+
+def test_a_pipeline_gets_the_frame():
+    frame, y, right = mixed_frame()
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["colour"]), (StandardScaler(), ["size"])),
+        LogisticRegression(),
+    )
+    audit = audit_labels(frame, y, model=model)
+    assert roc_auc_score(right, audit.trust) > 0.95
+
+
+def test_missing_labels_of_every_kind_are_named():
+    X, y, _, _ = blobs(60)
+    for gone in (None, np.nan, pd.NA, pd.NaT):
+        labels = np.array(["ant", "bee", "cat"], dtype=object)[y]
+        labels[7] = gone
+        with pytest.raises(ValueError, match="1 missing labels, the first in row 7"):
+            audit_labels(X, labels)
 
 
 def test_trusted_labels_are_never_suspected_and_teach():

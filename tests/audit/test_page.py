@@ -8,6 +8,7 @@ import pytest
 from benchmarks.audit_page import SCROLL, many_rows
 from typer.testing import CliRunner
 
+from htsvm.audit.corrections import plain_cell
 from htsvm.audit.page import render, safe_json
 from htsvm.cli import build_app
 from tests.audit.data import blobs
@@ -71,10 +72,94 @@ def test_review_by_keyboard_export_and_apply(browser, audited, tmp_path):
     assert "2 labels changed, 1 confirmed, 0 left as unsure" in done.output
     before, after = (pd.read_csv(p, dtype=str) for p in (audited, tmp_path / "clean.csv"))
     changed = before["kind"] != after["kind"]
-    issues = pd.read_csv(tmp_path / "issues.csv", dtype=str)
+    issues = pd.read_csv(tmp_path / "audit.csv", dtype=str)
     first = issues["row"].astype(int).to_numpy()[:2] - 1
     assert np.array_equal(np.flatnonzero(changed), np.sort(first))
-    assert after["kind"][first[0]] == issues["predicted_label"][0]
+    assert after["kind"][first[0]] == issues["predicted_label"].map(plain_cell)[0]
+
+
+def review(browser, tmp_path, table, *options):
+    """Audit a table to one path and return the open page."""
+    done = call(table, "--label", "kind", *options, "--output", tmp_path / "audit.html", "--force")
+    assert done.exit_code == 0, done.output
+    browser.goto((tmp_path / "audit.html").as_uri())
+    return browser
+
+
+def decided(page):
+    return page.evaluate("htsvmAudit.decisions()")
+
+
+def export(page, path):
+    with page.expect_download() as waiting:
+        page.keyboard.press("e")
+    waiting.value.save_as(path)
+    return pd.read_csv(path, dtype=str)
+
+
+@pytest.mark.parametrize("id", [(), ("--id", "key")])
+def test_decisions_belong_to_a_row_and_to_one_audit(browser, tmp_path, id):
+    """Audit, review, change the table, audit to the same path, review, apply."""
+    X, y, _, _ = blobs(90, rate=0.3)
+    frame = pd.DataFrame(X, columns=list("abcd")).round(3)
+    frame.insert(0, "key", [f"k{i}" for i in range(90)])
+    frame["kind"] = np.array(["ant", "bee", "cat"])[y]
+    path = tmp_path / "data.csv"
+    frame.to_csv(path, index=False)
+    page = browser.new_context(accept_downloads=True).new_page()
+    review(page, tmp_path, path, *id)
+    for key in "aaaka":
+        page.keyboard.press(key)
+    first = export(page, tmp_path / "first.csv")
+    assert len(first) == decided(page) == 5
+    # The same table again: the review goes on where it was.
+    assert decided(review(page, tmp_path, path, *id)) == 5
+    assert page.locator("#changed").is_hidden()
+    # Without a column rows have other neighbours and another order; nobody's decision is shown.
+    changed = frame.drop(columns="d")
+    changed.loc[frame["key"] == first["id"].iloc[0], "kind"] = "cat" if id else "ant"
+    changed.to_csv(path, index=False)
+    review(page, tmp_path, path, *id)
+    assert decided(page) == 0
+    assert "is not the one that was reviewed" in page.inner_text("#changedText")
+    same = int(page.inner_text("#takeOver").split()[-1])
+    keys = page.evaluate("JSON.parse(data.textContent).rows.key")
+    if not id:
+        # Rows are known by their cells, and these have changed.
+        assert same == 0
+        assert page.locator("#takeOver").is_disabled()
+        page.click("#startAnew")
+    else:
+        given = dict(zip(changed["key"], changed["kind"], strict=True))
+        still = [
+            row for row in first.itertuples() if row.id in keys and given[row.id] == row.given_label
+        ]
+        assert same == len(still) < 5
+        page.click("#takeOver")
+        taken = export(page, tmp_path / "taken.csv")
+        assert set(taken["id"]) == {row.id for row in still}
+        assert dict(zip(taken["id"], taken["new_label"], strict=True)) == {
+            row.id: row.new_label for row in still
+        }
+    assert page.locator("#changed").is_hidden()
+    assert call("apply", path, tmp_path / "first.csv", "-o", tmp_path / "c.csv").exit_code == 1
+    page.keyboard.press("a")
+    second = export(page, tmp_path / "second.csv")
+    done = call("apply", path, tmp_path / "second.csv", "-o", tmp_path / "c.csv")
+    assert done.exit_code == 0, done.output
+    before, after = pd.read_csv(path, dtype=str), pd.read_csv(tmp_path / "c.csv", dtype=str)
+    places = second["row"].astype(int).to_numpy() - 1
+    assert after["kind"].iloc[places].tolist() == second["new_label"].tolist()
+    others = np.setdiff1d(np.arange(90), places)
+    assert after["kind"].iloc[others].equals(before["kind"].iloc[others])
+
+
+def test_no_share_is_claimed_before_a_review(browser, audited, tmp_path):
+    page, _ = opened(browser, tmp_path / "audit.html")
+    card = page.inner_text("#card")
+    assert "Number 1 of 90 in the order of doubt" in card
+    assert "doubtful" in card
+    assert "in 100" not in card
 
 
 def test_filters_and_plots(browser, audited, tmp_path):

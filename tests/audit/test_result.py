@@ -29,7 +29,10 @@ def test_issues_are_sorted_and_below_the_threshold(audit):
 def test_corrected_labels(audit):
     issue = audit.is_issue()
     given = audit.classes[audit.codes]
-    replaced, blank = audit.corrected_labels(), audit.corrected_labels("blank")
+    marked = audit.corrected_labels()
+    assert np.array_equal(np.asarray(marked), given)
+    assert np.array_equal(marked.mask, issue)
+    replaced, blank = audit.corrected_labels("replace"), audit.corrected_labels("blank")
     assert np.array_equal(replaced[~issue], given[~issue])
     assert np.all(replaced[issue] != given[issue])
     assert all(value is None for value in blank[issue])

@@ -13,6 +13,7 @@ from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.audit.calibration import calibrate, doubt
 from htsvm.audit.checks import Finding, class_findings, column_findings, duplicates, outliers
+from htsvm.audit.columns import columns_of
 from htsvm.audit.result import LabelAudit
 from htsvm.audit.scoring import (
     Scores,
@@ -47,14 +48,17 @@ def audit_labels(
     X : {array-like, sparse matrix, DataFrame, Dask collection}, or a mapping or list of those
         Samples of shape (n_samples, n_features). Several matrices are several views of the same
         samples. Missing values (NaN) are filled with medians. Columns are scaled to unit variance
-        where one is ten times as wide as the median one.
+        where one is ten times as wide as the median one. A data frame may also have columns of
+        dates, categories and texts, which are read as on the command line; its index, if y has one
+        too, must be that of y.
     y : array-like of shape (n_samples,)
         Labels as given, of any type. A Series lends its index to the result.
     model : classifier, optional
         Any classifier with `decision_function` or `predict_proba`, ours or not; it is fitted in
-        folds. Dask collections are scored by one fit (of ``HTSVC(C=0.1, cap=2)`` by default) to all
-        rows. None is kernel least squares with leave-one-out scores, fitted once to the
-        labels and once to what a model of the noise makes of them: quicker, and better at it.
+        folds, to a data frame as it is given. Dask collections are scored by one fit (of
+        ``HTSVC(C=0.1, cap=2)`` by default) to all rows. None is kernel least squares with
+        leave-one-out scores, fitted once to the labels and once to what a model of the noise makes
+        of them: quicker, and better at it.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts, in fits and in shares.
     trusted : array-like of bool of shape (n_samples,), optional
@@ -83,6 +87,7 @@ def audit_labels(
     """
     say = progress or (lambda text: None)
     index = getattr(y, "index", None) if not _is_dask(y) else None
+    _check_index(X, index)
     classes, codes = _labels(y)
     n = len(codes)
     known = _flags(trusted, n)
@@ -229,7 +234,31 @@ def _missing(values: Array) -> Array:
         return np.isnan(values)
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
-    return np.array([v is None or v != v for v in values], dtype=bool)
+    return np.array([_is_missing(value) for value in values], dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a label is None, NaN, NaT, or pandas' NA, whose comparisons have no truth."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+
+
+def _check_index(X: Any, index: Any) -> None:
+    """Refuse data frames whose rows are not those of y."""
+    if index is None or callable(index) or _is_dask(X):
+        return
+    for part in X.values() if isinstance(X, Mapping) else [X]:
+        own = getattr(part, "index", None)
+        if own is None or callable(own) or len(own) != len(index) or own.equals(index):
+            continue
+        row = int(np.flatnonzero(np.asarray(own != index))[0])
+        raise ValueError(
+            f"X and y have different indices: row {row} is {own[row]!r} in X and {index[row]!r} in "
+            "y. Put them in one order, for instance with y.loc[X.index], or take the index off "
+            "with reset_index(drop=True)."
+        )
 
 
 def _flags(trusted: Any, n: int) -> Array | None:
@@ -272,7 +301,23 @@ def _samples(X: Any, n: int) -> tuple[Any, list[Finding]]:
             views[name], more = _matrix(view, n, f"{name}: ")
             found += more
         return views, found
+    if _needs_reading(X):
+        columns = columns_of(X.reset_index(drop=True))
+        views = columns.views()
+        if not views:
+            said = " ".join(finding.text for finding in columns.findings)
+            raise ValueError(f"X has no column to judge the labels by. {said}")
+        if len(X) != n:
+            raise ValueError(f"X has {len(X)} rows, but y has {n} labels.")
+        return (next(iter(views.values())) if len(views) == 1 else views), columns.findings
     return _matrix(X, n, "")
+
+
+def _needs_reading(X: Any) -> bool:
+    """Return whether a data frame has columns of other things than numbers."""
+    if not hasattr(X, "iloc") or not hasattr(X, "columns"):
+        return False
+    return any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)
 
 
 def _matrix(X: Any, n: int, prefix: str) -> tuple[Any, list[Finding]]:

@@ -38,26 +38,32 @@ def add_commands(app: Any) -> None:
 
     @group.command(context_settings={"ignore_unknown_options": False})
     def run(
-        table: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+        table: Annotated[
+            str,
+            typer.Argument(help="A text table, Parquet, Feather, or data.db::table of SQLite."),
+        ],
         label: Annotated[str, typer.Option(help="The column with the labels.")],
         id: Annotated[str | None, typer.Option(help="A column that names the rows.")] = None,
-        text: Annotated[str | None, typer.Option(help="A column of texts.")] = None,
+        text: Annotated[
+            list[str] | None, typer.Option(help="A column of texts; may be given again.")
+        ] = None,
         image: Annotated[
             str | None, typer.Option(help="A column of image files, relative to the table.")
         ] = None,
         output: Annotated[
-            Path, typer.Option("--output", "-o", help="The page; issues.csv goes beside it.")
+            Path,
+            typer.Option("--output", "-o", help="The page; a CSV of the same name goes beside it."),
         ] = Path("audit.html"),
         whole: Annotated[bool, typer.Option("--all", help="Show all rows on the page.")] = False,
         force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     ) -> None:
         """Audit a table; the word run may be left out: htsvm audit data.csv --label species."""
         with _refusals():
-            _run(table, label, id, text, image, output, whole, force)
+            _run(table, label, id, text or [], image, output, whole, force)
 
     @group.command()
     def apply(
-        table: Annotated[Path, typer.Argument(help="The table that was audited.")],
+        table: Annotated[str, typer.Argument(help="The table that was audited.")],
         corrections: Annotated[Path, typer.Argument(help="What the page exported.")],
         output: Annotated[Path, typer.Option("--output", "-o", help="The corrected table.")],
         force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
@@ -93,40 +99,61 @@ def _refusals() -> Iterator[None]:
 
 
 def _run(
-    path: Path, label: str, id: str | None, text: str | None, image: str | None, output: Path,
+    path: str, label: str, id: str | None, text: list[str], image: str | None, output: Path,
     whole: bool, force: bool,
 ) -> None:  # fmt: skip
     from rich.console import Console
 
     from htsvm.audit.audit import audit_labels
+    from htsvm.audit.corrections import safe_cell
     from htsvm.audit.page import page_text, row_name
-    from htsvm.audit.table import TableError, read_table
+    from htsvm.audit.table import read_table
 
-    issues_path = output.with_name("issues.csv")
-    for target in (output, issues_path):
-        if target.exists() and not force:
-            raise TableError(f"{target} exists already; --force replaces it.")
-        if not target.resolve().parent.is_dir():
-            raise TableError(f"the folder {target.resolve().parent} does not exist.")
+    issues_path = _checked_output(path, output, force)
     console = Console(stderr=True)
     with console.status("reading the table") as status:
         table = read_table(path, label, id=id, text=text, image=image, progress=status.update)
         audit = audit_labels(table.X, table.y, trusted=table.trusted, progress=status.update)
         rows = suspects(audit, whole)
         status.update("writing the page")
-        page = page_text(audit, table, path.name, rows)
+        page = page_text(audit, table, table.source.name, rows)
         frame = audit.issues()
-        frame.insert(0, "row", frame.index + 1)
+        frame.insert(0, "row", table.places[frame.index] + 1)
         frame.insert(1, "id", [row_name(table, int(row)) for row in frame.index])
+        for column in ("id", "given_label", "predicted_label"):
+            frame[column] = frame[column].astype(str).map(safe_cell)
     _write_both(output, page, issues_path, frame.to_csv(index=False))
     shares = audit.share_wrong_interval
     typer.echo(
         f"{len(audit)} labels, about {audit.n_wrong:.0f} wrong ({shares.low:.1%} to "
         f"{shares.high:.1%}); {len(frame)} named in {issues_path}."
     )
-    for finding in (*audit.findings, *table.findings):
+    for finding in (*table.findings, *audit.findings):
         typer.echo(f"  {finding.text}")
     typer.echo(f"Review them: {output}")
+
+
+def _checked_output(path: str, output: Path, force: bool) -> Path:
+    """Return where the list of suspects goes, beside the page, if both may be written."""
+    from htsvm.audit.reading import TableError, is_same_file
+
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise TableError(
+            f"-o {output}: the page is HTML; give a name that ends in .html. The list of suspects "
+            "goes beside it, as a CSV of the same name."
+        )
+    issues_path = output.with_suffix(".csv")
+    source = Path(path if Path(path).exists() else path.partition("::")[0])
+    for target in (output, issues_path):
+        if is_same_file(target, source):
+            raise TableError(
+                f"{target} is the table itself, which is never written to; name the page with -o."
+            )
+        if target.exists() and not force:
+            raise TableError(f"{target} exists already; --force replaces it.")
+        if not target.resolve().parent.is_dir():
+            raise TableError(f"the folder {target.resolve().parent} does not exist.")
+    return issues_path
 
 
 def suspects(audit: Any, whole: bool) -> Any:

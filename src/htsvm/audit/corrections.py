@@ -2,152 +2,231 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from htsvm.audit.page import fingerprint
-from htsvm.audit.table import REVIEWED, Table, TableError, read_frame
+from htsvm._typing import Array
+from htsvm.audit.reading import ARROW_ENDINGS, Source, TableError, is_same_file, read_source
+from htsvm.audit.table import REVIEWED, label_texts, row_keys, table_mark
 
-NEEDED = ("row", "id", "given_label", "decision", "new_label")
+NEEDED = (
+    "row", "id", "given_label", "decision", "new_label", "key", "label_column", "id_column",
+    "table",
+)  # fmt: skip
 DECISIONS = ("keep", "accept", "other", "unsure")
+# A spreadsheet takes a cell that begins like this for a formula, unless it is a number.
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+NUMBER = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
 
 
-def apply_corrections(table_path: Path, corrections_path: Path, output: Path, force: bool) -> Any:
+def safe_cell(value: str) -> str:
+    """Return a text that no spreadsheet takes for a formula; `plain_cell` undoes it."""
+    risky = FORMULA.match(value) is not None and NUMBER.fullmatch(value) is None
+    return f"'{value}" if risky else value
+
+
+def plain_cell(value: str) -> str:
+    """Return the text that `safe_cell` was given."""
+    return value[1:] if value.startswith("'") and safe_cell(value[1:]) == value else value
+
+
+def apply_corrections(
+    table: str | Path, corrections_path: Path, output: Path, force: bool
+) -> dict[str, int]:
     """Write the table with the decisions of a review, and mark the rows that were reviewed.
 
-    `output` is CSV or Parquet by its ending. Returns how many labels were changed, kept, and left
-    as unsure.
+    A text table keeps its encoding, its line ends and every cell that no decision is about; Parquet
+    and Feather keep the types of their columns. `output` is CSV, Parquet or Feather by its ending.
+    Returns how many labels were changed, kept, and left as unsure.
     """
+    source = read_source(table)
+    for given in (source.path, corrections_path):
+        if is_same_file(output, given):
+            raise TableError(f"{output} is read here and never written to; give another --output.")
     if output.exists() and not force:
         raise TableError(f"{output} exists already; --force replaces it.")
-    frame = read_frame(table_path)
-    decisions = read_frame(corrections_path)
-    missing = [name for name in NEEDED if name not in decisions.columns]
-    if missing:
-        raise TableError(
-            f"{corrections_path} is not a corrections file: it has no column {missing[0]!r}."
-        )
-    label = _label_column(frame, decisions, corrections_path)
-    _check_rows(decisions, corrections_path)
-    places = decisions["row"].astype(int).to_numpy() - 1
+    if not output.resolve().parent.is_dir():
+        raise TableError(f"the folder {output.resolve().parent} does not exist.")
+    decisions = _decisions(corrections_path)
+    label, places = _places(source, decisions, corrections_path)
     sure = (decisions["decision"] != "unsure").to_numpy()
-    column = frame[label].astype(object).to_numpy(copy=True)
-    before = column.astype(str)
-    fresh = decisions["new_label"].to_numpy(dtype=object)
-    column[places[sure]] = _as_in(frame[label], fresh[sure])
-    frame[label] = column
-    reviewed = _marks(frame)
+    fresh = decisions["new_label"].to_numpy(dtype=object)[sure]
+    before = label_texts(source.frame[label])[places[sure]]
+    different = before != fresh
+    reviewed = _marks(source.frame)
     reviewed[places[sure]] = "1"
-    frame[REVIEWED] = reviewed
-    write_frame(frame, output)
-    changed = int(np.sum(column.astype(str) != before))
+    changes = dict(zip(places[sure][different].tolist(), fresh[different].tolist(), strict=True))
+    _write(output, _writer(source, output, label, changes, reviewed))
+    changed = int(different.sum())
     return {"changed": changed, "kept": int(sure.sum()) - changed, "unsure": int((~sure).sum())}
 
 
-def write_frame(frame: Any, output: Path) -> None:
-    """Write a table as a whole or not at all, as CSV or Parquet by the ending of `output`."""
-    if not output.resolve().parent.is_dir():
-        raise TableError(f"the folder {output.resolve().parent} does not exist.")
-    draft = output.with_name(f".{output.name}.{os.getpid()}.tmp")
-    try:
-        if output.suffix.lower() in (".parquet", ".pq"):
-            frame.to_parquet(draft, index=False)
-        else:
-            frame.to_csv(draft, index=False, encoding="utf-8")
-        draft.replace(output)
-    finally:
-        draft.unlink(missing_ok=True)
+# --------------------------------------------------------------------------------- decisions
 
 
-def _label_column(frame: Any, decisions: Any, path: Path) -> str:
-    """Return the column whose labels, in the reviewed rows, are those that were reviewed."""
-    try:
-        rows = decisions["row"].astype(int).to_numpy() - 1
-    except ValueError as error:
-        raise TableError(f"{path}: the column 'row' must hold whole numbers ({error}).") from error
-    if len(rows) == 0:
-        raise TableError(f"{path} holds no decisions.")
-    if rows.min() < 0 or rows.max() >= len(frame):
-        worst = int(rows.max() if rows.max() >= len(frame) else rows.min()) + 1
+def _decisions(path: Path) -> Any:
+    """Return the decisions of a review, checked."""
+    frame = read_source(path, NEEDED).frame
+    missing = [name for name in NEEDED if name not in frame.columns]
+    if missing:
         raise TableError(
-            f"{path} speaks of row {worst}, but the table has {len(frame)} rows: it is of another "
-            "table."
+            f"{path} is not a corrections file of this version: it has no column {missing[0]!r}. "
+            "Audit the table again and export from the new page."
         )
-    given = decisions["given_label"].astype(str).to_numpy()
-    marks = set(decisions["table"]) if "table" in decisions.columns else set()
-    fitting = [
-        name for name in frame.columns
-        if np.array_equal(frame[name].astype(str).to_numpy()[rows], given)
-    ]  # fmt: skip
-    for name in fitting:
-        ids = [None, *(other for other in frame.columns if other != name)]
-        if not marks or any(_mark(frame, name, id) in marks for id in ids):
-            return str(name)
-    if fitting:
-        raise TableError(
-            f"{path} was made for another table (or this one has changed since): labels and ids do "
-            "not add up to the stored fingerprint. Audit it again."
-        )
-    for name in frame.columns:
-        odd = np.flatnonzero(frame[name].astype(str).to_numpy()[rows] != given)
-        if 0 < len(odd) < len(rows):
-            first = int(odd[0])
-            raise TableError(
-                f"{path}, row {int(rows[first]) + 1}: the reviewed label is {given[first]!r}, but "
-                f"column {name!r} holds {frame[name].iloc[rows[first]]!r}. It is of another table."
-            )
-    raise TableError(f"{path} is of another table: no column holds the labels it speaks of.")
-
-
-def _mark(frame: Any, label: str, id: str | None) -> str:
-    return fingerprint(
-        Table(frame, label, id, None, np.empty(0), [], None, np.empty(0, dtype=bool), [])
-    )
-
-
-def _check_rows(decisions: Any, path: Path) -> None:
-    twice = decisions["row"].duplicated().to_numpy()
+    frame = frame[list(NEEDED)].apply(lambda column: column.map(plain_cell))
+    for column in ("given_label", "new_label", "decision"):
+        frame[column] = frame[column].str.strip()
+    twice = frame["key"].duplicated().to_numpy()
     if twice.any():
-        raise TableError(f"{path} decides row {decisions['row'][twice].iloc[0]} twice.")
-    unknown = ~decisions["decision"].isin(DECISIONS).to_numpy()
+        raise TableError(f"{path} decides row {frame['row'][twice].iloc[0]} twice.")
+    unknown = ~frame["decision"].isin(DECISIONS).to_numpy()
     if unknown.any():
         line = int(np.flatnonzero(unknown)[0])
         raise TableError(
-            f"{path}, line {line + 2}: decision {decisions['decision'].iloc[line]!r} is not one of "
+            f"{path}, line {line + 2}: decision {frame['decision'].iloc[line]!r} is not one of "
             f"{', '.join(DECISIONS)}."
         )
-    empty = (decisions["decision"] != "unsure") & (decisions["new_label"].astype(str) == "")
+    empty = ((frame["decision"] != "unsure") & (frame["new_label"] == "")).to_numpy()
     if empty.any():
-        row = decisions["row"][empty.to_numpy()].iloc[0]
-        raise TableError(f"{path}: row {row} has no new_label.")
+        raise TableError(f"{path}: row {frame['row'][empty].iloc[0]} has no new_label.")
+    return frame
 
 
-def _as_in(column: Any, values: Any) -> Any:
-    """Return new labels in the type of the column."""
-    import pandas as pd
-
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        known = {str(value): value for value in column.unique()}
-        for value in {str(value) for value in values} - set(known):
-            known[value] = _number(value, column)
-        return [known[str(value)] for value in values]
-    return list(values)
-
-
-def _number(value: str, column: Any) -> Any:
-    try:
-        return column.dtype.type(value)
-    except (ValueError, OverflowError) as error:
+def _places(source: Source, decisions: Any, path: Path) -> tuple[str, Array]:
+    """Return the column of the labels, and the places of the rows that were reviewed."""
+    frame = source.frame
+    label, id = str(decisions["label_column"].iloc[0]), str(decisions["id_column"].iloc[0]) or None
+    for column in (label, id):
+        if column is not None and column not in frame.columns:
+            raise TableError(f"{path} is of another table: {source.name} has no column {column!r}.")
+    marks = set(decisions["table"])
+    if marks != {table_mark(frame, label, id)}:
         raise TableError(
-            f"column {column.name!r} holds numbers of the type {column.dtype}; the new label "
-            f"{value!r} is none."
+            f"{path} was made for another table, or {source.name} has changed since. Audit it "
+            "again: the page offers to take over decisions about rows that are still the same."
+        )
+    known = {key: place for place, key in enumerate(row_keys(frame, label, id))}
+    lost = [
+        row for row, key in zip(decisions["row"], decisions["key"], strict=True) if key not in known
+    ]
+    if lost:
+        raise TableError(f"{path}: row {lost[0]} is not in {source.name}.")
+    places = np.array([known[key] for key in decisions["key"]], dtype=int)
+    given = decisions["given_label"].to_numpy(dtype=object)
+    odd = np.flatnonzero(label_texts(frame[label])[places] != given)
+    if len(odd):
+        raise TableError(
+            f"{path}, row {decisions['row'].iloc[odd[0]]}: the reviewed label is "
+            f"{given[odd[0]]!r}, but column {label!r} holds {frame[label].iloc[places[odd[0]]]!r}."
+        )
+    return label, places
+
+
+def _marks(frame: Any) -> Array:
+    if REVIEWED in frame.columns:
+        column = frame[REVIEWED]
+        return np.asarray(column.astype(object).where(column.notna(), "").astype(str), dtype=object)
+    return np.full(len(frame), "", dtype=object)
+
+
+# ----------------------------------------------------------------------------------- writing
+
+
+def _writer(
+    source: Source, output: Path, label: str, changes: dict[int, str], reviewed: Array
+) -> Callable[[Path], None]:
+    """Return what writes the corrected table into a new file."""
+    kind = ARROW_ENDINGS.get(output.suffix.lower())
+    if source.arrow is not None and kind is not None:
+        return _arrow_writer(source, kind, label, changes, reviewed)
+    names = list(source.frame.columns)
+    if source.text is not None and kind is None:
+        cells = {(row, names.index(label)): value for row, value in changes.items()}
+        added = None
+        if REVIEWED in names:
+            before = _marks(source.frame)
+            place = names.index(REVIEWED)
+            cells |= {(int(r), place): "1" for r in np.flatnonzero(reviewed != before)}
+        else:
+            added = [REVIEWED, *reviewed.tolist()]
+        content = source.text.changed(cells, added)
+        if output.suffix.lower() == ".gz":
+            content = gzip.compress(content)
+        return lambda path: _put(path, content)
+    frame = source.frame.copy()
+    labels = frame[label].astype(object).to_numpy(copy=True)
+    for row, value in changes.items():
+        labels[row] = value
+    frame[label], frame[REVIEWED] = labels, reviewed
+    if kind is not None:
+        frame = frame.astype({label: str, REVIEWED: str})
+        return (
+            (lambda path: frame.to_parquet(path, index=False))
+            if kind == "parquet"
+            else frame.to_feather
+        )
+    return lambda path: frame.to_csv(path, index=False, encoding="utf-8")
+
+
+def _put(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def _arrow_writer(
+    source: Source, kind: str, label: str, changes: dict[int, str], reviewed: Array
+) -> Callable[[Path], None]:
+    """Return what writes columns with the types that they had."""
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    table = source.arrow
+    place = table.column_names.index(label)
+    values = table.column(place).to_pylist()
+    known = {str(value).strip(): value for value in values if value is not None}
+    for row, text in changes.items():
+        values[row] = known[text] if text in known else _new_value(text, table.field(place))
+    column = pa.array(values, type=_plain_type(table.field(place).type))
+    if pa.types.is_dictionary(table.field(place).type):
+        column = column.dictionary_encode()
+    table = table.set_column(place, table.field(place).with_type(column.type), column)
+    if REVIEWED in table.column_names:
+        table = table.drop_columns([REVIEWED])
+    table = table.append_column(REVIEWED, pa.array(reviewed.tolist(), type=pa.string()))
+    write = parquet.write_table if kind == "parquet" else feather.write_feather
+    return lambda path: write(table, path)
+
+
+def _plain_type(kind: Any) -> Any:
+    import pyarrow as pa
+
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _new_value(text: str, field: Any) -> Any:
+    """Return a label that the column does not hold yet, as its type wants it."""
+    import pyarrow as pa
+
+    kind = _plain_type(field.type)
+    try:
+        return pa.scalar(text).cast(kind).as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TableError(
+            f"column {field.name!r} holds values of the type {kind}; the new label {text!r} is "
+            "none."
         ) from error
 
 
-def _marks(frame: Any) -> Any:
-    if REVIEWED in frame.columns:
-        return frame[REVIEWED].astype(str).to_numpy(dtype=object, copy=True)
-    return np.full(len(frame), "", dtype=object)
+def _write(output: Path, write: Callable[[Path], None]) -> None:
+    """Write a file as a whole or not at all."""
+    draft = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+    try:
+        write(draft)
+        draft.replace(output)
+    finally:
+        draft.unlink(missing_ok=True)

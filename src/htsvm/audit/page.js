@@ -10,31 +10,69 @@
   };
   const { classes, rows } = data;
   const n = rows.row.length;
-  const key = "htsvm-audit:" + data.fingerprint;
+  // Decisions belong to a row of one audit: they are kept under the digest of the table, by the key
+  // of the row. What was reviewed last at this place is known, so that a changed table can say so.
+  const key = "htsvm-audit:" + data.place + ":" + data.mark;
+  const lastKey = "htsvm-last:" + data.place;
+  const places = new Map(rows.key.map((name, i) => [name, i]));
   const HEIGHT = 44;
   // A decision is [kind, class]: kind is keep, accept, other or unsure.
   let decisions = new Map();
   let past = [];
+  let touched = false;
   let view = [];
   let current = -1;
 
   // ------------------------------------------------------------------------------- state
+  const line = (i, [kind, label]) => [rows.key[i], classes[rows.given[i]], kind, label < 0 ? "" : classes[label]];
+  const known = (kept) => {
+    const found = [];
+    for (const [name, given, kind, label] of kept || []) {
+      const i = places.get(name), k = kind === "unsure" ? -1 : classes.indexOf(label);
+      if (i !== undefined && classes[rows.given[i]] === given && (k >= 0 || kind === "unsure")) found.push([i, [kind, k]]);
+    }
+    return found;
+  };
   const load = () => {
     try {
       const kept = JSON.parse(localStorage.getItem(key) || "null");
-      if (!kept) return;
-      decisions = new Map(kept.decisions.filter(([i]) => i >= 0 && i < n));
-      past = kept.past;
+      const last = localStorage.getItem(lastKey);
+      if (kept) {
+        decisions = new Map(known(kept.decisions));
+        past = kept.past.map(([name, was]) => [places.get(name), was && known([was])[0][1]]).filter(([i]) => i !== undefined);
+      } else if (last && last !== key) {
+        const earlier = JSON.parse(localStorage.getItem(last) || "null");
+        if (earlier && earlier.decisions.length) offer(earlier.decisions.length, known(earlier.decisions));
+      }
     } catch (error) { say("The browser keeps no state here: export before you leave."); }
   };
   const store = () => {
     try {
-      localStorage.setItem(key, JSON.stringify({ decisions: [...decisions], past: past.slice(-1000) }));
+      // Until something is decided, what was reviewed last stays what it was.
+      if (!touched) return;
+      const steps = past.slice(-1000).map(([i, was]) => [rows.key[i], was && line(i, was)]);
+      localStorage.setItem(key, JSON.stringify({ decisions: [...decisions].map(([i, one]) => line(i, one)), past: steps }));
+      localStorage.setItem(lastKey, key);
     } catch (error) { say("The browser could not keep the state: export before you leave."); }
+  };
+  const offer = (count, same) => {
+    $("changedText").textContent = "This table is not the one that was reviewed here before. Of its " + count + " decisions " + same.length + " are about rows that are still the same.";
+    $("takeOver").disabled = !same.length;
+    $("takeOver").textContent = "Take over " + same.length;
+    $("changed").hidden = false;
+    const settle = (some) => {
+      for (const [i, decision] of some) decisions.set(i, decision);
+      $("changed").hidden = true;
+      storeSoon();
+      refresh(true);
+      $("list").focus();
+    };
+    $("takeOver").addEventListener("click", () => settle(same));
+    $("startAnew").addEventListener("click", () => settle([]));
   };
   const say = (text) => { $("said").textContent = text; };
   let storing = 0;
-  const storeSoon = () => { clearTimeout(storing); storing = setTimeout(store, decisions.size > 5000 ? 1000 : 0); };
+  const storeSoon = () => { touched = true; clearTimeout(storing); storing = setTimeout(store, decisions.size > 5000 ? 1000 : 0); };
   window.addEventListener("pagehide", store);
 
   const decide = (kind, label) => {
@@ -139,9 +177,11 @@
   const picture = (row, name) => {
     const image = make("img", undefined, name);
     image.src = data.images[row];
-    image.alt = "image of row " + (row + 1);
+    image.alt = "image of sample " + (row + 1);
     return image;
   };
+  // A rank and a coarse word: how many labels like this are right is not known before a review.
+  const doubt = (trust) => (trust < 0.1 ? "very doubtful" : trust < 0.5 ? "doubtful" : trust < 0.9 ? "a little doubtful" : "little speaks against it");
   const nearest = (box, title, found) => {
     if (!found || !found.length) return;
     box.appendChild(make("h3", title));
@@ -169,7 +209,7 @@
     labels.appendChild(make("span", "suggested"));
     labels.appendChild(make("span", classes[rows.suggested[i]], "chip better"));
     box.appendChild(labels);
-    box.appendChild(make("p", "Trust " + rows.trust[i].toFixed(3) + ": of labels like this about " + Math.round(100 * rows.trust[i]) + " in 100 are right. Given up in " + rows.ignored[i] + " of " + data.fits + " fits."));
+    box.appendChild(make("p", "Number " + rows.rank[i] + " of " + data.size + " in the order of doubt: " + doubt(rows.trust[i]) + ". Given up in " + rows.ignored[i] + " of " + data.fits + " fits."));
     if (rows.duplicate[i] >= 0) box.appendChild(make("p", "An equal sample has another label (group " + (rows.duplicate[i] + 1) + ")."));
     if (rows.outlier[i]) box.appendChild(make("p", "Far from all other samples: perhaps of no class at all."));
     if (data.images && data.images[rows.row[i]]) box.appendChild(picture(rows.row[i], "picture"));
@@ -275,12 +315,17 @@
     const text = String(value);
     return /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
   };
+  // A spreadsheet would take such a text for a formula; `htsvm audit apply` takes the mark away.
+  const safe = (value) => {
+    const text = String(value);
+    return /^'*[=+\-@\t\r]/.test(text) && !/^[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?$/.test(text) ? "'" + text : text;
+  };
   const corrections = () => {
-    const lines = ["row,id,given_label,decision,new_label,table"];
+    const lines = ["row,id,given_label,decision,new_label,key,label_column,id_column,table"];
     const done = [...decisions].sort(([a], [b]) => rows.row[a] - rows.row[b]);
     for (const [i, [kind, label]] of done) {
       const fresh = kind === "unsure" ? "" : classes[label];
-      lines.push([rows.row[i] + 1, rows.id[i], classes[rows.given[i]], kind, fresh, data.fingerprint].map(quoted).join(","));
+      lines.push([rows.number[i], rows.id[i], classes[rows.given[i]], kind, fresh, rows.key[i], data.label, data.idColumn, data.mark].map(safe).map(quoted).join(","));
     }
     return lines.join("\r\n") + "\r\n";
   };

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.audit.columns import text_of
 from htsvm.audit.reasons import reasons_of, word_reasons
 
 if TYPE_CHECKING:
@@ -60,6 +61,10 @@ def safe_json(data: Any) -> str:
     return text
 
 
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return "sha256-" + base64.b64encode(digest).decode("ascii")
@@ -68,11 +73,17 @@ def _hash(text: str) -> str:
 def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str, Any]:
     """Return all that the page shows, as what JSON can hold; see `page_text`."""
     explained = rows[:EXPLAINED]
+    rank = np.empty(len(audit), dtype=int)
+    rank[np.argsort(audit.trust, kind="stable")] = np.arange(1, len(audit) + 1)
     near = _near(audit, table, explained)
     shares = audit.share_wrong_interval
     return {
         "name": name,
-        "fingerprint": fingerprint(table),
+        "place": _digest(str(table.source.path.resolve())),
+        "mark": table.mark,
+        "label": table.label,
+        "idColumn": table.id or "",
+        "size": len(audit),
         "classes": [str(label) for label in audit.classes],
         "fits": int(audit.fits),
         "wrong": float(audit.n_wrong),
@@ -80,7 +91,7 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
             f"{len(audit):,} labels of {len(audit.classes)} classes; about {shares.value:.1%} are "
             f"wrong ({shares.low:.1%} to {shares.high:.1%}). {len(rows):,} are listed here."
         ),
-        "findings": [finding.text for finding in (*audit.findings, *table.findings)],
+        "findings": [finding.text for finding in (*table.findings, *audit.findings)],
         "histogram": np.histogram(audit.trust, bins=BINS, range=(0.0, 1.0))[0].tolist(),
         "whole": len(audit.classes) <= WHOLE,
         "pairs": _pairs(audit),
@@ -88,7 +99,10 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
         "images": _thumbs(table, explained, near),
         "rows": {
             "row": rows.tolist(),
+            "number": (table.places[rows] + 1).tolist(),
+            "key": [table.keys[row] for row in rows],
             "id": [row_name(table, int(row)) for row in rows],
+            "rank": rank[rows].tolist(),
             "given": audit.codes[rows].tolist(),
             "suggested": audit.suggested[rows].tolist(),
             "trust": np.round(audit.trust[rows], 4).tolist(),
@@ -102,19 +116,11 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
     }
 
 
-def fingerprint(table: Table) -> str:
-    """Return what tells this table from others: its labels and ids, in their order."""
-    digest = hashlib.sha256()
-    for column in (table.label, *([table.id] if table.id is not None else [])):
-        for value in (column, *table.frame[column].astype(str)):
-            # Missing cells of Parquet are no text even then.
-            digest.update(str(value).encode("utf-8", "surrogatepass") + b"\0")
-    return digest.hexdigest()[:16]
-
-
 def row_name(table: Table, row: int) -> str:
     """Return the id of a row, or its number from 1."""
-    return f"row {row + 1}" if table.id is None else str(table.frame[table.id].iloc[row])
+    if table.id is None:
+        return f"row {table.places[row] + 1}"
+    return str(table.frame[table.id].iloc[row])
 
 
 def _pairs(audit: LabelAudit) -> list[list[float]]:
@@ -142,8 +148,8 @@ def _near(audit: LabelAudit, table: Table, rows: Array) -> list[Any]:
 
 def _brief(table: Table, row: int) -> str:
     """Return a sample in a few words."""
-    if table.text is not None:
-        return f"{row_name(table, row)}: {str(table.frame[table.text].iloc[row])[:160]}"
+    if table.columns.texts:
+        return f"{row_name(table, row)}: {text_of(table.frame, table.columns.texts, row)[:160]}"
     skipped = {table.label, table.id}
     shown = [c for c in table.frame.columns if c not in skipped][:4]
     values = ", ".join(f"{c} {table.frame[c].iloc[row]}" for c in shown)
@@ -151,15 +157,16 @@ def _brief(table: Table, row: int) -> str:
 
 
 def _texts(table: Table, rows: Array) -> list[str] | None:
-    if table.text is None:
+    texts = table.columns.texts
+    if not texts:
         return None
-    return [str(value)[:TEXT] for value in table.frame[table.text].iloc[rows]]
+    return [text_of(table.frame, texts, int(row))[:TEXT] for row in rows]
 
 
 def _reasons(audit: LabelAudit, table: Table, rows: Array) -> list[Any] | None:
-    if table.numbers is not None:
+    if table.columns.numbers is not None:
         return reasons_of(audit, table, rows)
-    if table.text is not None and table.images is None:
+    if table.columns.texts and table.images is None:
         return word_reasons(audit, table, rows[:EXPLAINED])
     return None
 

@@ -35,12 +35,17 @@ def reasons_of(audit: LabelAudit, table: Table, rows: Array) -> list[list[list[s
     A column is a line of its name, its value here, and the typical values of the given and of the
     suggested class.
     """
-    X = np.asarray(table.numbers)
+    X = np.asarray(table.columns.numbers)
     means = class_means(X, audit)
     given, better = means[audit.codes[rows]], means[audit.suggested[rows]]
     away = (X[rows] - given) ** 2 - (X[rows] - better) ** 2
     best = np.argsort(-away, axis=1, kind="stable")[:, :SHOWN]
-    shown = _original_means(audit, table)
+    plain = table.columns.plain
+    shown = (
+        dict(zip(plain, class_means(np.column_stack([*plain.values()]), audit).T, strict=True))
+        if plain
+        else {}
+    )
     found = []
     for line, row in enumerate(rows):
         chosen = [int(j) for j in best[line] if away[line, j] > 0.0]
@@ -49,33 +54,19 @@ def reasons_of(audit: LabelAudit, table: Table, rows: Array) -> list[list[list[s
     return found
 
 
-def _original_means(audit: LabelAudit, table: Table) -> dict[str, Array]:
-    """Return class means of the numeric columns in their own units, by name."""
-    import pandas as pd
-
-    plain = [name for name in table.names if name in table.frame.columns]
-    if not plain:
-        return {}
-    values = table.frame[plain].apply(pd.to_numeric, errors="coerce").to_numpy(dtype=float)
-    middle = np.nanmedian(values, axis=0)
-    means = class_means(np.where(np.isfinite(values), values, middle), audit)
-    return dict(zip(plain, means.T, strict=True))
-
-
 def _reason(
     table: Table, means: dict[str, Array], row: int, j: int, pair: tuple[int, int]
 ) -> list[str]:
-    name = table.names[j]
-    if name in means:
-        here = str(table.frame[name].iloc[row])
-        return [name, here, *(f"{means[name][k]:.4g}" for k in pair)]
-    column = name.rsplit(" = ", 1)[0]
-    return [name, str(table.frame[column].iloc[row]), "", ""]
+    feature = table.columns.features[j]
+    here = str(table.frame[feature.column].iloc[row])
+    if feature.category is None:
+        return [str(feature), here, *(f"{means[feature.column][k]:.4g}" for k in pair)]
+    return [str(feature), here, "", ""]
 
 
 def word_reasons(audit: LabelAudit, table: Table, rows: Array) -> list[list[list[str]]]:
     """Return per text of `rows` the words that are commoner in the suggested class."""
-    X = sp.csr_matrix(table.X)
+    X, words = sp.csr_matrix(table.columns.text), table.columns.words
     means = class_means(X, audit)
     found = []
     for row in rows:
@@ -86,7 +77,7 @@ def word_reasons(audit: LabelAudit, table: Table, rows: Array) -> list[list[list
         best = np.argsort(-away, kind="stable")[:SHOWN]
         found.append(
             [
-                [str(table.words[places[j]]), "in the text", f"{given[j]:.3f}", f"{better[j]:.3f}"]
+                [words[places[j]], "in the text", f"{given[j]:.3f}", f"{better[j]:.3f}"]
                 for j in best
                 if away[j] > 0.0
             ]

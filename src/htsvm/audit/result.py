@@ -13,7 +13,7 @@ from htsvm._typing import Array
 from htsvm.audit.checks import Finding
 from htsvm.audit.noise_model import NoiseModel, bootstrap_rates, fit_noise
 
-POLICIES = ("replace", "blank")
+POLICIES = ("review", "replace", "blank")
 # The level of intervals of the noise rates, and the bootstrap draws they come from: fewer with more
 # classes than a hundred, whose matrices take long to fit.
 LEVEL = 0.9
@@ -208,19 +208,24 @@ class LabelAudit:
         frame["is_label_issue"] = True
         return frame
 
-    def corrected_labels(self, policy: str = "replace", *, threshold: float = 0.5) -> Array:
-        """Return the labels with the issues replaced by their suggestions, or blank.
+    def corrected_labels(self, policy: str = "review", *, threshold: float = 0.5) -> Array:
+        """Return the labels with the issues marked, blank, or replaced by their suggestions.
 
         Parameters
         ----------
-        policy : {"replace", "blank"}, default="replace"
-            "blank" puts None in the place of issues, for rows to be left out or labelled anew.
+        policy : {"review", "blank", "replace"}, default="review"
+            "review" changes nothing: the labels are those given, as a masked array whose mask
+            marks the issues, for people to look at. "blank" puts None in the place of issues, for
+            rows to be left out or labelled anew. "replace" puts in the suggestions, unseen: where
+            few labels are wrong, or people gave them, most of these are wrong themselves.
         threshold : float, default=0.5
             The trust below which a label is an issue.
         """
         if policy not in POLICIES:
             raise ValueError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}.")
         issue = self.is_issue(threshold)
+        if policy == "review":
+            return np.ma.masked_array(self.classes[self.codes], mask=issue)
         if policy == "replace":
             return np.asarray(self.classes[np.where(issue, self.suggested, self.codes)])
         labels = self.classes[self.codes].astype(object)

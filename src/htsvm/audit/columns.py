@@ -1,0 +1,326 @@
+"""Columns as numbers: plain ones, money and shares, dates, categories and texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from htsvm._typing import Array
+from htsvm.audit.checks import Finding, numbers_rows
+
+# Categories of a column beyond these count as one: "other".
+MOST_CATEGORIES = 50
+# A column with no more than this share of values that are no numbers should be one of numbers.
+MOST_ODD = 0.05
+# The share of different values from which on a column of words is no category.
+DIFFERENT = 0.5
+# From this many words in the mean on, values that differ are texts.
+WORDS = 3.0
+# What people write where there is no value.
+BLANKS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "--", ".", "missing")
+GROUPING = "[\\s'\N{RIGHT SINGLE QUOTATION MARK}]"
+AROUND = r"(?:USD|EUR|GBP|CHF|[$€£¥₹])"
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
+DATE = re.compile(
+    r"(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})"
+    r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?)? ?(?:Z|[+-]\d{2}:?\d{2})?"
+)
+TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?")
+
+
+class OddValueError(ValueError):
+    """A column of numbers with a few values that are none; the message says where."""
+
+
+class Feature(NamedTuple):
+    """What a column of the matrix means: a column of the table, or one of its categories."""
+
+    column: str
+    category: str | None = None
+
+    def __str__(self) -> str:
+        return self.column if self.category is None else f"{self.column} = {self.category}"
+
+
+@dataclass(eq=False)
+class Columns:
+    """Columns of a table as numbers.
+
+    Attributes
+    ----------
+    numbers : ndarray or None
+        Numbers, dates and categories, of similar spread.
+    features : list of Feature
+        What its columns mean.
+    text : CSR matrix or None
+        Weights of the words in all columns of texts.
+    words, texts : list of str
+        The words, and the columns they are from.
+    plain : dict of ndarray
+        The columns of numbers in their own units, by name.
+    findings : list of Finding
+        What was left out or assumed, and why.
+    """
+
+    numbers: Array | None = None
+    features: list[Feature] = field(default_factory=list)
+    text: Any = None
+    words: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    plain: dict[str, Array] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def views(self) -> dict[str, Any]:
+        """Return what there is, as views by name."""
+        found = {"text": self.text, "columns": self.numbers}
+        return {name: view for name, view in found.items() if view is not None}
+
+
+def columns_of(frame: Any, *, texts: Sequence[str] = (), decimal_comma: bool = False) -> Columns:
+    """Turn the columns of a data frame into numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns of numbers, dates, booleans, categories or strings.
+    texts : sequence of str
+        Columns of texts; others are recognised.
+    decimal_comma : bool, default=False
+        Whether 1,234 is rather a little more than one than a thousand.
+    """
+    columns = Columns()
+    parts: list[Array] = []
+    for name in frame.columns:
+        if name in texts:
+            columns.texts.append(name)
+            continue
+        kind, values, more = _read(frame[name], decimal_comma)
+        _note(columns, str(name), kind, values, more)
+        if kind == "text":
+            columns.texts.append(name)
+        elif kind in ("numbers", "dates"):
+            values = np.where(np.isnan(values), np.nanmedian(values), values)
+            if values.min() == values.max():
+                text = f"{name!r} has the same value in every row and was left out."
+                columns.findings.append(Finding("constant", str(name), text))
+            elif kind == "numbers" and numbers_rows(values):
+                text = f"{name!r} looks like a number of the row and was left out."
+                columns.findings.append(Finding("identifier", str(name), text))
+            else:
+                columns.plain[str(name)] = values
+                parts.append(((values - values.mean()) / values.std())[:, None])
+                columns.features.append(Feature(str(name)))
+        elif kind == "categories":
+            # A category's columns together count like one number.
+            parts.append(values / np.sqrt(max(values.std(axis=0).sum(), 1e-12)))
+            columns.features += [Feature(str(name), label) for label in more]
+    if parts:
+        columns.numbers = np.hstack(parts)
+    if columns.texts:
+        _add_words(columns, frame)
+    return columns
+
+
+def _note(columns: Columns, name: str, kind: str, values: Array, more: list[str]) -> None:
+    """Write down what a column of this kind leaves to say."""
+    say = columns.findings.append
+    if kind in ("constant", "identifier", "free"):
+        say(
+            Finding(
+                "identifier" if kind == "free" else kind,
+                name,
+                f"{name!r} {more[0]} and was left out.",
+            )
+        )
+    elif kind == "text":
+        say(Finding("note", name, f"{name!r} was read as text."))
+    elif kind in ("numbers", "dates"):
+        missing = np.isnan(values)
+        if missing.any():
+            marks = f" ({more[1]})" if more[1:] and more[1] else ""
+            text = f"{missing.mean():.1%} of the values of {name!r} are missing{marks}."
+            say(Finding("missing", name, text))
+        if more and more[0]:
+            say(Finding("note", name, f"{name!r} was read as {more[0]}."))
+
+
+# ------------------------------------------------------------------------------ one column
+
+
+def _read(series: Any, decimal_comma: bool) -> tuple[str, Array, list[str]]:
+    """Return what a column is, its values, and what is to be said of it."""
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_timedelta64_dtype(series):
+        values = _in_days(series)
+        return _if_any("dates", values, "")
+    if pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
+        values = series.to_numpy(dtype=float, na_value=np.nan, copy=True)
+        endless = np.isinf(values)
+        values[endless] = np.nan
+        return _if_any("numbers", values, "", "infinite" if endless.any() else "")
+    values = series.astype(object).where(series.notna(), "").astype(str).str.strip()
+    blank = values.str.lower().isin(BLANKS).to_numpy()
+    if blank.all():
+        return "constant", np.empty(0), ["is empty"]
+    marks = sorted(set(values[blank]) - {""})
+    kind, read, how = _as_numbers(values, blank, decimal_comma)
+    if kind:
+        read[~np.isfinite(read)] = np.nan
+        return _if_any(kind, read, how, ", ".join(marks[:4]))
+    odd = np.flatnonzero(np.isnan(read) & ~blank)
+    if len(odd) <= MOST_ODD * (~blank).sum():
+        raise OddValueError(
+            f"column {series.name!r} holds numbers but for {len(odd)} of its {len(values)} rows; "
+            f"row {odd[0] + 1} has {values.iloc[odd[0]]!r}. Put a number there, or leave the cell "
+            "empty."
+        )
+    return _words(values, blank)
+
+
+def _if_any(kind: str, values: Array, *more: str) -> tuple[str, Array, list[str]]:
+    if np.isnan(values).all():
+        return "constant", np.empty(0), ["is empty"]
+    return kind, values, list(more)
+
+
+def _in_days(series: Any) -> Array:
+    """Return dates or spans of time as days."""
+    import pandas as pd
+
+    spans = series
+    if pd.api.types.is_datetime64_any_dtype(series):
+        if getattr(series.dt, "tz", None) is not None:
+            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+        spans = series - pd.Timestamp("2000-01-01")
+    return np.asarray(spans.dt.total_seconds().to_numpy(dtype=float, na_value=np.nan) / 86400.0)
+
+
+def _as_numbers(values: Any, blank: Array, decimal_comma: bool) -> tuple[str, Array, str]:
+    """Return "numbers" or "dates" with the values and how they were read; "" for neither."""
+    read = _parsed(values, blank)
+    if not np.isnan(read[~blank]).any():
+        return "numbers", read, ""
+    signs = values.str.replace("\N{MINUS SIGN}", "-")
+    bare = signs.str.replace(r"^\(([^()]*\d)\)$", r"-\1", regex=True)
+    bare = bare.str.replace(rf"^([+-]?)\s*{AROUND}\s*([+-]?)", r"\1\2", regex=True)
+    bare = bare.str.replace(rf"\s*(?:{AROUND}|%)$", "", regex=True)
+    bare = bare.str.replace(
+        r"(?<=\d)[\s'\N{RIGHT SINGLE QUOTATION MARK}](?=\d{3}(?:\D|$))", "", regex=True
+    )
+    given = bare[~blank]
+    commas = given[given.str.contains(",", regex=False)]
+    if len(commas):
+        thousands = bool(commas.str.fullmatch(THOUSANDS).all())
+        decimals = bool(commas.str.fullmatch(DECIMAL_COMMA).all())
+        if decimals and (decimal_comma or not thousands):
+            bare = bare.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+        elif thousands:
+            bare = bare.str.replace(",", "", regex=False)
+    cleaned = _parsed(bare, blank)
+    if not np.isnan(cleaned[~blank]).any():
+        changed = np.flatnonzero((bare != values).to_numpy() & ~blank)
+        row = int(changed[0])
+        return "numbers", cleaned, f"numbers: {values.iloc[row]!r} is {cleaned[row]:.10g}"
+    if np.isnan(cleaned).sum() < np.isnan(read).sum():
+        read = cleaned
+    dates = _dates(values[~blank])
+    if dates is not None:
+        found, how = dates
+        whole = np.full(len(values), np.nan)
+        whole[~blank] = found
+        return "dates", whole, how
+    return "", read, ""
+
+
+def _parsed(values: Any, blank: Array) -> Array:
+    import pandas as pd
+
+    numbers = pd.to_numeric(values.where(~blank, None), errors="coerce")
+    return np.asarray(numbers.to_numpy(dtype=float, copy=True))
+
+
+def _dates(values: Any) -> tuple[Array, str] | None:
+    """Return dates in days, or times in minutes, and which they are; None for other values."""
+    import pandas as pd
+
+    if values.str.fullmatch(TIME).all():
+        parts = values.str.extract(TIME).astype(float).fillna(0.0).to_numpy()
+        return parts @ np.array([60.0, 1.0, 1.0 / 60.0]), "times of day"
+    if not values.str.fullmatch(DATE).all():
+        return None
+    parts = values.str.extract(DATE).astype(float).fillna(0.0).to_numpy()
+    first, second, third = parts[:, 0], parts[:, 1], parts[:, 2]
+    if (first > 31).all():
+        year, month, day, order = first, second, third, "year, month, day"
+    elif (first > 12).any() and not (second > 12).any():
+        year, month, day, order = third, second, first, "day, month, year"
+    elif (second > 12).any() or values.str.contains("/", regex=False).all():
+        year, month, day, order = third, first, second, "month, day, year"
+    else:
+        year, month, day, order = third, second, first, "day, month, year"
+    year = np.where(year < 100, year + np.where(year < 70, 2000, 1900), year)
+    clock = {"hour": parts[:, 3], "minute": parts[:, 4], "second": parts[:, 5]}
+    stamps = pd.to_datetime(
+        pd.DataFrame({"year": year, "month": month, "day": day, **clock}), errors="coerce"
+    )
+    if stamps.isna().any():
+        return None
+    return _in_days(stamps), f"dates: {order}"
+
+
+def _words(values: Any, blank: Array) -> tuple[str, Array, list[str]]:
+    """Return what a column of words is."""
+    given = values[~blank]
+    known, counts = np.unique(given.to_numpy(dtype=str), return_counts=True)
+    if len(known) == 1 and not blank.any():
+        return "constant", np.empty(0), ["has the same value in every row"]
+    words = float(given.str.count(r"\S+").mean())
+    if len(known) > DIFFERENT * len(given) and len(known) > 2:
+        if words >= WORDS:
+            return "text", np.empty(0), []
+        if len(known) == len(given) and len(known) > 5:
+            return "identifier", np.empty(0), ["has no value twice"]
+        if len(known) > MOST_CATEGORIES:
+            return "free", np.empty(0), ["has hardly a value twice (use --text for text)"]
+    kept = known[np.argsort(-counts, kind="stable")][:MOST_CATEGORIES]
+    columns = np.column_stack([(values == label).to_numpy(dtype=float) for label in kept])
+    return "categories", columns, [str(label) for label in kept]
+
+
+# ------------------------------------------------------------------------------------ text
+
+
+def _add_words(columns: Columns, frame: Any) -> None:
+    """Add weights of the words of all columns of texts."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    found = []
+    for name in columns.texts:
+        series = frame[name]
+        texts = series.astype(object).where(series.notna(), "").astype(str)
+        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2 if len(texts) > 50 else 1)
+        try:
+            weights = vectorizer.fit_transform(texts)
+        except ValueError as error:
+            raise OddValueError(
+                f"column {name!r} holds no words that occur twice: {error}"
+            ) from error
+        found.append(sp.csr_matrix(weights))
+        words = vectorizer.get_feature_names_out()
+        columns.words += [
+            f"{name}: {word}" if len(columns.texts) > 1 else str(word) for word in words
+        ]
+    columns.text = sp.hstack(found, format="csr")
+
+
+def text_of(frame: Any, texts: Iterable[str], row: int) -> str:
+    """Return the texts of a row, one below the other."""
+    values = (frame[name].iloc[row] for name in texts)
+    return "\n\n".join("" if value is None or value != value else str(value) for value in values)

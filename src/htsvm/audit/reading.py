@@ -1,0 +1,400 @@
+"""From a file to a table: text as people write it, Parquet, Feather and SQLite.
+
+A text table keeps its bytes: `TextTable.changed` puts other values into some cells and leaves every
+other character, the encoding and the line ends as they were.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from htsvm.audit.checks import Finding
+
+SEPARATORS = (",", ";", "\t", "|")
+# Records at the beginning that decide on the separator.
+LOOKED_AT = 50
+NEWLINE = re.compile(r"\r\n|\n|\r")
+QUOTED = re.compile(r'"(?:[^"]|"")*"')
+# A first line by which some spreadsheets name the separator.
+NAMED_SEPARATOR = re.compile(r"sep=(.)(?:\r\n|\n|\r)")
+BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)  # fmt: skip
+SHEET = (
+    "is a spreadsheet: save the sheet with the labels as 'CSV UTF-8' (File, Save as) and audit "
+    "that file."
+)
+# What a file is by its first bytes, whatever its name says.
+MAGIC = (
+    (b"PAR1", "parquet"), (b"ARROW1", "feather"), (b"FEA1", "feather"),
+    (b"SQLite format 3\0", "sqlite"), (b"\x1f\x8b", "gzip"), (b"\xd0\xcf\x11\xe0", "sheet"),
+)  # fmt: skip
+REFUSED = {
+    "sheet": SHEET,
+    "zip": "is a ZIP archive: unpack it and audit the table in it.",
+    "json": "is JSON, not a table: write it as CSV first, for instance with "
+    "pandas.read_json(...).to_csv('table.csv', index=False).",
+    "pickle": "is a pickle, which may run code when it is read: write it as CSV or Parquet.",
+}
+ENDINGS = {
+    ".xlsx": "sheet", ".xlsm": "sheet", ".xls": "sheet", ".ods": "sheet", ".zip": "zip",
+    ".json": "json", ".jsonl": "json", ".ndjson": "json", ".pkl": "pickle", ".pickle": "pickle",
+}  # fmt: skip
+ARROW_ENDINGS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+}
+
+
+class TableError(ValueError):
+    """A table that cannot be audited; the message says where and why."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextTable:
+    """A table of separated values, as it is written.
+
+    Attributes
+    ----------
+    text : str
+        All of it, without a byte order mark.
+    separator : str
+        What stands between cells.
+    encoding, bom : str, bytes
+        How the text becomes bytes.
+    begin : int
+        Where the header begins.
+    """
+
+    text: str
+    separator: str
+    encoding: str = "utf-8"
+    bom: bytes = b""
+    begin: int = 0
+
+    def records(self) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+        """Yield place, line and the spans of the cells of each record that is not blank."""
+        place, line = self.begin, self._first_line
+        while place < len(self.text):
+            spans = self._spans(place, line)
+            end = spans[-1][1]
+            if self.text[place:end].strip():
+                yield place, line, spans
+            line += 1 + len(NEWLINE.findall(self.text, place, end))
+            newline = NEWLINE.match(self.text, end)
+            place = end if newline is None else newline.end()
+
+    @property
+    def _first_line(self) -> int:
+        return 1 + len(NEWLINE.findall(self.text[: self.begin]))
+
+    def _spans(self, place: int, line: int) -> list[tuple[int, int]]:
+        """Return where the cells of the record at `place` begin and end."""
+        text, spans = self.text, []
+        ends = (self.separator, "\r", "\n", "")
+        while True:
+            quoted = QUOTED.match(text, place) if text.startswith('"', place) else None
+            if quoted is None and text.startswith('"', place):
+                raise TableError(f"line {line}: a quote is opened and never closed.")
+            if quoted is not None and text[quoted.end() : quoted.end() + 1] in ends:
+                end = quoted.end()
+            else:
+                newline = NEWLINE.search(text, place)
+                stop = len(text) if newline is None else newline.start()
+                end = text.find(self.separator, place, stop)
+                end = stop if end < 0 else end
+            spans.append((place, end))
+            if not text.startswith(self.separator, end):
+                return spans
+            place = end + 1
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line and the cells of each record."""
+        text, separator = self.text, self.separator
+        if '"' not in text:
+            lines = NEWLINE.split(text[self.begin :])
+            for line, record in enumerate(lines, start=self._first_line):
+                if record.strip():
+                    yield line, record.split(separator)
+            return
+        for place, line, spans in self.records():
+            end = spans[-1][1]
+            if '"' not in text[place:end]:
+                yield line, text[place:end].split(separator)
+            else:
+                yield line, [_unquoted(text[low:high]) for low, high in spans]
+
+    def changed(self, cells: Mapping[tuple[int, int], str], added: list[str] | None) -> bytes:
+        """Return the bytes of the table with other values in some cells.
+
+        Parameters
+        ----------
+        cells : mapping of (row, column) to str
+            The new values, counted from the first record below the header.
+        added : list of str, optional
+            A further column: its name, and its values.
+        """
+        parts, kept = [self.text[: self.begin]], self.begin
+        for row, (_, _, spans) in enumerate(self.records(), start=-1):
+            for column, (low, high) in enumerate(spans):
+                if (row, column) in cells:
+                    parts += [self.text[kept:low], self._quoted(cells[row, column])]
+                    kept = high
+            if added is not None:
+                end = spans[-1][1]
+                parts += [self.text[kept:end], self.separator, self._quoted(added[row + 1])]
+                kept = end
+        text = "".join([*parts, self.text[kept:]])
+        try:
+            return self.bom + text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            odd = error.object[error.start]
+            raise TableError(
+                f"the table is written in {self.encoding}, without {odd!r}."
+            ) from error
+
+    def _quoted(self, value: str) -> str:
+        odd = self.separator in value or any(c in value for c in '"\r\n')
+        return '"' + value.replace('"', '""') + '"' if odd else value
+
+
+def _unquoted(cell: str) -> str:
+    if len(cell) > 1 and QUOTED.fullmatch(cell):
+        return cell[1:-1].replace('""', '"')
+    return cell
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A table as it was read.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    name : str
+        What people call it.
+    frame : DataFrame
+        The table; cells of text tables are strings as they are written.
+    text : TextTable, optional
+        The text that it was read from.
+    arrow : Table, optional
+        The columns of Parquet or Feather, with their types.
+    compressed : bool
+        Whether the text was packed by gzip.
+    findings : list of Finding
+        What was assumed.
+    """
+
+    path: Path
+    name: str
+    frame: Any
+    text: TextTable | None = None
+    arrow: Any = None
+    compressed: bool = False
+    findings: list[Finding] = field(default_factory=list)
+
+
+def read_source(name: str | Path, columns: tuple[str, ...] = ()) -> Source:
+    """Read a table.
+
+    Parameters
+    ----------
+    name : str or Path
+        A text table with ``,``, ``;``, tabs or ``|`` between its cells, perhaps packed by gzip; a
+        Parquet or Feather file; or ``data.db::table``, a table in an SQLite file.
+    columns : tuple of str
+        Columns that it is expected to have: they help to find the separator.
+    """
+    path, _, inner = str(name).partition("::") if not Path(name).exists() else (str(name), "", "")
+    file = Path(path)
+    if not file.is_file():
+        raise TableError(f"{file} does not exist, or is not a file.")
+    content = file.read_bytes()
+    kind = _kind(file, content)
+    if kind in REFUSED:
+        raise TableError(f"{file} {REFUSED[kind]}")
+    if kind == "sqlite":
+        return _from_sqlite(file, inner)
+    if inner:
+        raise TableError(f"{file} is not an SQLite file, so it holds no table {inner!r}.")
+    if kind in ("parquet", "feather"):
+        return _from_arrow(file, kind)
+    compressed = kind == "gzip"
+    if compressed:
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError) as error:
+            raise TableError(f"{file} cannot be unpacked: {error}.") from error
+    try:
+        return _from_text(file, content, columns, compressed)
+    except TableError as error:
+        where = "" if str(error).startswith(str(file)) else f"{file}, "
+        raise TableError(f"{where}{error}") from error
+
+
+def _kind(path: Path, content: bytes) -> str:
+    """Return what a file is, by its content or else by its ending."""
+    for start, kind in MAGIC:
+        if content.startswith(start):
+            return kind
+    if content.startswith(b"PK\x03\x04"):
+        return "sheet" if b"xl/" in content or b"spreadsheet" in content else "zip"
+    ending = path.suffix.lower()
+    if ending in ARROW_ENDINGS:
+        kind = ARROW_ENDINGS[ending]
+        raise TableError(
+            f"{path} cannot be read as {kind.capitalize()}: it does not begin as such."
+        )
+    return ENDINGS.get(ending, "text")
+
+
+# ------------------------------------------------------------------------------------- text
+
+
+def _from_text(path: Path, content: bytes, columns: tuple[str, ...], compressed: bool) -> Source:
+    import pandas as pd
+
+    findings: list[Finding] = []
+    text, encoding, bom = _decoded(path, content, findings)
+    if not text.strip():
+        raise TableError(f"{path} is empty.")
+    named = NAMED_SEPARATOR.match(text)
+    if named is not None:
+        table = TextTable(text, named[1], encoding, bom, named.end())
+    else:
+        table = TextTable(text, _separator(text, columns), encoding, bom)
+    rows = table.rows()
+    _, header = next(rows)
+    names = [cell.strip() for cell in header]
+    for place, column in enumerate(names):
+        if column in names[:place]:
+            raise TableError(f"two columns are named {column!r}.")
+    cells = []
+    for line, row in rows:
+        if len(row) != len(names):
+            raise TableError(_odd_length(line, row, names, table.separator))
+        cells.append(row)
+    if not cells:
+        raise TableError("there is a header but no rows.")
+    frame = pd.DataFrame(cells, columns=names, dtype=object)
+    return Source(path, path.name, frame, table, compressed=compressed, findings=findings)
+
+
+def _odd_length(line: int, row: list[str], names: list[str], separator: str) -> str:
+    header = f"the header has {len(names)} ({', '.join(names[:6])})"
+    what = f"line {line} has {len(row)} cells, but {header}."
+    if len(row) == len(names) + 1 and not row[-1].strip():
+        return f"{what} It ends with one {separator!r} too many: take it away, in all lines."
+    return f"{what} A cell that holds a {separator!r} or a line break must stand in quotes."
+
+
+def _decoded(path: Path, content: bytes, findings: list[Finding]) -> tuple[str, str, bytes]:
+    """Return the text, its encoding and its byte order mark."""
+    for bom, encoding in BOMS:
+        if content.startswith(bom):
+            try:
+                return content[len(bom) :].decode(encoding), encoding, bom
+            except UnicodeDecodeError as error:
+                raise TableError(f"{path} begins as {encoding} but is not: {error}.") from error
+    if b"\0" in content:
+        for encoding, zeros in (("utf-16-le", content[1::2]), ("utf-16-be", content[::2])):
+            if zeros.count(0) > 0.5 * len(zeros):
+                return content.decode(encoding, "strict"), encoding, b""
+        raise TableError(f"{path} holds zero bytes: it is not a table of text.")
+    try:
+        return content.decode("utf-8"), "utf-8", b""
+    except UnicodeDecodeError as error:
+        line = 1 + content[: error.start].count(b"\n")
+        odd = content[error.start]
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError:
+        raise TableError(
+            f"{path} is neither UTF-8 nor Windows-1252: line {line} holds the byte 0x{odd:02x}. "
+            "Save it as UTF-8, or convert it, for instance with: iconv -f latin1 -t utf-8."
+        ) from None
+    findings.append(
+        Finding("note", path.name, f"Line {line} is not UTF-8: the table was read as Windows-1252.")
+    )
+    return text, "cp1252", b""
+
+
+def _separator(text: str, columns: tuple[str, ...]) -> str:
+    """Return what separates the cells: what the header and the first records agree on."""
+    best, merit = SEPARATORS[0], (0, 0, 0)
+    for candidate in SEPARATORS:
+        try:
+            rows = [row for _, row in islice(TextTable(text, candidate).rows(), LOOKED_AT)]
+        except TableError:
+            continue
+        known = sum(cell.strip() in columns for cell in rows[0])
+        agreeing = sum(len(row) == len(rows[0]) for row in rows)
+        found = (known, int(len(rows[0]) > 1 and agreeing == len(rows)), len(rows[0]))
+        if found > merit:
+            best, merit = candidate, found
+    return best
+
+
+# -------------------------------------------------------------------------- other formats
+
+
+def _from_arrow(path: Path, kind: str) -> Source:
+    try:
+        from pyarrow import feather, parquet
+    except ImportError as error:
+        raise TableError(f'{path} needs pyarrow: pip install "htsvm[audit]" pyarrow') from error
+    try:
+        arrow = (parquet.read_table if kind == "parquet" else feather.read_table)(path)
+    except Exception as error:
+        raise TableError(f"{path} cannot be read as {kind.capitalize()}: {error}") from error
+    # Whole numbers stay whole where some are missing.
+    frame = arrow.to_pandas(integer_object_nulls=True).reset_index(drop=True)
+    frame.columns = [str(column) for column in frame.columns]
+    if len(frame) == 0:
+        raise TableError(f"{path} has no rows.")
+    return Source(path, path.name, frame, arrow=arrow)
+
+
+def _from_sqlite(path: Path, table: str) -> Source:
+    import pandas as pd
+
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
+        query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+        names = [name for (name,) in base.execute(query)]
+        if table not in names:
+            known = ", ".join(names) or "none"
+            raise TableError(
+                f"{path} is an SQLite file: name one of its tables, {path.name}::TABLE. There are: "
+                f"{known}."
+            )
+        quoted = table.replace('"', '""')
+        cursor = base.execute(f'SELECT * FROM "{quoted}"')
+        columns = [column for column, *_ in cursor.description]
+        frame = pd.DataFrame(cursor.fetchall(), columns=columns, dtype=object)
+    if len(frame) == 0:
+        raise TableError(f"{path}::{table} has no rows.")
+    return Source(path, f"{path.name}::{table}", frame)
+
+
+# ---------------------------------------------------------------------------------- writing
+
+
+def is_same_file(first: Path, second: Path) -> bool:
+    """Return whether two names are those of one file."""
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return first.resolve() == second.resolve()
