@@ -8,8 +8,7 @@ from htsvm.losses import HybridTruncated
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import solve_certified
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
-from htsvm.solvers.multiclass.rows import MulticlassRows
-from htsvm.solvers.multiclass.run import is_uninformative
+from htsvm.solvers.multiclass.rows import MulticlassRows, is_uninformative
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 
 

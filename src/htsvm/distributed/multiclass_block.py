@@ -20,8 +20,7 @@ from htsvm.solvers.multiclass.round import (
     multiplier_sums,
     relevant,
 )
-from htsvm.solvers.multiclass.rows import MulticlassState
-from htsvm.solvers.multiclass.run import every_row, losses_at_scales, target_sums
+from htsvm.solvers.multiclass.rows import MulticlassState, every_row, losses_at_scales, target_sums
 from htsvm.solvers.multiclass.sweeps import square_sums
 from htsvm.solvers.multiclass.system import UndecidedRows, row_moments
 

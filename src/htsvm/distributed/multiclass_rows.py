@@ -23,8 +23,7 @@ from htsvm.solvers.multiclass.round import (
     MulticlassSums,
     MultiplierSums,
 )
-from htsvm.solvers.multiclass.rows import MulticlassClosing
-from htsvm.solvers.multiclass.run import solve_least_squares
+from htsvm.solvers.multiclass.rows import MulticlassClosing, solve_least_squares
 from htsvm.solvers.multiclass.sweeps import centred_square
 from htsvm.solvers.multiclass.system import MulticlassSystem, moment_step
 
