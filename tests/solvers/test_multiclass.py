@@ -110,8 +110,7 @@ def test_a_sweep_keeps_its_sums(sweeps, sparse):
     np.testing.assert_allclose(rounds.WT[:, :3], X.T @ B, atol=1e-9)
     assert not rounds.WT[:, 3:].any()
     np.testing.assert_allclose(rounds.balance, B.sum(axis=0), atol=1e-9)
-    np.testing.assert_allclose(rounds.offset, X.mean(axis=0) @ rounds.WT, atol=1e-8)
-    np.testing.assert_allclose(it.W, ((X - X.mean(axis=0)).T @ B).T, atol=1e-8)
+    np.testing.assert_allclose(it.W, (X.T @ B).T, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, sp.csr_matrix])
@@ -120,7 +119,7 @@ def test_a_sweep_solves_the_problem_of_each_sample_in_turn(sweeps, kind):
     X = X.astype(np.float32).astype(np.float64)
     problem = stated(X.astype(kind) if kind is np.float32 else kind(X), labels)
     rounds = multiclass_sweeps.MulticlassSweeps(problem, np.random.default_rng(0))
-    m, own, mean = len(X), np.eye(3)[labels], X.mean(axis=0)
+    m, own = len(X), np.eye(3)[labels]
     weights = np.random.default_rng(1).random(m) * (np.arange(m) % 7 > 0)
     alpha, b = np.zeros((m, 3)), np.array([0.3, -0.1, -0.2])
     alpha[np.arange(m), (labels + 1) % 3] = 0.5 * weights + 0.1 * (weights == 0.0)
@@ -132,11 +131,10 @@ def test_a_sweep_solves_the_problem_of_each_sample_in_turn(sweeps, kind):
     stiffness = rounds.stiffness
     for i in range(m):
         B = own * weights[:, None] - alpha
-        W = (X - mean).T @ B
-        levels = 1.0 - own[i] + (X[i] - mean) @ W + b + stiffness * B.sum(axis=0)
+        levels = 1.0 - own[i] + X[i] @ (X.T @ B) + b + stiffness * B.sum(axis=0)
         held = np.where(own[i] > 0.0, np.maximum(alpha[i], 0.0), alpha[i])
         expected += held @ (levels.max() - levels)
-        curvature = np.square(X[i] - mean).sum() + stiffness
+        curvature = np.square(X[i]).sum() + stiffness
         alpha[i] = project_to_simplex(alpha[i] + levels / curvature, weights[i])
     np.testing.assert_allclose(it.alpha, alpha, atol=1e-9)
     assert slack == pytest.approx(expected)
@@ -500,7 +498,7 @@ def test_sweeps_leave_out_classes_far_below_the_highest_level(sweeps, monkeypatc
     assert solve_certified(problem, MulticlassNewton())[1].certified
     U = problem.levels(result.coef, result.intercept)
     it = MulticlassIterate(
-        result.coef, result.intercept + result.coef @ rounds.mean, U, problem.violations(U),
+        result.coef, result.intercept, U, problem.violations(U),
         np.maximum(-result.multipliers, 0.0), problem.penalty,
     )  # fmt: skip
     it.alpha[np.arange(90), labels] = 0.0
