@@ -21,7 +21,7 @@ from htsvm.solvers.multiclass.round import (
     relevant,
 )
 from htsvm.solvers.multiclass.rows import MulticlassState, every_row, losses_at_scales, target_sums
-from htsvm.solvers.multiclass.sweeps import square_sums
+from htsvm.solvers.multiclass.sweeps import square_sum
 from htsvm.solvers.multiclass.system import UndecidedRows, row_moments
 
 
@@ -139,9 +139,9 @@ class MulticlassBlock(Block, MulticlassState):
         )
 
     @question(Reads.DATA)
-    def square_sums(self) -> Array:
-        """Return the sums of the rows and of their squares, times penalties."""
-        return square_sums(self.problem)
+    def square_sum(self) -> float:
+        """Return the sum of the squares of the rows, times penalties."""
+        return square_sum(self.problem)
 
     @question(reduce=joined)
     def rows_that_count(self) -> int:

@@ -24,7 +24,6 @@ from htsvm.solvers.multiclass.round import (
     MultiplierSums,
 )
 from htsvm.solvers.multiclass.rows import MulticlassClosing, solve_least_squares
-from htsvm.solvers.multiclass.sweeps import centred_square
 from htsvm.solvers.multiclass.system import MulticlassSystem, moment_step
 
 if TYPE_CHECKING:
@@ -46,9 +45,8 @@ class MulticlassBlockRows(BlockRows):
 
     @functools.cached_property
     def square_length(self) -> float:
-        """The mean square of the rows, less their mean where free intercepts take that up."""
-        sums = self.blocks.ask(MulticlassBlock.square_sums)
-        return centred_square(self.problem, sums, self.total)
+        """The mean square of the rows."""
+        return float(self.blocks.ask(MulticlassBlock.square_sum)) / (self.total or 1.0)
 
     @functools.cached_property
     def system(self) -> MulticlassSystem:

@@ -9,11 +9,20 @@ order of the blocks, so a result depends on the number of threads but never on t
 import numpy as np
 
 from cython.parallel cimport prange
-from libc.stdlib cimport abort, calloc, free
 
 cdef extern from "_threads.h" nogil:
     int htsvm_max_threads()
     int htsvm_has_openmp()
+
+cdef extern from "_scaled_rows.h" nogil:
+    void htsvm_scaled_dot(const void* X, bint single, Py_ssize_t n, const double* mean,
+                          const double* scale, const signed char* y, const double* w, double b,
+                          double* out, Py_ssize_t low, Py_ssize_t high)
+    void htsvm_scaled_tdot(const void* X, bint single, Py_ssize_t n, const double* mean,
+                           const double* scale, const signed char* y, const double* v, double* out,
+                           double* total, Py_ssize_t low, Py_ssize_t high)
+    void htsvm_scaled_gram(const void* X, bint single, Py_ssize_t n, const double* mean,
+                           const double* scale, Py_ssize_t i, double weight, double* out)
 
 # Products of fewer entries than this take less than some 45 microseconds on one core (a dense array
 # of 1,500 x 100): too little to be worth waking other threads.
@@ -251,39 +260,6 @@ def dense_signed_tdot(const real[:, ::1] X, const signed char[::1] y, const doub
     return float(summed[n])
 
 
-# Rows seen as (x - mean) * scale: each is centred, since corrected sums lose digits.
-
-cdef void _scaled_dot_block(const real* X, Py_ssize_t n, const double* mean, const double* scale,
-                            const signed char* y, const double* w, double b, double* out,
-                            Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-    cdef Py_ssize_t i, j
-    cdef double total
-    cdef const real* row
-    for i in range(low, high):
-        row = X + i * n
-        total = 0.0
-        for j in range(n):
-            total += (row[j] - mean[j]) * (scale[j] * w[j])
-        out[i] = y[i] * (total + b)
-
-
-cdef void _scaled_tdot_block(const real* X, Py_ssize_t n, const double* mean, const double* scale,
-                             const signed char* y, const double* v, double* out, double* total,
-                             Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-    cdef Py_ssize_t i, j
-    cdef double signed_sum = 0.0, own
-    cdef const real* row
-    for i in range(low, high):
-        if v[i] == 0.0:
-            continue
-        own = y[i] * v[i]
-        signed_sum += own
-        row = X + i * n
-        for j in range(n):
-            out[j] += own * ((row[j] - mean[j]) * scale[j])
-    total[0] += signed_sum
-
-
 cdef void _dense_gram_row(const real* x, Py_ssize_t n, double weight, double* out) noexcept nogil:
     cdef Py_ssize_t a, b, side = n + 1
     cdef double value
@@ -300,14 +276,6 @@ cdef void _dense_gram_row(const real* x, Py_ssize_t n, double weight, double* ou
 
 
 # --------------------------------------------------------------------------------- the rows
-
-cdef double* _scratch(Py_ssize_t n) noexcept nogil:
-    """Return n zeros, to be freed."""
-    cdef double* values = <double*>calloc(n + 1, sizeof(double))
-    if values == NULL:
-        abort()
-    return values
-
 
 cdef class Rows:
     """The rows of a dense array or a CSR matrix, whatever the types of their entries."""
@@ -351,41 +319,25 @@ cdef class Rows:
                   Py_ssize_t low, Py_ssize_t high) noexcept nogil:
         if self.mean == NULL:
             self._dot(y, w, b, out, low, high)
-        elif self.single:
-            _scaled_dot_block(<const float*>self.data, self.n, self.mean, self.scale, y, w, b, out,
-                              low, high)
         else:
-            _scaled_dot_block(<const double*>self.data, self.n, self.mean, self.scale, y, w, b,
-                              out, low, high)
+            htsvm_scaled_dot(self.data, self.single, self.n, self.mean, self.scale, y, w, b, out,
+                             low, high)
 
     cdef void add_tdot(self, const signed char* y, const double* v, double* out, double* total,
                        Py_ssize_t low, Py_ssize_t high) noexcept nogil:
         if self.mean == NULL:
             self._add_tdot(y, v, out, total, low, high)
-        elif self.single:
-            _scaled_tdot_block(<const float*>self.data, self.n, self.mean, self.scale, y, v, out,
-                               total, low, high)
         else:
-            _scaled_tdot_block(<const double*>self.data, self.n, self.mean, self.scale, y, v, out,
-                               total, low, high)
+            htsvm_scaled_tdot(self.data, self.single, self.n, self.mean, self.scale, y, v, out,
+                              total, low, high)
 
     cdef void add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil:
         """Add ``weight * (x_i, 1)(x_i, 1)'`` to the lower triangle of `out`."""
-        cdef double* row
-        cdef Py_ssize_t j
         if self.mean == NULL:
             self._add_gram(i, weight, out)
-            return
-        # Each row is centred: what a correction of the sums would leave is rounding.
-        row = _scratch(self.n)
-        for j in range(self.n):
-            if self.single:
-                row[j] = (<const float*>self.data)[i * self.n + j]
-            else:
-                row[j] = (<const double*>self.data)[i * self.n + j]
-            row[j] = self.scale[j] * (row[j] - self.mean[j])
-        _dense_gram_row(row, self.n, weight, out)
-        free(row)
+        else:
+            htsvm_scaled_gram(self.data, self.single, self.n, self.mean, self.scale, i, weight,
+                              out)
 
     cdef void _dot(self, const signed char* y, const double* w, double b, double* out,
                    Py_ssize_t low, Py_ssize_t high) noexcept nogil:

@@ -73,7 +73,7 @@ def row_space(X: Any, weights: Array | None, with_structure: bool) -> RowSpace:
     if sp.issparse(X) and not with_structure:
         return RowSpace(X)
     # Repeated samples add nothing: with them or with weights, the coordinates are the same.
-    rows = _spanning_rows(X, weights)
+    rows = spanning_rows(X, weights)
     side = X.shape[1] if rows is None else len(rows)
     if with_structure and side > LARGEST_SIDE:
         raise ValueError(
@@ -105,7 +105,7 @@ def distinct_rows(X: Any) -> tuple[Array, Array]:
     return first, place.reshape(-1)
 
 
-def _spanning_rows(X: Any, weights: Array | None) -> Array | None:
+def spanning_rows(X: Any, weights: Array | None) -> Array | None:
     """Return the distinct rows of positive weight if they are fewer than the columns, else None."""
     n = X.shape[1]
     kept = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0.0)

@@ -21,7 +21,7 @@ from htsvm._typing import Array
 from htsvm.linalg import CSROperator, DenseOperator, Quadratic
 from htsvm.linalg.operators import double
 from htsvm.linalg.scaled import Moments, Scaled
-from htsvm.linalg.spaces import distinct_rows
+from htsvm.linalg.spaces import spanning_rows
 
 # A spread that is this share of the mean is rounding; beyond the range its square is zero or inf.
 ROUNDING, SMALLEST, LARGEST = 1e-13, 1e-100, 1e100
@@ -100,7 +100,7 @@ def in_coordinates(problem: Any) -> Coordinates:
     inside = None
     if here and not X.sparse and R.is_matrix:
         inside = _whitened(problem, mean)
-    elif here and not X.sparse and R.positive and n > problem.n_samples:
+    elif here and not X.sparse and R.positive:
         inside = _in_row_space(problem, mean)
     return inside or _in_columns(problem, found, mean) or own
 
@@ -141,19 +141,20 @@ def _in_columns(problem: Any, found: Moments, mean: Array) -> Coordinates | None
     return Coordinates(inside, mean, lambda w: w / scale, lambda u: u * scale)
 
 
-def _in_row_space(problem: Any, mean: Array) -> Coordinates:
-    """Return a problem on the space that its rows span, where the regulariser is the identity."""
+def _in_row_space(problem: Any, mean: Array) -> Coordinates | None:
+    """Return a problem on the space of its rows, where R = I; None if they are enough to span all.
+
+    Neither their order nor repetitions matter.
+    """
+    spanning = spanning_rows(problem.operator.X, problem.penalty)
+    if spanning is None:
+        return None
     scale = 1.0 / np.sqrt(problem.regularizer.diagonal())
     rows = double(Scaled(problem.operator, mean, scale).block(slice(None)))
-    # Sorted by what is in them, and each of them once: neither order nor repetitions matter.
-    kept = np.flatnonzero(problem.penalty > 0.0)
-    first, place = distinct_rows(rows[kept])
     (factors, tau), triangle = qr(
-        rows[kept[first]].T, mode="raw", overwrite_a=True, check_finite=False
+        rows[spanning].T, mode="raw", overwrite_a=True, check_finite=False
     )
-    side = len(first)
-    inside = np.zeros((len(rows), side))
-    inside[kept] = triangle[:side].T[place]
+    side = len(spanning)
 
     def turned(W: Array, how: str) -> Array:
         several = np.atleast_2d(W).T
@@ -166,6 +167,11 @@ def _in_row_space(problem: Any, mean: Array) -> Coordinates:
         w: Array = turned(np.concatenate([u, empty], axis=-1), "N") * scale
         return w
 
+    inside = np.zeros((len(rows), side))
+    inside[spanning] = triangle[:side].T
+    others = (problem.penalty > 0.0) & ~np.isin(np.arange(len(rows)), spanning)
+    if others.any():
+        inside[others] = turned(rows[others], "T")[:, :side]
     return _plain(problem, inside, mean, lambda w: turned(w / scale, "T")[..., :side], back)
 
 

@@ -11,6 +11,7 @@ from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import LeastSquares
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
+from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers.admm.system import RidgeSystem
 from htsvm.solvers.api import Solver
 from htsvm.solvers.result import Callback, History, SolverResult
@@ -54,7 +55,12 @@ class LinearSystem(Solver):
                 f"LinearSystem solves problems with LeastSquares, not {problem.loss!r}."
             )
         with single_threaded_blas(problem.operator):
-            return _Run(self, problem).solve(start)
+            result: SolverResult = in_coordinates(problem).solved(self._solve, start)
+        return result
+
+    def _solve(self, problem: Problem, start: Start | None) -> SolverResult:
+        """Return the minimiser of a problem in coordinates that suit its system."""
+        return _Run(self, problem).solve(start)
 
 
 class _Run:

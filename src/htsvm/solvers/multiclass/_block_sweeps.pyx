@@ -19,17 +19,17 @@ cdef extern from "_rows_by_classes.h" nogil:
 
 
 cdef void _start_levels(double* v, Py_ssize_t label, Py_ssize_t k, const double* b,
-                        const double* balance, const double* offset, double tie) noexcept nogil:
+                        const double* balance, double stiffness) noexcept nogil:
     """Set v to the levels of a sample, apart from the product of its row with WT."""
     cdef Py_ssize_t j
     for j in range(k):
-        v[j] = 1.0 + b[j] + tie * balance[j] - offset[j]
+        v[j] = 1.0 + b[j] + stiffness * balance[j]
     v[label] -= 1.0
 
 
 cdef bint _settle(double* alpha, double* v, double* fresh, Py_ssize_t label, Py_ssize_t k,
-                  double c, double curvature, double scale, double projection, double* balance,
-                  double* offset, double* near, double* slack) noexcept nogil:
+                  double c, double curvature, double scale, double* balance, double* near,
+                  double* slack) noexcept nogil:
     """Solve the problem of one sample, v its levels; leave in v what its row takes off WT.
 
     `near` becomes how far the levels are from a change of the multipliers; what these fell short
@@ -75,23 +75,19 @@ cdef bint _settle(double* alpha, double* v, double* fresh, Py_ssize_t label, Py_
             alpha[j] = fresh[j]
             balance[j] -= v[j]
             v[j] *= scale
-            offset[j] -= v[j] * projection
     return parts > 0
 
 
 def dense_block_sweep(const real[:, ::1] X, const Py_ssize_t[::1] labels,
                       const double[::1] c, const double[::1] squares,
-                      const double[::1] projections, const Py_ssize_t[::1] order, double scale,
-                      double stiffness, double square, double[:, ::1] alpha, double[:, ::1] WT,
-                      const double[::1] b, double[::1] balance, double[::1] offset,
-                      double[::1] near):
+                      const Py_ssize_t[::1] order, double scale, double stiffness,
+                      double[:, ::1] alpha, double[:, ::1] WT, const double[::1] b,
+                      double[::1] balance, double[::1] near):
     """Minimise the dual over the multipliers of one sample after the other, in the given order.
 
-    The rows are taken as x - mean: `projections` holds mean'x, `square` mean'mean, `squares`
-    ``scale * |x - mean|**2``. For the pulls B of alpha it keeps ``WT = scale * X.T @ B``, with
-    columns of zeros up to a multiple of four, ``balance = B.sum(axis=0)`` and ``offset = mean @
-    WT``; the weights that go with the centred rows are ``WT - scale * outer(mean, balance)``.
-    `near` becomes how far the levels of each sample were from a change of its multipliers.
+    `squares` holds ``scale * |x|**2``. For the pulls B of alpha it keeps ``WT = scale * X.T @ B``,
+    with columns of zeros up to a multiple of four, and ``balance = B.sum(axis=0)``. `near` becomes
+    how far the levels of each sample were from a change of its multipliers.
 
     Returns the sum of what the multipliers fell short of, as they were met.
     """
@@ -103,15 +99,13 @@ def dense_block_sweep(const real[:, ::1] X, const Py_ssize_t[::1] labels,
     with nogil:
         for s in range(order.shape[0]):
             i = order[s]
-            _start_levels(v, labels[i], k, &b[0], &balance[0], &offset[0],
-                          stiffness + scale * (square - projections[i]))
+            _start_levels(v, labels[i], k, &b[0], &balance[0], stiffness)
             if real is double:
                 htsvm_add_scores_double(n, p, &X[i, 0], &WT[0, 0], v)
             else:
                 htsvm_add_scores_float(n, p, &X[i, 0], &WT[0, 0], v)
             if _settle(&alpha[i, 0], v, fresh, labels[i], k, c[i],
-                       max(squares[i] + stiffness, 1e-12), scale, projections[i], &balance[0],
-                       &offset[0], &near[i], &slack):
+                       max(squares[i] + stiffness, 1e-12), scale, &balance[0], &near[i], &slack):
                 if real is double:
                     htsvm_take_off_double(n, p, &X[i, 0], &WT[0, 0], v)
                 else:
@@ -121,10 +115,9 @@ def dense_block_sweep(const real[:, ::1] X, const Py_ssize_t[::1] labels,
 
 def csr_block_sweep(const index[::1] indptr, const index[::1] indices, const real[::1] data,
                     const Py_ssize_t[::1] labels, const double[::1] c,
-                    const double[::1] squares, const double[::1] projections,
-                    const Py_ssize_t[::1] order, double scale, double stiffness, double square,
-                    double[:, ::1] alpha, double[:, ::1] WT, const double[::1] b,
-                    double[::1] balance, double[::1] offset, double[::1] near):
+                    const double[::1] squares, const Py_ssize_t[::1] order, double scale,
+                    double stiffness, double[:, ::1] alpha, double[:, ::1] WT,
+                    const double[::1] b, double[::1] balance, double[::1] near):
     """Do what `dense_block_sweep` does, for rows in CSR format."""
     cdef Py_ssize_t k = alpha.shape[1], p = WT.shape[1], i, j, s
     cdef index at
@@ -136,16 +129,14 @@ def csr_block_sweep(const index[::1] indptr, const index[::1] indices, const rea
     with nogil:
         for s in range(order.shape[0]):
             i = order[s]
-            _start_levels(v, labels[i], k, &b[0], &balance[0], &offset[0],
-                          stiffness + scale * (square - projections[i]))
+            _start_levels(v, labels[i], k, &b[0], &balance[0], stiffness)
             for at in range(indptr[i], indptr[i + 1]):
                 x = data[at]
                 row = &WT[indices[at], 0]
                 for j in range(k):
                     v[j] += x * row[j]
             if _settle(&alpha[i, 0], v, fresh, labels[i], k, c[i],
-                       max(squares[i] + stiffness, 1e-12), scale, projections[i], &balance[0],
-                       &offset[0], &near[i], &slack):
+                       max(squares[i] + stiffness, 1e-12), scale, &balance[0], &near[i], &slack):
                 for at in range(indptr[i], indptr[i + 1]):
                     x = data[at]
                     row = &WT[indices[at], 0]
@@ -155,10 +146,9 @@ def csr_block_sweep(const index[::1] indptr, const index[::1] indices, const rea
 
 
 def dense_few_sweep(const real[:, ::1] X, const Py_ssize_t[::1] labels, const double[::1] c,
-                    const double[::1] squares, const double[::1] projections,
-                    const Py_ssize_t[::1] order, double scale, double stiffness, double square,
-                    double[:, ::1] alpha, double[:, ::1] W, const double[::1] b,
-                    double[::1] balance, double[::1] offset, double[::1] near,
+                    const double[::1] squares, const Py_ssize_t[::1] order, double scale,
+                    double stiffness, double[:, ::1] alpha, double[:, ::1] W,
+                    const double[::1] b, double[::1] balance, double[::1] near,
                     const Py_ssize_t[::1] first, const Py_ssize_t[::1] few):
     """Do what `dense_block_sweep` does, for a few classes of each sample: all others stay.
 
@@ -166,34 +156,32 @@ def dense_few_sweep(const real[:, ::1] X, const Py_ssize_t[::1] labels, const do
     of all others are zero. W is the transpose of WT, without columns of zeros.
     """
     cdef Py_ssize_t n = X.shape[1], k = alpha.shape[1], i, j, s, f, at, own, number, low
-    cdef double[:, ::1] scratch = np.zeros((5, k + 8))
+    cdef double[:, ::1] scratch = np.zeros((4, k + 8))
     cdef double* v = &scratch[0, 0]
     cdef double* fresh = &scratch[1, 0]
     cdef double* held = &scratch[2, 0]
     cdef double* sums = &scratch[3, 0]
-    cdef double* shifts = &scratch[4, 0]
-    cdef double slack = 0.0, tie, total
+    cdef double slack = 0.0, total
     with nogil:
         for s in range(order.shape[0]):
             i = order[s]
             low, number, own = first[i], first[i + 1] - first[i], 0
-            tie = stiffness + scale * (square - projections[i])
             for j in range(number):
                 f = few[low + j]
                 total = 0.0
                 for at in range(n):
                     total += X[i, at] * W[f, at]
-                held[j], sums[j], shifts[j] = alpha[i, f], balance[f], offset[f]
-                v[j] = total + 1.0 + b[f] + tie * balance[f] - offset[f]
+                held[j], sums[j] = alpha[i, f], balance[f]
+                v[j] = total + 1.0 + b[f] + stiffness * balance[f]
                 if f == labels[i]:
                     v[j] -= 1.0
                     own = j
             if _settle(held, v, fresh, own, number, c[i], max(squares[i] + stiffness, 1e-12), scale,
-                       projections[i], sums, shifts, &near[i], &slack):
+                       sums, &near[i], &slack):
                 for j in range(number):
                     if v[j] != 0.0:
                         f = few[low + j]
-                        alpha[i, f], balance[f], offset[f] = held[j], sums[j], shifts[j]
+                        alpha[i, f], balance[f] = held[j], sums[j]
                         for at in range(n):
                             W[f, at] -= v[j] * X[i, at]
     return slack

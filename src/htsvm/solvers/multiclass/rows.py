@@ -29,9 +29,8 @@ from htsvm.solvers.multiclass.round import (
 )
 from htsvm.solvers.multiclass.sweeps import (
     MulticlassSweeps,
-    centred_square,
     prefers_sweeps,
-    square_sums,
+    square_sum,
 )
 from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
 
@@ -142,8 +141,8 @@ class MulticlassRows(MulticlassState):
 
     @cached_property
     def square_length(self) -> float:
-        """The mean square of the rows, less their mean where free intercepts take that up."""
-        return centred_square(self.problem, square_sums(self.problem), self.total)
+        """The mean square of the rows."""
+        return square_sum(self.problem) / (self.total or 1.0)
 
     @property
     def W(self) -> Array:

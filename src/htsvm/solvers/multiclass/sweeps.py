@@ -4,14 +4,11 @@ The dual of the weighted Crammer-Singer problem has a simplex of multipliers per
 problem in one of them alone is a projection onto it. A sweep visits each row once and keeps
 ``W = X' B`` as it should be, so that of all residuals only complementarity and the balance of the
 free intercepts are left to work on; the latter by an augmented Lagrangian whose
-multipliers are the intercepts. With free intercepts the mean of the rows may be taken off each of
-them without changing the problem. That is done, though not to the data: rows with a large
-common part pull all one way, and coordinate descent would take many times as long.
+multipliers are the intercepts.
 """
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import NamedTuple
 
@@ -78,35 +75,14 @@ def prefers_sweeps(problem: MulticlassProblem) -> bool:
 
 
 def strength(problem: MulticlassProblem) -> float:
-    """Return C times the mean square of the rows, centred where b is free, over R."""
-    total = float(problem.penalty.sum())
-    square = centred_square(problem, square_sums(problem), total)
+    """Return C times the mean square of the rows over R."""
+    square = square_sum(problem) / (float(problem.penalty.sum()) or 1.0)
     return problem.C * square / (float(problem.regularizer.diagonal().mean()) or 1.0)
 
 
-def square_sums(problem: MulticlassProblem) -> Array:
-    """Return the sums of the rows and, at the end, of their squares, times penalties."""
-    total = float(problem.penalty @ problem.operator.row_squares())
-    return np.append(problem.pull(problem.penalty[:, None])[0], total)
-
-
-def centred_square(problem: MulticlassProblem, sums: Array, total: float) -> float:
-    """Return the mean square of rows from their `square_sums` and the total of the penalties."""
-    means = sums / (total or 1.0)
-    square = float(means[-1])
-    if problem.fit_intercept:
-        square -= float(np.square(means[:-1]).sum())
-    return max(square, 0.0)
-
-
-def _mean(problem: MulticlassProblem) -> Array:
-    """Return the mean of the rows that count; zero where a free intercept does not take it up."""
-    if not problem.fit_intercept:
-        return np.zeros(problem.n_features)
-    used = problem.penalty > 0.0
-    count = int(np.count_nonzero(used)) or 1
-    mean: Array = problem.operator.pull(used[:, None] / count)[0]
-    return mean
+def square_sum(problem: MulticlassProblem) -> float:
+    """Return the sum of the squares of the rows, times penalties."""
+    return float(problem.penalty @ problem.operator.row_squares())
 
 
 class _Few(NamedTuple):
@@ -125,11 +101,8 @@ class MulticlassSweeps:
         self.rng = rng
         self.scale = 1.0 / float(problem.regularizer.values)
         used = problem.penalty > 0.0
-        self.mean = _mean(problem)
-        self.projections = problem.operator.scores(self.mean[None, :], np.zeros(1))[:, 0]
-        self.square = float(self.mean @ self.mean)
-        squares = problem.operator.row_squares() - 2.0 * self.projections + self.square
-        self.squares = self.scale * np.maximum(squares, 0.0)
+        self.X = problem.operator.block(slice(None))
+        self.squares = self.scale * problem.operator.row_squares()
         typical = float(np.median(self.squares[used])) or 1.0
         self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
 
@@ -151,7 +124,7 @@ class MulticlassSweeps:
         rows = np.flatnonzero((it.weights > 0.0) | (used > 0.0))
         self.near = np.zeros(len(it.q))
         enough = options.tol * (problem.energy(it.W) + it.majorised_loss())
-        it.b = it.b + it.W @ self.mean
+        it.b = it.b.copy()
         self._refresh(it)
         first = self._sweep(it, self.rng.permutation(rows))
         sweeps, visits = 1, len(rows)
@@ -166,8 +139,7 @@ class MulticlassSweeps:
             self.WT[:, : problem.n_classes] = few.W.T
         it.b -= it.b.mean()
         k = problem.n_classes
-        it.W = self.WT[:, :k].T - self.scale * np.outer(self.balance, self.mean)
-        it.b -= it.W @ self.mean
+        it.W = np.ascontiguousarray(self.WT[:, :k].T)
         it.U = problem.levels(it.W, it.b)
         it.q = problem.violations(it.U)
         return self._report(it, sweeps, visits)
@@ -179,7 +151,6 @@ class MulticlassSweeps:
         self.WT = np.zeros((n, -(-k // 4) * 4))
         self.WT[:, :k] = self.scale * self.problem.pull(B).T
         self.balance = B.sum(axis=0)
-        self.offset = self.mean @ self.WT
 
     def _few_classes(self, it: MulticlassIterate) -> _Few | None:
         """Return the classes of each sample that may have multipliers soon; None: all of them."""
@@ -187,21 +158,17 @@ class MulticlassSweeps:
         if k < MANY_CLASSES or self.problem.operator.sparse:
             return None
         W = np.ascontiguousarray(self.WT[:, :k].T)
-        # The levels of centred rows, whose weights lack the part of the mean.
-        shift = it.b - self.offset[:k] + self.scale * self.square * self.balance
-        U = self.problem.levels(W, shift)
-        U -= self.scale * np.outer(self.projections, self.balance)
+        U = self.problem.levels(W, it.b)
         counted = (U.max(axis=1)[:, None] - RIVALS < U) | (it.alpha > 0.0)
         counted[np.arange(len(U)), self.problem.labels] = True
         first = np.append(0, np.cumsum(np.count_nonzero(counted, axis=1)))
         return _Few(W, first, np.ascontiguousarray(np.nonzero(counted)[1]))
 
     def _sweep(self, it: MulticlassIterate, order: Array, few: _Few | None = None) -> float:
-        problem, X = self.problem, self.problem.operator.block(slice(None))
+        problem, X = self.problem, self.X
         shared = (
-            problem.labels, it.weights, self.squares, self.projections, order, self.scale,
-            self.stiffness, self.square, it.alpha, self.WT if few is None else few.W, it.b,
-            self.balance, self.offset, self.near,
+            problem.labels, it.weights, self.squares, order, self.scale, self.stiffness, it.alpha,
+            self.WT if few is None else few.W, it.b, self.balance, self.near,
         )  # fmt: skip
         classes = float(problem.n_classes)
         if few is not None:
@@ -222,19 +189,12 @@ class MulticlassSweeps:
         support = several | ((own == 0.0) & (it.weights > 0.0))
         gross = 2.0 * float(it.weights.sum() - own.sum())
         imbalance = float(np.linalg.norm(self.balance)) if self.problem.fit_intercept else 0.0
-        length = float(np.linalg.norm(it.W)) / self.scale
         return MulticlassReport(
             sweeps=sweeps,
             rows=visits // sweeps,
             active=int(np.count_nonzero(several)),
             support=int(np.count_nonzero(support)),
-            # Weights for centred rows differ from those for the rows by the imbalance.
-            stationarity=residuals.stationarity(
-                imbalance * math.sqrt(self.square),
-                length,
-                length,
-                gross * self.problem.operator.row_length,
-            ),
+            stationarity=0.0,
             balance=residuals.balance(imbalance, gross),
             finished=True,
             penalised=False,

@@ -306,13 +306,11 @@ class MulticlassTerrain(Terrain):
             self.penalty = own
 
     def _strength(self) -> float:
-        """Return C times the mean square of the rows, centred, over the regulariser."""
+        """Return C times the mean square of the rows over the regulariser."""
         p = self.problem
         total = float(p.penalty.sum()) or 1.0
         square = float(p.penalty @ p.operator.row_squares()) / total
-        if p.fit_intercept:
-            square -= float(np.square(p.pull(p.penalty[:, None])[0] / total).sum())
-        return float(p.C * max(square, 0.0) / (float(p.regularizer.diagonal().mean()) or 1.0))
+        return float(p.C * square / (float(p.regularizer.diagonal().mean()) or 1.0))
 
     # ------------------------------------------------------------ what `minimise` asks for
 
