@@ -1,6 +1,6 @@
 """The backend of data that is not in this process: looked up by the type of X.
 
-A backend is a module with what `htsvm.distributed.dataset` has: `open_dataset`, `frame_of`,
+A backend is a module with what `htsvm.distributed.backend` has: `open_dataset`, `frame_of`,
 `map_rows`, `labels` and `accuracy`. It is imported when such data turns up, never before.
 """
 
@@ -11,8 +11,8 @@ from typing import Any
 
 # The package that defines the type of X, and the module that serves it.
 _modules = {
-    "dask": "htsvm.distributed.dataset",
-    "dask_expr": "htsvm.distributed.dataset",
+    "dask": "htsvm.distributed.backend",
+    "dask_expr": "htsvm.distributed.backend",
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.audit.reading import ARROW_ENDINGS, Source, TableError, is_same_file, read_source
+from htsvm.audit.reading import ARROW_ENDINGS, TableError, TableFile, is_same_file, read_source
 from htsvm.audit.table import REVIEWED, label_texts, row_keys, table_mark
 
 NEEDED = (
@@ -98,7 +98,7 @@ def _decisions(path: Path) -> Any:
     return frame
 
 
-def _places(source: Source, decisions: Any, path: Path) -> tuple[str, Array]:
+def _places(source: TableFile, decisions: Any, path: Path) -> tuple[str, Array]:
     """Return the column of the labels, and the places of the rows that were reviewed."""
     frame = source.frame
     label, id = str(decisions["label_column"].iloc[0]), str(decisions["id_column"].iloc[0]) or None
@@ -139,7 +139,7 @@ def _marks(frame: Any) -> Array:
 
 
 def _writer(
-    source: Source, output: Path, label: str, changes: dict[int, str], reviewed: Array
+    source: TableFile, output: Path, label: str, changes: dict[int, str], reviewed: Array
 ) -> Callable[[Path], None]:
     """Return what writes the corrected table into a new file."""
     kind = ARROW_ENDINGS.get(output.suffix.lower())
@@ -179,7 +179,7 @@ def _put(path: Path, content: bytes) -> None:
 
 
 def _arrow_writer(
-    source: Source, kind: str, label: str, changes: dict[int, str], reviewed: Array
+    source: TableFile, kind: str, label: str, changes: dict[int, str], reviewed: Array
 ) -> Callable[[Path], None]:
     """Return what writes columns with the types that they had."""
     import pyarrow as pa

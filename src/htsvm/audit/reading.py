@@ -178,7 +178,7 @@ def _unquoted(cell: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class TableFile:
     """A table as it was read.
 
     Attributes
@@ -208,7 +208,7 @@ class Source:
     findings: list[Finding] = field(default_factory=list)
 
 
-def read_source(name: str | Path, columns: tuple[str, ...] = ()) -> Source:
+def read_source(name: str | Path, columns: tuple[str, ...] = ()) -> TableFile:
     """Read a table.
 
     Parameters
@@ -265,7 +265,7 @@ def _kind(path: Path, content: bytes) -> str:
 # ------------------------------------------------------------------------------------- text
 
 
-def _from_text(path: Path, content: bytes, columns: tuple[str, ...], compressed: bool) -> Source:
+def _from_text(path: Path, content: bytes, columns: tuple[str, ...], compressed: bool) -> TableFile:
     import pandas as pd
 
     findings: list[Finding] = []
@@ -291,7 +291,7 @@ def _from_text(path: Path, content: bytes, columns: tuple[str, ...], compressed:
     if not cells:
         raise TableError("there is a header but no rows.")
     frame = pd.DataFrame(cells, columns=names, dtype=object)
-    return Source(path, path.name, frame, table, compressed=compressed, findings=findings)
+    return TableFile(path, path.name, frame, table, compressed=compressed, findings=findings)
 
 
 def _odd_length(line: int, row: list[str], names: list[str], separator: str) -> str:
@@ -352,7 +352,7 @@ def _separator(text: str, columns: tuple[str, ...]) -> str:
 # -------------------------------------------------------------------------- other formats
 
 
-def _from_arrow(path: Path, kind: str) -> Source:
+def _from_arrow(path: Path, kind: str) -> TableFile:
     try:
         from pyarrow import feather, parquet
     except ImportError as error:
@@ -366,10 +366,10 @@ def _from_arrow(path: Path, kind: str) -> Source:
     frame.columns = [str(column) for column in frame.columns]
     if len(frame) == 0:
         raise TableError(f"{path} has no rows.")
-    return Source(path, path.name, frame, arrow=arrow)
+    return TableFile(path, path.name, frame, arrow=arrow)
 
 
-def _from_sqlite(path: Path, table: str) -> Source:
+def _from_sqlite(path: Path, table: str) -> TableFile:
     import pandas as pd
 
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
@@ -387,7 +387,7 @@ def _from_sqlite(path: Path, table: str) -> Source:
         frame = pd.DataFrame(cursor.fetchall(), columns=columns, dtype=object)
     if len(frame) == 0:
         raise TableError(f"{path}::{table} has no rows.")
-    return Source(path, f"{path.name}::{table}", frame)
+    return TableFile(path, f"{path.name}::{table}", frame)
 
 
 # ---------------------------------------------------------------------------------- writing

@@ -13,7 +13,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.audit.checks import Finding
 from htsvm.audit.columns import Columns, OddValueError, columns_of
-from htsvm.audit.reading import Source, TableError, read_source
+from htsvm.audit.reading import TableError, TableFile, read_source
 
 REVIEWED = "htsvm_reviewed"
 # Fewer labels than this tell nothing.
@@ -27,7 +27,7 @@ class Table:
 
     Attributes
     ----------
-    source : Source
+    source : TableFile
         As read.
     frame : DataFrame
         The rows that have a label.
@@ -53,7 +53,7 @@ class Table:
         The pictures.
     """
 
-    source: Source
+    source: TableFile
     frame: Any
     places: Array
     label: str
