@@ -138,7 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
 def run_part(name: str, plan: Plan, folder: Path) -> None:
     """Measure one part and write its results."""
     plan.say(f"== {name}")
-    described = environment.describe() | stale.noted(name)
+    described = environment() | stale.noted(name)
     part = PARTS[name]
     rows = part.run(plan)
     if not rows:
