@@ -109,6 +109,14 @@ max_rounds : int
 memory : None, str or joblib.Memory
     Where to keep clusters and covariances, so that other fits on the same samples (other parameters
     in a grid, for instance) find them there.
+best_index_ : int
+    The row of the chosen point in `cv_results_`.
+best_score_ : float
+    The mean score of the chosen point.
+cv_results_ : dict of ndarrays
+    The table of the grid, as `GridSearchCV` gives it; for ``pandas.DataFrame``.
+n_splits_ : int
+    The number of folds.
 certificate_ of gaps : list of Certificate
     For each binary problem, the residuals of the optimality conditions and the duality gap
     (`duality_gap`, `relative_duality_gap`): the objective is above its minimum by no more.

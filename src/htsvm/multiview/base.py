@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (
     check_array,
@@ -18,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from htsvm._sklearn import get_feature_names
+from htsvm._sklearn import HasMethods, Interval, StrOptions, get_feature_names
 from htsvm._typing import Array
 from htsvm.backends import backend_of
 from htsvm.linalg.spaces import Space
