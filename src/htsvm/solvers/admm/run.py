@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,68 +16,50 @@ from htsvm.losses import Hinge, Loss
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.admm.system import RidgeSystem
+from htsvm.solvers.api import Solver
 from htsvm.solvers.history import History
 from htsvm.solvers.result import SolverResult
 
-if TYPE_CHECKING:
-    from htsvm.solvers.admm.solver import ADMM
-
+# What each safeguard does; `SAFEGUARDS` has the texts by name.
+_TEXTS = """\
+convex-start: Start from a rough solution of the problem with a hinge of the loss's slope at zero.
+    The printed start is near w = 0, b = 0, a fixed point, and leads to trivial points.
+majorize: Take the prox of the hinge majoriser at a reference point (each sample's penalty times the
+    loss's slope there) instead of that of the loss, and move the reference point when the majoriser
+    is nearly solved. Majorisers are convex, so that ADMM converges with any penalty; the objective
+    falls from one reference point to the next; the fixed points are the stationary points. The
+    non-convex prox cycles where it jumps (C / xi > 5/18) and creeps where it does not. Needs a loss
+    with a profile; else left out, with a note.
+guarded-set: Update w over the working set and all samples that the step could bring into it: those
+    within the largest move of a violation in the last step. A step that moves others further is
+    repeated with a wider guard, in the end over all rows, which is plain ADMM. Multipliers of
+    guarded samples are kept. The printed step, whose proximal matrix is negative semidefinite,
+    overshoots: samples leave and re-enter for ever.
+joint-intercept: Solve for w and b together. In turns, b moves by a share |F| / m of what it should.
+working-set-intercept: Update b by the mean over the working set, as the code of the 0/1-loss method
+    does, not over all samples. Faster, but more often trivial; not among the defaults, and it
+    excludes 'joint-intercept'.
+bounded-penalty: Bring xi into [1/2, 2] times C, the scale of the multipliers: far below nothing
+    converges, far above steps are so short that the rule holds far from a solution. (Balancing
+    residuals drove xi to 1e4 C.) Without 'majorize' xi also stays where the prox of the loss is
+    single-valued. The rule is evaluated at the smallest such value, where it is the strictest that
+    a sample in the transition zone can pass.
+sparse-finish: Stop only if the rule, recomputed at the violations, still holds with multipliers of
+    zero outside the working set of the loss's own prox, if need be after a few steps over that set;
+    otherwise go on to half the tolerance. A run that never gets there returns its last point that
+    passed with all multipliers, with a note. Acts only with 'guarded-set': otherwise those
+    multipliers are zero anyway.
+non-empty: Halve the penalty while the working set is empty, which would end the run at w = 0. Acts
+    only without 'guarded-set', whose first step is over all rows.
+keep-best: A run that ends above a point that it passed, such as its convex start, goes on from
+    there; if that does not help, or does not converge, the lowest iterate is returned.
+reject-trivial: A run that ends no better than the best constant classifier is repeated from an
+    accurate convex start; if that fails too, the constant classifier is returned, with a note.
+"""
 SAFEGUARDS: dict[str, str] = {
-    "convex-start": (
-        "Start from a rough solution of the problem with a hinge of the loss's slope at zero. The "
-        "printed start is near w = 0, b = 0, a fixed point, and leads to trivial points."
-    ),
-    "majorize": (
-        "Take the prox of the hinge majoriser at a reference point (each sample's penalty times "
-        "the loss's slope there) instead of that of the loss, and move the reference point when "
-        "the majoriser is nearly solved. Majorisers are convex, so that ADMM converges with any "
-        "penalty; the objective falls from one reference point to the next; the fixed points are "
-        "the stationary points. The non-convex prox cycles where it jumps (C / xi > 5/18) and "
-        "creeps where it does not. Needs a loss with a profile; else left out, with a note."
-    ),
-    "guarded-set": (
-        "Update w over the working set and all samples that the step could bring into it: those "
-        "within the largest move of a violation in the last step. A step that moves others "
-        "further is repeated with a wider guard, in the end over all rows, which is plain ADMM. "
-        "Multipliers of guarded samples are kept. The printed step, whose proximal matrix is "
-        "negative semidefinite, overshoots: samples leave and re-enter for ever."
-    ),
-    "joint-intercept": (
-        "Solve for w and b together. In turns, b moves by a share |F| / m of what it should."
-    ),
-    "working-set-intercept": (
-        "Update b by the mean over the working set, as the code of the 0/1-loss method does, not "
-        "over all samples. Faster, but more often trivial; not among the defaults, and it "
-        "excludes 'joint-intercept'."
-    ),
-    "bounded-penalty": (
-        "Bring xi into [1/2, 2] times C, the scale of the multipliers: far below nothing "
-        "converges, far above steps are so short that the rule holds far from a solution. "
-        "(Balancing residuals drove xi to 1e4 C.) Without 'majorize' xi also stays where the "
-        "prox of the loss is single-valued. The rule is evaluated at the smallest such value, "
-        "where it is the strictest that a sample in the transition zone can pass."
-    ),
-    "sparse-finish": (
-        "Stop only if the rule, recomputed at the violations, still holds with multipliers of "
-        "zero outside the working set of the loss's own prox, if need be after a few steps over "
-        "that set; otherwise go on to half the tolerance. A run that never gets there returns "
-        "its last point that passed with all multipliers, with a note. Acts only with "
-        "'guarded-set': otherwise those multipliers are zero anyway."
-    ),
-    "non-empty": (
-        "Halve the penalty while the working set is empty, which would end the run at w = 0. "
-        "Acts only without 'guarded-set', whose first step is over all rows."
-    ),
-    "keep-best": (
-        "A run that ends above a point that it passed, such as its convex start, goes on from "
-        "there; if that does not help, or does not converge, the lowest iterate is returned."
-    ),
-    "reject-trivial": (
-        "A run that ends no better than the best constant classifier is repeated from an accurate "
-        "convex start; if that fails too, the constant classifier is returned, with a note."
-    ),
+    name: " ".join(text.split())
+    for name, text in re.findall(r"^(\S+): (.*(?:\n .*)*)", _TEXTS, flags=re.M)
 }
-
 DEFAULT_SAFEGUARDS = tuple(name for name in SAFEGUARDS if name != "working-set-intercept")
 
 # How far above the weak-convexity limit the penalty of the stopping rule lies.
@@ -93,26 +76,93 @@ BETTER = 1.0 - 1e-9
 WIDEN = 4.0
 
 
+@dataclass(frozen=True)
+class ADMM(Solver):
+    r"""Alternating directions for q + Nw + by = 1, with N = diag(y) X.
+
+    With ``safeguards=()`` this is Algorithm 1 of the paper to the letter: start w = 1/100, b = 0,
+    psi = 0; then in turn the working set F, q by the prox, w over F, b as a mean over all
+    samples, psi over F and zero elsewhere; stop when the four printed residuals are below `tol`.
+    On real data that rarely converges, and then mostly to a constant classifier. The default
+    safeguards keep the splitting and the stopping rule and repair the rest; each is described in
+    `htsvm.solvers.admm.run.SAFEGUARDS` and can be left out.
+
+    Parameters
+    ----------
+    penalty : float, default=1.0
+        The paper's xi = 1/nu; with the safeguard "bounded-penalty" only the initial one.
+    dual_step : float, default=1.0
+        The paper's tau, in (0, (1 + sqrt(5)) / 2).
+    tol : float, default=1e-3
+        The bound of the stopping rule.
+    max_iter : int, default=1000
+        The most iterations, all phases together.
+    safeguards : tuple of str
+        Names from `SAFEGUARDS`.
+    callback : callable, optional
+        Called after each iteration with its row of the history, a dict.
+
+    Notes
+    -----
+    Works with any loss that has a prox. A sample of weight k (its penalty is k C) counts exactly
+    like k samples: it has its own xi, k times the common one, so that C / xi is the same for all.
+    Samples of weight zero are left out.
+    """
+
+    penalty: float = 1.0
+    dual_step: float = 1.0
+    tol: float = 1e-3
+    max_iter: int = 1000
+    safeguards: tuple[str, ...] = DEFAULT_SAFEGUARDS
+    callback: Callable[[dict[str, Any]], object] | None = None
+
+    requires: ClassVar[tuple[str, ...]] = ("prox",)
+    refines: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_safeguards(self.safeguards)
+        if not 0.0 < self.penalty < np.inf:
+            raise ValueError(f"penalty must be positive and finite, got {self.penalty!r}.")
+        if not 0.0 < self.dual_step < (1.0 + np.sqrt(5.0)) / 2.0:
+            raise ValueError(
+                f"dual_step must lie strictly between 0 and 1.618, got {self.dual_step!r}."
+            )
+
+    def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
+        """Solve `problem`.
+
+        Parameters
+        ----------
+        problem : Problem
+            What to solve.
+        start : tuple of (w, b, psi), optional
+            Where to start instead of the safeguards' or the printed start; psi may be None.
+
+        Returns
+        -------
+        SolverResult
+            If it did not converge, `converged` is False and `notes` says what to try.
+        """
+        self.check_loss(problem.loss)
+        rows = np.flatnonzero(problem.penalty > 0.0)
+        if len(rows) == problem.n_samples:
+            return ADMMRun(self, problem).solve(start)
+        if start is not None and start[2] is not None:
+            start = (start[0], start[1], start[2][rows])
+        result = ADMMRun(self, problem.take(rows)).solve(start)
+        multipliers = np.zeros(problem.n_samples)
+        multipliers[rows] = result.multipliers
+        result.multipliers = multipliers
+        return result
+
+
 @dataclass
 class Iterate:
-    """The point (w, b, q, psi), and the splitting in force.
+    """The point (w, b, q, psi), the splitting in force, and the next q and working set.
 
-    Attributes
-    ----------
-    psi : ndarray
-        Multipliers per unit of weight.
-    xi : float
-        The penalty of the augmented Lagrangian.
-    violations : ndarray
-        ``1 - N w - b y``.
-    loss, penalty : Loss, ndarray or float
-        Whose prox is taken.
-    guarded, joint : bool
-        Whether w is updated over more than the working set, and together with b.
-    reach : float
-        The largest move of a violation in the last step.
-    next_q, working : ndarray
-        The next q and working set.
+    `psi` has multipliers per unit of weight, `violations` are 1 - Nw - by. The prox is that of
+    `loss` times `penalty` over `xi`. w is updated over more than the working set if `guarded`, and
+    together with b if `joint`. `reach` is the largest move of a violation in the last step.
     """
 
     w: Array
