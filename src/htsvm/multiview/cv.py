@@ -22,7 +22,7 @@ from htsvm.multiview.view_classifiers import ViewPoint, ViewPoints
 from htsvm.problems import AnyProblem
 from htsvm.svm.choosing import Choice, Held
 from htsvm.svm.path import check_grid
-from htsvm.svm.search import Fold, Routed, SearchCV, TrainingData, search_constraints
+from htsvm.svm.search import Routed, SearchCV, TrainingData, falling, search_constraints
 
 # A view with a smaller weight has none.
 LOST = 1e-3
@@ -149,6 +149,7 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
     }  # fmt: skip
 
     @validated_fit
+    @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiViewHTSVCCV:
         """Choose the trade-offs by cross-validation, then fit all the data.
 
@@ -156,10 +157,7 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of views
             Training data.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample; they also weigh the scores.
+        {y}, {sample_weight of folds}
 
         Returns
         -------
@@ -176,8 +174,8 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
     def _check_grid(self, data: TrainingData) -> None:
         """Set the grid; of all but C the tamest values come first."""
         self.Cs_ = check_grid(self.Cs)
-        self.structures_ = _falling("structures", self.structures, least=0.0)
-        self.caps_ = _falling("caps", self.caps, infinite=True)
+        self.structures_ = falling("structures", self.structures, least=0.0)
+        self.caps_ = falling("caps", self.caps, infinite=True)
         self.smoothnesses_ = _check_smoothnesses(self.smoothnesses)
 
     def _axes(self) -> dict[str, Any]:
@@ -209,10 +207,9 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
 
     def _solve_fold(
         self, data: TrainingData, routed: Routed, number: int, train: Array, test: Array
-    ) -> Fold:
+    ) -> Held:
         """Solve all points on one fold; rows of its grid are all of a point but C."""
         views, _, classes, codes, weights = data.take(train)
-        held_out = data.take(test)
         prepared = self._prepared(
             views, codes, weights, np.full(len(views), self.structures_.max())
         )
@@ -220,14 +217,13 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
         model.n_jobs, model.verbose, model.n_restarts = None, 0, 0
         model.classes_, model.C_, model.cap_ = classes, 1.0, 1.0
         problems = model._view_problems(prepared.spaces, classes, codes, weights)
-        samples = dict(zip(self.view_names_, held_out.X, strict=True))
+        samples = dict(zip(self.view_names_, data.take(test).X, strict=True))
         places = self._places()
         shape = (len(places) // len(self.Cs_), len(self.Cs_))
         n_scores = 1 if len(classes) == 2 else len(classes)
-        fold = Fold(
-            test, np.empty((*shape, len(test), n_scores), dtype=np.float32), np.empty(shape),
-            scores=None if self.scoring is None else np.empty(shape),
-        )  # fmt: skip
+        decisions = np.empty((*shape, len(test), n_scores), dtype=np.float32)
+        held = data.held_out(test, number, decisions, np.empty(shape))
+        held.asked = self.scoring is not None
         found: dict[Place, list[Outcome[ViewPoints]]] = {}
         known: Known = {}
         for k, place in enumerate(places):
@@ -236,12 +232,14 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
             found[place] = model._solve_point(place, problems, prepared, start, known)
             model._store_fit(found[place], prepared.spaces)
             cell = (k // len(self.Cs_), place[3])
-            fold.fit_seconds[cell] = time.perf_counter() - began
-            fold.decisions[cell] = model.decision_function(samples).reshape(len(test), -1)
-            if fold.scores is not None:
+            held.fit_seconds[0][cell] = time.perf_counter() - began
+            decisions[cell] = model.decision_function(samples).reshape(len(test), -1)
+            if held.asked:
                 scorer = check_scoring(model, scoring=self.scoring)
-                fold.scores[cell] = scorer(model, samples, held_out.y, **routed.score_part(test))
-        return fold
+                held.scores[0][cell] = scorer(
+                    model, samples, data.y[test], **routed.score_part(test)
+                )
+        return held
 
     def _solve_point(
         self,
@@ -310,19 +308,6 @@ def _even_or(weights: Array) -> Array | None:
     return None if np.min(weights) < LOST else weights
 
 
-def _falling(name: str, values: Any, least: float | None = None, infinite: bool = False) -> Array:
-    """Return the different values of an axis, largest first."""
-    grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    fine = (grid > 0.0) if least is None else (grid >= least)
-    if grid.ndim != 1 or len(grid) == 0 or not np.all(fine & (infinite | np.isfinite(grid))):
-        wanted = "positive" if least is None else "not negative"
-        raise ValueError(
-            f"{name} must be {wanted}{'' if infinite else ' and finite'}, one or several, got "
-            f"{values!r}."
-        )
-    return np.unique(grid)[::-1]
-
-
 def _check_smoothnesses(values: Any) -> list[Any]:
     """Return the different values of alpha: "auto" first, then the largest."""
     listed = [values] if isinstance(values, (str, Real)) else list(values)
@@ -330,5 +315,5 @@ def _check_smoothnesses(values: Any) -> list[Any]:
     names = [value for value in listed if isinstance(value, str)]
     if not listed or any(name != "auto" for name in names):
         raise ValueError(f"smoothnesses must be positive numbers or 'auto', got {values!r}.")
-    falling = _falling("smoothnesses", numbers).tolist() if numbers else []
-    return [*dict.fromkeys(names), *falling]
+    others = falling("smoothnesses", numbers).tolist() if numbers else []
+    return [*dict.fromkeys(names), *others]

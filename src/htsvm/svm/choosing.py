@@ -25,16 +25,9 @@ _NOTHING: tuple[str, ...] = ()
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A point of the grid.
+    """A point of the grid, by the numbers of its cap and of its C, and remarks for the user.
 
-    Attributes
-    ----------
-    place : tuple of int
-        The numbers of its cap and of its C.
-    order : ndarray of shape (n_caps, n_Cs)
-        What the points are ranked by; it is largest at the chosen one.
-    remarks : tuple of str
-        What a user should know about it.
+    The points are ranked by `order`, which is largest at the chosen one.
     """
 
     place: Place
@@ -42,9 +35,9 @@ class Choice:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Held:
-    """What the held-out samples of all folds say of the whole grid.
+    """What the held-out samples of one fold, or of all, say of the whole grid.
 
     A sample counts as often as it is held out. Whatever else is to be chosen is one axis with the
     caps.
@@ -52,17 +45,11 @@ class Held:
     Attributes
     ----------
     decisions : ndarray of shape (n_caps, n_Cs, n_held, n_scores)
-        The scores of the held-out samples.
-    codes : ndarray of shape (n_held,)
-        Their classes.
-    weights : ndarray of shape (n_held,)
-        Their weights.
-    fold : ndarray of shape (n_held,)
-        In which fold they were held out.
-    scores : ndarray of shape (n_folds, n_caps, n_Cs)
-        The scores of the folds: accuracy, or what was asked for.
-    fit_seconds : ndarray of shape (n_folds, n_caps, n_Cs)
-        Seconds per fit.
+        Their scores; one per sample for two classes, else one per class.
+    codes, weights, fold : ndarray of shape (n_held,)
+        Their classes, their weights, and in which fold they were held out.
+    scores, fit_seconds : ndarray of shape (n_folds, n_caps, n_Cs)
+        Accuracy, or what was asked for; seconds per fit.
     score_seconds : ndarray of shape (n_folds,)
         Seconds per score.
     asked : bool
@@ -88,14 +75,32 @@ class Held:
     passes: float = 0.0
 
     @staticmethod
-    def stacked(held: Sequence[Held]) -> Held:
+    def joined(folds: Sequence[Held]) -> Held:
+        """Return what all folds say, one after the other."""
+
+        def every(name: str, axis: int = 0) -> Array:
+            return np.concatenate([getattr(fold, name) for fold in folds], axis=axis)
+
+        support = [fold.support for fold in folds if fold.support is not None]
+        middles = zip(*(fold.middle for fold in folds), strict=True)
+        held = Held(
+            every("decisions", 2), every("codes"), every("weights"), every("fold"),
+            every("scores"), every("fit_seconds"), every("score_seconds"), folds[0].asked,
+            np.mean(support, axis=0) if support else None,
+            tuple(np.mean(part, axis=0) for part in middles),
+            float(sum(fold.passes for fold in folds)),
+        )  # fmt: skip
+        return held if held.asked else replace(held, scores=held.accuracies())
+
+    @staticmethod
+    def stacked(grids: Sequence[Held]) -> Held:
         """Return several grids on the same folds as one, stacked along the axis of the caps."""
         return replace(
-            held[0],
-            decisions=np.concatenate([one.decisions for one in held]),
-            scores=np.concatenate([one.scores for one in held], axis=1),
-            fit_seconds=np.concatenate([one.fit_seconds for one in held], axis=1),
-            support=np.concatenate([one.support for one in held if one.support is not None]),
+            grids[0],
+            decisions=np.concatenate([held.decisions for held in grids]),
+            scores=np.concatenate([held.scores for held in grids], axis=1),
+            fit_seconds=np.concatenate([held.fit_seconds for held in grids], axis=1),
+            support=np.concatenate([held.support for held in grids if held.support is not None]),
             middle=(),
         )
 

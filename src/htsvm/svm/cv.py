@@ -26,7 +26,14 @@ from htsvm.svm.choosing import Choice, Held
 from htsvm.svm.grid import Grid
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import check_grid
-from htsvm.svm.search import Fold, Routed, SearchCV, TrainingData, router_of, search_constraints
+from htsvm.svm.search import (
+    Routed,
+    SearchCV,
+    TrainingData,
+    falling,
+    router_of,
+    search_constraints,
+)
 
 # Folds are solved to this tolerance, in so many rounds, if the fit is to be more exact: their
 # scores do not need more.
@@ -63,14 +70,14 @@ class LinearSearchCV(SearchCV, BaseLinearSVC):
 
     def _check_grid(self, data: TrainingData) -> None:
         self.Cs_ = check_grid(self.Cs, *self._range_of_C)
-        self.caps_ = check_caps(self.caps)
+        self.caps_ = falling("caps", self.caps, infinite=True)
 
     def _axes(self) -> dict[str, Any]:
         return {"cap": self.caps_.tolist(), "C": self.Cs_.tolist()}
 
     def _solve_fold(
         self, data: TrainingData, routed: Routed, number: int, train: Array, test: Array
-    ) -> Fold:
+    ) -> Held:
         _, _, classes, codes, weights = part = data.take(train)
         problems = self._problems(part.X, classes, codes, weights, C=1.0, loss=self._loss_at(1.0))
         grids = [self._grid(problem) for problem in problems]
@@ -88,36 +95,33 @@ class LinearSearchCV(SearchCV, BaseLinearSVC):
         flat = coef.reshape(-1, coef.shape[-1])
         scores = np.asarray(safe_sparse_dot(data.X[test], flat.T, dense_output=True))
         scores = scores.reshape(-1, *coef.shape[:3]) + intercept
-        fold = Fold(
-            test,
-            np.ascontiguousarray(np.moveaxis(scores, 0, 2), dtype=np.float32),
-            seconds,
-            (time.perf_counter() - began) / seconds.size,
-            support=table(lambda found: sum(np.count_nonzero(one.multipliers) for one in found)),
-            classifiers=(coef, intercept),
-            passes=sum(grid.passes for grid in grids) * len(train) / len(data.codes),
+        held = data.held_out(
+            test, number, np.ascontiguousarray(np.moveaxis(scores, 0, 2), dtype=np.float32), seconds
         )
+        held.support = table(lambda found: sum(np.count_nonzero(r.multipliers) for r in found))
+        held.middle = coef, intercept
+        held.passes = sum(grid.passes for grid in grids) * len(train) / len(data.codes)
         if self.scoring is not None:
-            self._score_fold(fold, data.take(test), routed.score_part(test))
+            began = time.perf_counter()
+            self._score_fold(held, data.take(test), routed.score_part(test))
+        held.score_seconds[0] = (time.perf_counter() - began) / seconds.size
         if self.verbose:
             print(
                 f"[{type(self).__name__}] fold {number + 1} of {self.n_splits_}: {seconds.size} "
                 f"points in {seconds.sum():.1f} s",
                 flush=True,
             )
-        return fold
+        return held
 
-    def _score_fold(self, fold: Fold, held_out: TrainingData, params: dict[str, Any]) -> None:
+    def _score_fold(self, held: Held, data: TrainingData, params: dict[str, Any]) -> None:
         """Score every point of the grid with a scorer of scikit-learn."""
         model = HTSVC()
-        model.classes_, model.n_features_in_ = held_out.classes, held_out.X.shape[1]
+        model.classes_, model.n_features_in_ = data.classes, data.X.shape[1]
         scorer = check_scoring(model, scoring=self.scoring)
-        fold.scores = np.empty(fold.fit_seconds.shape)
-        began = time.perf_counter()
-        for place in np.ndindex(*fold.scores.shape):
-            model.coef_, model.intercept_ = (part[place] for part in fold.classifiers)
-            fold.scores[place] = scorer(model, held_out.X, held_out.y, **params)
-        fold.score_seconds = (time.perf_counter() - began) / fold.scores.size
+        for place in np.ndindex(*held.scores.shape[1:]):
+            model.coef_, model.intercept_ = (part[place] for part in held.middle)
+            held.scores[0][place] = scorer(model, data.X, data.y, **params)
+        held.asked = True
 
     def _grid(self, problem: AnyProblem) -> Grid:
         solver = Newton(
@@ -330,11 +334,3 @@ class HTSVCCV(LinearSearchCV):
         """Return an unfitted `HTSVC` with the chosen C and cap."""
         model: HTSVC = self._plain(HTSVC).set_params(C=self.C_, cap=self.cap_)
         return model
-
-
-def check_caps(caps: Any) -> Array:
-    """Return the caps, largest first."""
-    values = np.atleast_1d(np.asarray(caps, dtype=np.float64))
-    if values.ndim != 1 or len(values) == 0 or not np.all(values > 0.0):
-        raise ValueError(f"caps must be positive (inf for no truncation), got {caps!r}.")
-    return np.unique(values)[::-1]

@@ -197,22 +197,10 @@ def check_grid(Cs: Any, smallest: float = 2.0**-4, largest: float = 2.0**4) -> A
     return grid
 
 
-def solve_path(
-    problem: AnyProblem, Cs: Array, solver: Solver, starts: Sequence[AnyFitted] | None = None
-) -> list[AnyFitted]:
+def solve_path(problem: AnyProblem, Cs: Array, solver: Solver) -> list[AnyFitted]:
     """Solve `problem` (stated for C = 1) for each of `Cs`; return the fits in their order.
 
-    Parameters
-    ----------
-    problem : Problem or MulticlassProblem
-        The problem with penalties for C = 1.
-    Cs : ndarray
-        The penalties.
-    solver : Solver
-        The solver, with its options.
-    starts : sequence of fits, optional
-        A start for each C, for instance the solutions for a larger cap. Otherwise each C but the
-        largest starts from the next larger one.
+    Each C but the largest starts from the next larger one.
     """
     solver = solver.suited_to(problem)
     unrivalled = solver
@@ -222,10 +210,7 @@ def solve_path(
     previous: tuple[AnyFitted, float] | None = None
     for k, i in enumerate(np.argsort(-Cs, kind="stable")):
         C = float(Cs[i])
-        if starts is not None:
-            previous = (starts[i], C)
-        compared = k % COMPARED == 0 or starts is not None
-        fit = _solve_at(problem, C, solver if compared else unrivalled, previous)
+        fit = _solve_at(problem, C, unrivalled if k % COMPARED else solver, previous)
         fits[i] = fit
         previous = (fit, C)
     path = [fit for fit in fits if fit is not None]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -50,18 +49,19 @@ class TrainingData(NamedTuple):
         weights = None if self.weights is None else self.weights[rows]
         return self._replace(X=X, y=self.y[rows], codes=self.codes[rows], weights=weights)
 
+    def held_out(self, rows: Array, fold: int, decisions: Array, seconds: Array) -> Held:
+        """Return what held-out rows say by their decision values; nobody has asked for scores."""
+        return Held(
+            decisions, self.codes[rows],
+            np.ones(len(rows)) if self.weights is None else self.weights[rows],
+            np.full(len(rows), fold), np.empty((1, *seconds.shape)), seconds[None], np.zeros(1),
+            asked=False,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Routed:
-    """What goes to the splitter and what to the scorer.
-
-    Attributes
-    ----------
-    split, score : dict
-        Keyword arguments; those for the scorer may have an entry per sample.
-    X : array-like
-        The data, which tell entries per sample from others.
-    """
+    """Keyword arguments of the splitter and the scorer; X tells those per sample from others."""
 
     split: dict[str, Any] = field(default_factory=dict)
     score: dict[str, Any] = field(default_factory=dict)
@@ -101,64 +101,6 @@ def router_of(estimator: Any) -> MetadataRouter:
     return router.add(scorer=get_scorer(scoring), method_mapping=score)
 
 
-@dataclass
-class Fold:
-    """One fold of the whole grid.
-
-    Attributes
-    ----------
-    rows : ndarray
-        The rows held out.
-    decisions : ndarray of shape (n_caps, n_Cs, n_rows, n_scores), float32
-        Their scores; one per row for two classes, else one per class.
-    fit_seconds : ndarray of shape (n_caps, n_Cs)
-        What it took.
-    score_seconds : float
-        What a score took.
-    scores : ndarray of shape (n_caps, n_Cs), optional
-        The scores that were asked for.
-    support : ndarray of shape (n_caps, n_Cs), optional
-        The number of multipliers that are not zero.
-    classifiers : tuple of ndarray
-        The coefficients and the intercepts of each point.
-    passes : float
-        Work, in products with all of X.
-    """
-
-    rows: Array
-    decisions: Array
-    fit_seconds: Array
-    score_seconds: float = 0.0
-    scores: Array | None = None
-    support: Array | None = None
-    classifiers: tuple[Array, ...] = ()
-    passes: float = 0.0
-
-
-def joined(folds: Sequence[Fold], data: TrainingData) -> Held:
-    """Return what the held-out samples of all folds say."""
-    rows = np.concatenate([fold.rows for fold in folds])
-    scores = [fold.scores for fold in folds if fold.scores is not None]
-    support = [fold.support for fold in folds if fold.support is not None]
-    held = Held(
-        decisions=np.concatenate([fold.decisions for fold in folds], axis=2),
-        codes=data.codes[rows],
-        weights=np.ones(len(rows)) if data.weights is None else data.weights[rows],
-        fold=np.repeat(np.arange(len(folds)), [len(fold.rows) for fold in folds]),
-        scores=np.array(scores),
-        fit_seconds=np.array([fold.fit_seconds for fold in folds]),
-        score_seconds=np.array([fold.score_seconds for fold in folds]),
-        asked=bool(scores),
-        support=np.mean(support, axis=0) if support else None,
-        middle=tuple(
-            np.mean(part, axis=0)
-            for part in zip(*(fold.classifiers for fold in folds), strict=True)
-        ),
-        passes=float(sum(fold.passes for fold in folds)),
-    )
-    return held if scores else replace(held, scores=held.accuracies())
-
-
 class SearchCV(BaseSVC):
     """A classifier that chooses a point of a grid by cross-validation, and is fitted there.
 
@@ -181,7 +123,7 @@ class SearchCV(BaseSVC):
     @abstractmethod
     def _solve_fold(
         self, data: TrainingData, routed: Routed, number: int, train: Array, test: Array
-    ) -> Fold:
+    ) -> Held:
         """Solve all points of the grid on one fold."""
 
     @abstractmethod
@@ -221,7 +163,7 @@ class SearchCV(BaseSVC):
             delayed(self._solve_fold)(data, routed, number, train, test)
             for number, (train, test) in enumerate(splits)
         )
-        return joined(folds, data)
+        return Held.joined(folds)
 
     def _choose(self, held: Held) -> choosing.Place:
         """Choose a point, say what a user should know about it, store and return its place."""
@@ -288,3 +230,14 @@ def _table(
         "rank_test_score": 1 + np.sum(above, axis=1, dtype=np.int32),
         **{name: values.ravel() for name, values in more.items()},
     }
+
+
+def falling(name: str, values: Any, least: float | None = None, infinite: bool = False) -> Array:
+    """Return the different values of an axis, largest first."""
+    grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    fine = (grid > 0.0) if least is None else (grid >= least)
+    if grid.ndim != 1 or len(grid) == 0 or not np.all(fine & (infinite | np.isfinite(grid))):
+        wanted = "positive" if least is None else "not negative"
+        wanted += " (inf for no truncation)" if infinite else " and finite"
+        raise ValueError(f"{name} must be {wanted}, one or several, got {values!r}.")
+    return np.unique(grid)[::-1]

@@ -157,7 +157,7 @@ class ADMM(Solver):
 
 
 @dataclass
-class Iterate:
+class ADMMState:
     """The point (w, b, q, psi), the splitting in force, and the next q and working set.
 
     `psi` has multipliers per unit of weight, `violations` are 1 - Nw - by. The prox is that of
@@ -236,21 +236,21 @@ class ADMMRun:
             converged, at = self._main_phase(self._at(*self.best[1:]))
         return self._result(converged, at)
 
-    def _at(self, w: Array, b: float, psi: Array) -> Iterate:
+    def _at(self, w: Array, b: float, psi: Array) -> ADMMState:
         d, problem = self.problem.violations(w, b), self.problem
-        return Iterate(w, b, psi, self.options.penalty, d, d, problem.loss, problem.C)
+        return ADMMState(w, b, psi, self.options.penalty, d, d, problem.loss, problem.C)
 
-    def _objective(self, at: Iterate) -> float:
+    def _objective(self, at: ADMMState) -> float:
         return self.problem.objective(at.w, at.violations)
 
-    def _passed_lower(self, at: Iterate) -> bool:
+    def _passed_lower(self, at: ADMMState) -> bool:
         """Return whether the run has seen a point clearly below the one where it ended."""
         reached = (1.0 - WORTH_RETURNING) * self._objective(at)
         return "keep-best" in self.guards and self.best[0] < reached
 
     # -- phases ---------------------------------------------------------------------------------
 
-    def _attempt(self, start: Start | None, convex_tol: float) -> tuple[bool, Iterate]:
+    def _attempt(self, start: Start | None, convex_tol: float) -> tuple[bool, ADMMState]:
         """Go from a start, that of the safeguards or the printed one, to the end."""
         m, n = self.problem.n_samples, self.problem.n_features
         if start is not None:
@@ -263,7 +263,7 @@ class ADMMRun:
         self.convex_objective = self._objective(at)
         return self._main_phase(at)
 
-    def _convex_phase(self, at: Iterate, tol: float) -> Iterate:
+    def _convex_phase(self, at: ADMMState, tol: float) -> ADMMState:
         """Solve the problem with the hinge of the loss's slope at zero; of slope 1 without one."""
         loss, slope = self.problem.loss, 1.0
         if "profile" in loss.abilities and math.isfinite(at_zero := float(loss.profile_slope(0.0))):
@@ -278,8 +278,8 @@ class ADMMRun:
                 break
         return at
 
-    def _main_phase(self, at: Iterate) -> tuple[bool, Iterate]:
-        """Iterate until the stopping rule holds; return whether it does, and where."""
+    def _main_phase(self, at: ADMMState) -> tuple[bool, ADMMState]:
+        """ADMMState until the stopping rule holds; return whether it does, and where."""
         at.loss, at.penalty = self.problem.loss, self.problem.C
         at.guarded = "guarded-set" in self.guards
         at.joint = "joint-intercept" in self.guards and self.problem.fit_intercept
@@ -310,19 +310,19 @@ class ADMMRun:
         self.notes.append("Stopped with small multipliers left outside the working set.")
         return True, self._closed(passed)
 
-    def _bound_penalty(self, at: Iterate, least: float) -> None:
+    def _bound_penalty(self, at: ADMMState, least: float) -> None:
         if "bounded-penalty" in self.guards:
             C = self.problem.C
             at.xi = max(float(np.clip(at.xi, 0.5 * C, 2.0 * C)), least)
 
-    def _move_majoriser(self, at: Iterate) -> None:
+    def _move_majoriser(self, at: ADMMState) -> None:
         """Let the hinge majoriser touch the loss at the violations."""
         slopes = np.empty(self.problem.n_samples)
         unit = np.full(self.problem.n_samples, self.problem.C)
         self.problem.loss.slopes(at.violations, unit, slopes)
         at.loss, at.penalty = Hinge(), slopes
 
-    def _for_finish(self, at: Iterate) -> Iterate:
+    def _for_finish(self, at: ADMMState) -> ADMMState:
         """Return the point with the splitting of the true problem over its working set."""
         problem, xi = self.problem, self._stop_penalty(at)
         return replace(
@@ -330,7 +330,7 @@ class ADMMRun:
             joint=problem.fit_intercept,
         )  # fmt: skip
 
-    def _sparse(self, passed: Iterate) -> Iterate | None:
+    def _sparse(self, passed: ADMMState) -> ADMMState | None:
         """Return a point near by without multipliers outside the working set; None if none passes.
 
         First they are dropped; then, if the rule does not hold, steps over that set are taken.
@@ -346,7 +346,7 @@ class ADMMRun:
             at.split()
         return None
 
-    def _closed(self, at: Iterate) -> Iterate:
+    def _closed(self, at: ADMMState) -> ADMMState:
         """Record the point that is returned, with q := 1 - Nw - by."""
         at = replace(at, q=at.violations, guarded=True)
         self.n_iter += 1
@@ -355,7 +355,7 @@ class ADMMRun:
 
     # -- one iteration --------------------------------------------------------------------------
 
-    def _iterate(self, at: Iterate) -> None:
+    def _iterate(self, at: ADMMState) -> None:
         """Take one iteration of Algorithm 1, in its order; lines 4 and 5 end the one before."""
         if not (at.guarded or at.working.any()) and "non-empty" in self.guards:
             self._fill_working_set(at)
@@ -384,7 +384,7 @@ class ADMMRun:
         # 9. k := k + 1.
         self.n_iter += 1
 
-    def _fill_working_set(self, at: Iterate) -> None:
+    def _fill_working_set(self, at: ADMMState) -> None:
         """Halve the penalty until the working set is not empty, if that helps at all."""
         trial = replace(at)
         for _ in range(MOST_HALVINGS):
@@ -396,7 +396,7 @@ class ADMMRun:
                 return
 
     def _update_w_and_b(
-        self, at: Iterate, entering: Array, target: Array, guess: tuple[Array, float]
+        self, at: ADMMState, entering: Array, target: Array, guess: tuple[Array, float]
     ) -> None:
         """Set w, b and the violations: w over the samples `entering`, b as printed or with w."""
         problem = self.problem
@@ -418,16 +418,16 @@ class ADMMRun:
 
     # -- what is measured -----------------------------------------------------------------------
 
-    def _stop_penalty(self, at: Iterate) -> float:
+    def _stop_penalty(self, at: ADMMState) -> float:
         """Return the penalty at which the stopping rule is evaluated."""
         bounded = self.single_valued > 0.0 and "bounded-penalty" in self.guards
         return self.single_valued if bounded else at.xi
 
-    def _inner_residual(self, at: Iterate) -> float:
+    def _inner_residual(self, at: ADMMState) -> float:
         """Return the larger of feasibility and change of q, for the splitting in force."""
         return max(self._feasibility(at), self._relative(at.q - at.next_q, at.q))
 
-    def _record(self, at: Iterate, phase: str) -> float:
+    def _record(self, at: ADMMState, phase: str) -> float:
         """Add a row to the history and return the largest of the four residuals of the rule."""
         problem, working, after, xi = self.problem, at.working, at.next_q, self._stop_penalty(at)
         if at.loss is not problem.loss or xi != at.xi:
@@ -449,7 +449,7 @@ class ADMMRun:
         )  # fmt: skip
         return residual
 
-    def _certified(self, at: Iterate, sparse: bool) -> bool:
+    def _certified(self, at: ADMMState, sparse: bool) -> bool:
         """Return whether the stopping rule holds at q := 1 - Nw - by.
 
         With multipliers of all rows, and if `sparse` also with those of the working set alone.
@@ -478,7 +478,7 @@ class ADMMRun:
         stationarity = residuals.of_gradient(own, -pull, gross * problem.operator.row_length)
         return stationarity, residuals.balance(balance, gross)
 
-    def _feasibility(self, at: Iterate) -> float:
+    def _feasibility(self, at: ADMMState) -> float:
         """Return the paper's epsilon 3, ||q - 1 + Nw + by|| / sqrt(m)."""
         return self._norm(at.q - at.violations) / float(np.sqrt(self.weight.sum()))
 
@@ -494,7 +494,7 @@ class ADMMRun:
         """Return the Euclidean norm in which a sample of weight k counts k times."""
         return float(np.sqrt(self.weight @ np.square(vector)))
 
-    def _complementarity(self, at: Iterate) -> float:
+    def _complementarity(self, at: ADMMState) -> float:
         """Return what the multipliers miss of the loss, relative to the objective.
 
         The paper's rule has nothing of the kind; without it a large penalty passes far from a
@@ -513,7 +513,7 @@ class ADMMRun:
 
     # -- the end --------------------------------------------------------------------------------
 
-    def _result(self, converged: bool, at: Iterate) -> SolverResult:
+    def _result(self, converged: bool, at: ADMMState) -> SolverResult:
         """Return the point of the run that is worth most, and what there is to say."""
         objective, w, b, psi = self._objective(at), at.w, at.b, at.psi
         advice = []
