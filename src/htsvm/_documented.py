@@ -86,6 +86,19 @@ verbose of folds : int
 cv : int, splitter or iterable
     The folds: their number, a splitter of scikit-learn, or pairs of training and test indices. None
     is stratified 5-fold; folds given by their number are shuffled, driven by `random_state`.
+kernel : str or callable, default="rbf"
+    The kernel: "rbf", "poly", "sigmoid", "laplacian", "cosine", "linear" or "precomputed". A
+    callable takes two sets of rows and returns their kernel matrix. With
+    "precomputed", X is the kernel matrix of the training samples in `fit`, and that of other
+    samples with the training samples elsewhere.
+n_landmarks : int, "auto" or None, default="auto"
+    None solves the problem of the whole kernel matrix. A number restricts w to combinations of
+    this many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
+    samples (1,500 for more than two classes in one problem) and as far as `memory_limit`
+    allows, else ``4 * sqrt(n_samples)`` landmarks, between 250 and 1,000.
+landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
+    How landmarks are chosen. A precomputed kernel has no rows to look at: there the choice is
+    uniform.
 degree : float
     Degree of "poly".
 coef0 : float

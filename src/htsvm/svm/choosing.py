@@ -132,11 +132,8 @@ class Held:
     def moved(self, errors: float = 0.0) -> tuple[Held, Array]:
         """Return the decisions less the thresholds of the best accuracy, and the thresholds.
 
-        Parameters
-        ----------
-        errors : float, default=0.0
-            By how many standard errors a threshold other than zero must gain; the error is that of
-            the difference, to which only the samples count whose class changes.
+        A threshold other than zero must gain so many standard `errors` of the difference, to which
+        only the samples count whose class changes.
         """
         shape = self.decisions.shape[:2]
         thresholds = np.array([self._threshold(place) for place in np.ndindex(*shape)])
@@ -357,16 +354,7 @@ def sparser(held: Held, agreement: Array, choice: Choice) -> Choice:
     """Return the point with the fewest support vectors of those hardly worse than the chosen one.
 
     With a kernel every support vector costs time at each prediction. What this choice saves and
-    costs is in docs/developers/choosing-c-and-cap.md.
-
-    Parameters
-    ----------
-    held : Held
-        The decisions on the held-out samples, of two classes; of more the choice stays.
-    agreement : ndarray of shape (n_caps, n_Cs)
-        The agreement of each point.
-    choice : Choice
-        The best point.
+    costs is in docs/developers/choosing-c-and-cap.md. Of more than two classes the choice stays.
     """
     constant = held.constant()
     if held.decisions.shape[-1] > 1 or held.support is None or constant[choice.place]:

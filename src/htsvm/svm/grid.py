@@ -44,19 +44,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class GridPoint:
-    """A solved point of the grid.
-
-    Attributes
-    ----------
-    result : SolverResult
-        The solution.
-    C : float
-        The penalty that its multipliers belong to.
-    violations : ndarray
-        The margin violations of all rows.
-    seconds : float
-        What it took.
-    """
+    """A solved point: the C of its multipliers, the violations of all rows, and what it took."""
 
     result: SolverResult
     C: float
@@ -69,6 +57,7 @@ class GridPoint:
         return result.coef, result.intercept, result.multipliers * (C / self.C)
 
 
+@dataclass(eq=False)
 class Grid:
     """The grid on one problem.
 
@@ -90,18 +79,14 @@ class Grid:
         Who solves; for several classes a search on a smooth loss comes near enough.
     """
 
-    def __init__(
-        self,
-        problem: AnyProblem,
-        Cs: Array,
-        caps: Array,
-        loss_at: Callable[[float], HybridTruncated],
-        solver: Newton,
-    ) -> None:
-        self.problem, self.Cs, self.caps = problem, Cs, caps
-        self.losses = [loss_at(float(cap)) for cap in caps]
-        self.solver = solver
-        self.order = np.argsort(-Cs, kind="stable")
+    problem: AnyProblem
+    Cs: Array
+    caps: Array
+    loss_at: Callable[[float], HybridTruncated]
+    solver: Newton
+
+    def __post_init__(self) -> None:
+        self.order = np.argsort(-self.Cs, kind="stable")
         self.points: dict[Place, GridPoint] = {}
         self.passes = 0.0
 
@@ -133,12 +118,14 @@ class Grid:
         known = [self._point(*place) for place in self._leading_to(i, rank)]
         began, before = time.perf_counter(), self.problem.operator.passes
         C = float(self.Cs[self.order[rank]])
-        problem = replace(self.problem, loss=self.losses[i]).scaled(C)
-        if known and _untouched(problem, known[0]):
+        problem = replace(self.problem, loss=self.loss_at(float(self.caps[i]))).scaled(C)
+        # The part of the loss that is the hinge loss ends here.
+        bend: float = problem.loss.curved_interval[0]
+        if known and known[0].C == C and np.all(known[0].violations <= bend):
             return replace(known[0], seconds=0.0)
         inside = self.coordinates
         start = inside.enter(self._start(problem, known))
-        stated = replace(inside.problem, loss=problem.loss).scaled(C)
+        stated: Any = replace(inside.problem, loss=problem.loss).scaled(C)
         result = inside.leave(self._solver.solve(stated, start=start))
         violations = problem.violations_at(result.coef, result.intercept)
         self.passes += self.problem.operator.passes - before
@@ -178,33 +165,12 @@ class Grid:
         return shrunk(self.problem, strength, np.random.default_rng(self.solver.random_state))
 
 
-def _untouched(problem: AnyProblem, above: GridPoint) -> bool:
-    """Return whether a solution for the same C and a larger cap solves the problem as well.
-
-    So it is where all violations are in the part of the loss that is the hinge loss.
-    """
-    start_of_curve: float = problem.loss.curved_interval[0]
-    return above.C == problem.C and bool(above.violations.max(initial=0.0) <= start_of_curve)
-
-
 # ------------------------------------------------------------------------ strongly shrunk starts
 
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """Weights of length one, and their scores of some rows.
-
-    Attributes
-    ----------
-    W : ndarray of shape (1 or n_classes, n_features)
-        The weights.
-    rows : ndarray
-        Some rows of the problem.
-    scores : ndarray of shape (n_rows, 1 or n_classes)
-        Their scores ``x'W``, less those of the mean sample.
-    offset : ndarray of shape (1 or n_classes,)
-        The scores of the mean sample.
-    """
+    """Weights W of length one; the scores of some rows, less the `offset`, that of their mean."""
 
     W: Array
     rows: Array
@@ -250,14 +216,8 @@ class Direction:
 def shrunk(problem: AnyProblem, strength: float, rng: np.random.Generator) -> Direction | None:
     """Return the direction of least squares with a penalty on its length; None if there is none.
 
-    Parameters
-    ----------
-    problem : Problem or MulticlassProblem
-        The rows, their labels and weights.
-    strength : float
-        The penalty, in units of the mean square of a feature.
-    rng : Generator
-        Drives the choice of rows that the start is sought on.
+    The `strength` is the penalty, in units of the mean square of a feature; `rng` drives the choice
+    of rows that the start is sought on.
     """
     operator, weights = problem.operator, problem.penalty / problem.penalty.sum()
     # What least squares aims at, a column per class or one, less its mean.

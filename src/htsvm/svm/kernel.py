@@ -177,12 +177,7 @@ class KernelHTSVC(BaseKernelSVC):
 
     Parameters
     ----------
-    {C}
-    kernel : str or callable, default="rbf"
-        The kernel: "rbf", "poly", "sigmoid", "laplacian", "cosine", "linear" or "precomputed". A
-        callable takes two sets of rows and returns their kernel matrix. With
-        "precomputed", X is the kernel matrix of the training samples in `fit`, and that of other
-        samples with the training samples elsewhere.
+    {C}, {kernel}
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly", "sigmoid" and "laplacian". "scale" is ``1 / (n_features *
         X.var())``, "auto" ``1 / n_features``.
@@ -190,16 +185,8 @@ class KernelHTSVC(BaseKernelSVC):
     cap : float, default=1.0
         The margin violation from which on a sample is ignored. 1 is the decision boundary; ``inf``
         never ignores a sample (the problem of `sklearn.svm.SVC` with 6C/5).
-    {knee}
-    n_landmarks : int, "auto" or None, default="auto"
-        None solves the problem of the whole kernel matrix. A number restricts w to combinations of
-        this many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
-        samples (1,500 for more than two classes in one problem) and as far as `memory_limit`
-        allows, else ``4 * sqrt(n_samples)`` landmarks, between 250 and 1,000.
-    landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
-        How landmarks are chosen. A precomputed kernel has no rows to look at: there the choice is
-        uniform.
-    {memory_limit}, {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
+    {knee}, {n_landmarks}, {landmark_selection}, {memory_limit}, {tol}, {max_iter}
+    {fit_intercept}, {class_weight}, {multi_class}
     n_restarts : int, default=0
         Further random starts; the lowest objective wins.
     n_jobs : int, optional

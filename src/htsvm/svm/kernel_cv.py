@@ -18,7 +18,7 @@ from htsvm.svm._kernel_space import FittedSpace, is_one_problem, kernel_space
 from htsvm.svm.choosing import Choice, Held
 from htsvm.svm.cv import LinearSearchCV
 from htsvm.svm.kernel import BaseKernelSVC
-from htsvm.svm.search import Routed, TrainingData, search_constraints
+from htsvm.svm.search import Routed, TrainingData, falling, search_constraints
 
 # The factors of the default gamma, and the kernels that have none.
 FACTORS = (0.25, 1.0, 4.0)
@@ -51,14 +51,7 @@ class KernelHTSVCCV(LinearSearchCV, BaseKernelSVC):
     {cv}
     scoring : str or callable, default=None
         None is the rule above; otherwise a score to maximise, as in scikit-learn.
-    kernel : {"rbf", "poly", "sigmoid", "laplacian", "cosine", "linear", "precomputed"} or \
-            callable, default="rbf"
-        The kernel, as in `KernelHTSVC`.
-    {degree}, {coef0}, {knee}
-    n_landmarks : int, "auto" or None, default="auto"
-        Landmarks of the final fit: a number, None for an exact fit, "auto" by size.
-    landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
-        How landmarks are chosen.
+    {kernel}, {degree}, {coef0}, {knee}, {n_landmarks}, {landmark_selection}
     {memory_limit}, {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
     n_restarts : int, default=0
         Further random starts of the final fit; the lowest objective wins.
@@ -146,10 +139,7 @@ class KernelHTSVCCV(LinearSearchCV, BaseKernelSVC):
             return np.ones(1)
         if not given:
             return np.array(FACTORS) * resolved_gamma("scale", X, weights)
-        values = np.atleast_1d(np.asarray(self.gammas, dtype=np.float64))
-        if values.ndim != 1 or not np.all(np.isfinite(values) & (values > 0.0)):
-            raise ValueError(f"gammas must be positive and finite, got {self.gammas!r}.")
-        return np.unique(values)
+        return falling("gammas", self.gammas)[::-1]
 
     def _cross_validate(
         self, data: TrainingData, routed: Routed, splits: list[tuple[Array, Array]]

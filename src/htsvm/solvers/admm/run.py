@@ -279,7 +279,7 @@ class ADMMRun:
         return at
 
     def _main_phase(self, at: ADMMState) -> tuple[bool, ADMMState]:
-        """ADMMState until the stopping rule holds; return whether it does, and where."""
+        """Iterate until the stopping rule holds; return whether it does, and where."""
         at.loss, at.penalty = self.problem.loss, self.problem.C
         at.guarded = "guarded-set" in self.guards
         at.joint = "joint-intercept" in self.guards and self.problem.fit_intercept
