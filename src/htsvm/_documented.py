@@ -42,6 +42,8 @@ tol of views : float
     view weight in another round.
 max_iter : int
     The largest number of iterations.
+max_iter of views : int
+    The largest number of iterations of the solver for one view in one round.
 fit_intercept : bool
     Whether to fit an intercept, which is not regularised.
 class_weight : dict, "balanced" or None

@@ -64,10 +64,7 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
     {knee}, {view_weights}, {kernel of views}, {gamma of views}, {views}
     solver : {"newton", "admm"} or solver object, default="newton"
         What solves the problem of a view in a round.
-    {tol of views}
-    max_iter : int, default=1000
-        The largest number of iterations of the solver for one view in one round.
-    {max_rounds}, {fit_intercept}, {class_weight}
+    {tol of views}, {max_iter of views}, {max_rounds}, {fit_intercept}, {class_weight}
     multi_class : {"auto", "joint", "ovr"}, default="auto"
         How to fit more than two classes: as one problem ("joint"), or each class against the rest
         ("ovr"). "auto" is "joint", but "ovr" with "admm".
@@ -228,7 +225,9 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
         known: Known = {}
         for k, place in enumerate(places):
             began = time.perf_counter()
-            start = found[_neighbour(place, places[k - 1])] if k else None
+            # From the last point; where C begins again, from the last that had the same C.
+            back = 1 if k % len(self.Cs_) else len(self.Cs_)
+            start = found[places[k - back]] if k else None
             found[place] = model._solve_point(place, problems, prepared, start, known)
             model._store_fit(found[place], prepared.spaces)
             cell = (k // len(self.Cs_), place[3])
@@ -292,11 +291,6 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
             C=self.C_, cap=self.cap_, structure=self.structure_, weight_smoothness=self.smoothness_
         )
         return model
-
-
-def _neighbour(place: Place, before: Place) -> Place:
-    """Return the point to start from: the last one, or where C begins again the last that did."""
-    return before if before[:3] == place[:3] else (*before[:3], place[3])
 
 
 def _even_or(weights: Array) -> Array | None:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
@@ -31,7 +31,6 @@ from htsvm.svm.search import (
     SearchCV,
     TrainingData,
     falling,
-    router_of,
     search_constraints,
 )
 
@@ -106,11 +105,8 @@ class LinearSearchCV(SearchCV, BaseLinearSVC):
             self._score_fold(held, data.take(test), routed.score_part(test))
         held.score_seconds[0] = (time.perf_counter() - began) / seconds.size
         if self.verbose:
-            print(
-                f"[{type(self).__name__}] fold {number + 1} of {self.n_splits_}: {seconds.size} "
-                f"points in {seconds.sum():.1f} s",
-                flush=True,
-            )
+            what = f"fold {number + 1} of {self.n_splits_}: {seconds.size} points"
+            print(f"[{type(self).__name__}] {what} in {seconds.sum():.1f} s", flush=True)
         return held
 
     def _score_fold(self, held: Held, data: TrainingData, params: dict[str, Any]) -> None:
@@ -139,12 +135,9 @@ class LinearSearchCV(SearchCV, BaseLinearSVC):
         place = super()._choose(held)
         if self.verbose:
             chosen = self.cv_results_["params"][self.best_index_].items()
-            print(
-                f"[{type(self).__name__}] chose "
-                + ", ".join(f"{name} = {value:g}" for name, value in chosen)
-                + f": mean score {self.best_score_:.4f}",
-                flush=True,
-            )
+            what = ", ".join(f"{name} = {value:g}" for name, value in chosen)
+            score = f"mean score {self.best_score_:.4f}"
+            print(f"[{type(self).__name__}] chose {what}: {score}", flush=True)
         return place
 
     def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
@@ -176,7 +169,11 @@ class LinearSearchCV(SearchCV, BaseLinearSVC):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata are routed: to this estimator, the splitter and the scorer."""
-        return router_of(self)
+        scoring = "accuracy" if self.scoring is None else self.scoring
+        split, score = (MethodMapping().add(caller="fit", callee=to) for to in ("split", "score"))
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router = router.add(splitter=self.cv, method_mapping=split)
+        return router.add(scorer=get_scorer(scoring), method_mapping=score)
 
 
 @documented

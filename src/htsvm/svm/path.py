@@ -206,14 +206,13 @@ def solve_path(problem: AnyProblem, Cs: Array, solver: Solver) -> list[AnyFitted
     unrivalled = solver
     if getattr(solver, "compare_warm", False):
         unrivalled = replace(solver, compare_warm=False)
-    fits: list[AnyFitted | None] = [None] * len(Cs)
+    fits: dict[int, AnyFitted] = {}
     previous: tuple[AnyFitted, float] | None = None
     for k, i in enumerate(np.argsort(-Cs, kind="stable")):
         C = float(Cs[i])
-        fit = _solve_at(problem, C, unrivalled if k % COMPARED else solver, previous)
-        fits[i] = fit
-        previous = (fit, C)
-    path = [fit for fit in fits if fit is not None]
+        fits[i] = _solve_at(problem, C, unrivalled if k % COMPARED else solver, previous)
+        previous = fits[i], C
+    path = [fits[i] for i in range(len(Cs))]
     _improve_by_others(problem, Cs, solver, path)
     return path
 
@@ -222,19 +221,14 @@ def _solve_at(
     problem: AnyProblem, C: float, solver: Solver, previous: tuple[AnyFitted, float] | None
 ) -> AnyFitted:
     """Solve `problem` for one C, from the solution for another if there is one."""
-    scaled = problem.scaled(C)
+    scaled, start = problem.scaled(C), None
+    if previous is not None:
+        (result, _), old = previous
+        start = result.coef, result.intercept, result.multipliers * (C / old)
     try:
-        return solve_certified(scaled, solver, start=_start(previous, C))
+        return solve_certified(scaled, solver, start=start)
     finally:
         scaled.release()
-
-
-def _start(previous: tuple[AnyFitted, float] | None, C: float) -> Any:
-    """Return the previous solution with its multipliers scaled to the new penalty."""
-    if previous is None:
-        return None
-    (result, _), old = previous
-    return result.coef, result.intercept, result.multipliers * (C / old)
 
 
 def _improve_by_others(

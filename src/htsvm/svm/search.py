@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import process_routing
 
 from htsvm._seeds import seed_of
 from htsvm._sklearn import Interval, StrOptions, check_method_params, routing_enabled
@@ -88,17 +88,6 @@ class Routed:
         """Return what the scorer gets for some rows."""
         part: dict[str, Any] = check_method_params(self.X, self.score, indices=rows)
         return part
-
-
-def router_of(estimator: Any) -> MetadataRouter:
-    """Return how metadata are routed: to an estimator, its splitter and its scorer."""
-    scoring = "accuracy" if estimator.scoring is None else estimator.scoring
-    split, score = (
-        MethodMapping().add(caller="fit", callee=callee) for callee in ("split", "score")
-    )
-    router = MetadataRouter(owner=estimator).add_self_request(estimator)
-    router = router.add(splitter=estimator.cv, method_mapping=split)
-    return router.add(scorer=get_scorer(scoring), method_mapping=score)
 
 
 class SearchCV(BaseSVC):
