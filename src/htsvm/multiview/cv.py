@@ -262,9 +262,12 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
             classifiers = self._classifiers(stated, self._strength(), prepared.covariances, None)
             classifiers.certify = False
             classifiers.known = known.setdefault((k, place[0], place[1], place[3]), {})
+            first = None
             if starts is not None:
                 classifiers.start = starts[k].point
-            first = None if starts is None else _even_or(starts[k].weights)
+                # A view without weight is not held back, so that it never gets any again: what one
+                # point has lost would be lost for all after it. They start from even weights.
+                first = None if np.min(starts[k].weights) < LOST else starts[k].weights
             outcomes.append(self._alternation(classifiers, first).run())
         return outcomes
 
@@ -291,15 +294,6 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
             C=self.C_, cap=self.cap_, structure=self.structure_, weight_smoothness=self.smoothness_
         )
         return model
-
-
-def _even_or(weights: Array) -> Array | None:
-    """Return the weights to start from; None, for even ones, where a view has lost its weight.
-
-    A view without weight is not held back, so that it never gets any again: what one point of the
-    grid has lost would be lost for all that come after it.
-    """
-    return None if np.min(weights) < LOST else weights
 
 
 def _check_smoothnesses(values: Any) -> list[Any]:

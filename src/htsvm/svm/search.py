@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from itertools import product
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -192,11 +193,8 @@ def _table(
     held: Held, axes: dict[str, Any], order: Array, more: dict[str, Array]
 ) -> dict[str, Any]:
     """Return the grid as `GridSearchCV` does: a row per point, ranked by `order`, C last."""
-    places = list(np.ndindex(*(len(values) for values in axes.values())))
-    columns = {
-        name: [axes[name][place[k]] for place in places]
-        for k, name in reversed(list(enumerate(axes)))
-    }
+    values = zip(*product(*axes.values()), strict=True)
+    columns = dict(reversed(list(zip(axes, values, strict=True))))
     flat = held.scores.reshape(len(held.scores), -1)
     seconds = held.fit_seconds.reshape(len(flat), -1)
     each = np.repeat(held.score_seconds[:, None], flat.shape[1], axis=1)
@@ -207,8 +205,8 @@ def _table(
         "mean_score_time": each.mean(axis=0),
         "std_score_time": each.std(axis=0),
         **{
-            f"param_{name}": np.ma.MaskedArray(values, dtype=object if "auto" in values else float)
-            for name, values in columns.items()
+            f"param_{name}": np.ma.MaskedArray(column, dtype=object if "auto" in column else float)
+            for name, column in columns.items()
         },
         "params": [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)

@@ -190,7 +190,7 @@ class ADMMState:
 
 
 class ADMMRun:
-    """One call of `ADMM.solve`."""
+    """One call of `ADMM.solve`: as many iterations as its history has rows."""
 
     def __init__(self, options: ADMM, problem: Problem) -> None:
         self.options, self.problem = options, problem
@@ -204,7 +204,6 @@ class ADMMRun:
         self.notes: list[str] = []
         self.convex_objective = math.nan
         self.best = (math.inf, np.zeros(0), 0.0, np.zeros(0))
-        self.n_iter = 0
         loss = problem.loss
         # The smallest penalty used with the prox of a weakly convex loss; 0 if there is no limit.
         limit = LIMIT_MARGIN * loss.weak_convexity * problem.C
@@ -225,13 +224,13 @@ class ADMMRun:
         converged, at = self._attempt(start, ROUGH)
         if (
             "reject-trivial" in self.guards
-            and 0 < self.n_iter < self.options.max_iter
+            and 0 < len(self.history) < self.options.max_iter
             and self._objective(at) >= BETTER * self.problem.trivial()[0]
         ):
             self.notes.append("No better than a constant classifier: repeated from the hinge.")
             self.guards |= {"convex-start"}
             converged, at = self._attempt(None, self.options.tol)
-        if self._passed_lower(at) and self.n_iter < self.options.max_iter:
+        if self._passed_lower(at) and len(self.history) < self.options.max_iter:
             self.notes.append("Went on from the lowest point, which the run had left.")
             converged, at = self._main_phase(self._at(*self.best[1:]))
         return self._result(converged, at)
@@ -252,14 +251,13 @@ class ADMMRun:
 
     def _attempt(self, start: Start | None, convex_tol: float) -> tuple[bool, ADMMState]:
         """Go from a start, that of the safeguards or the printed one, to the end."""
-        m, n = self.problem.n_samples, self.problem.n_features
+        psi, n = np.zeros(self.problem.n_samples), self.problem.n_features
         if start is not None:
-            w, b, psi = start
-            scaled = np.zeros(m) if psi is None else psi / self.weight
-            return self._main_phase(self._at(np.array(w, dtype=float), float(b), scaled))
+            psi = psi if start[2] is None else start[2] / self.weight
+            return self._main_phase(self._at(np.array(start[0], dtype=float), float(start[1]), psi))
         if "convex-start" not in self.guards:
-            return self._main_phase(self._at(np.full(n, 0.01), 0.0, np.zeros(m)))
-        at = self._convex_phase(self._at(np.zeros(n), 0.0, np.zeros(m)), convex_tol)
+            return self._main_phase(self._at(np.full(n, 0.01), 0.0, psi))
+        at = self._convex_phase(self._at(np.zeros(n), 0.0, psi), convex_tol)
         self.convex_objective = self._objective(at)
         return self._main_phase(at)
 
@@ -271,7 +269,7 @@ class ADMMRun:
         at.loss, at.penalty, at.joint = Hinge(), slope * self.problem.C, self.problem.fit_intercept
         self._bound_penalty(at, 0.0)
         at.split()
-        for _ in range(min(self.options.max_iter // 2, self.options.max_iter - self.n_iter)):
+        for _ in range(min(self.options.max_iter // 2, self.options.max_iter - len(self.history))):
             self._iterate(at)
             self._record(at, "convex")
             if self._inner_residual(at) < tol:
@@ -280,22 +278,26 @@ class ADMMRun:
 
     def _main_phase(self, at: ADMMState) -> tuple[bool, ADMMState]:
         """Iterate until the stopping rule holds; return whether it does, and where."""
-        at.loss, at.penalty = self.problem.loss, self.problem.C
-        at.guarded = "guarded-set" in self.guards
-        at.joint = "joint-intercept" in self.guards and self.problem.fit_intercept
+        problem = self.problem
+        at.loss, at.penalty, at.guarded = problem.loss, problem.C, "guarded-set" in self.guards
+        at.joint = "joint-intercept" in self.guards and problem.fit_intercept
         if self.majorize:
             self._move_majoriser(at)
         self._bound_penalty(at, 0.0 if self.majorize else self.single_valued)
         at.split()
         spent, passed = 0, None
         accuracy, threshold = ROUGH, self.options.tol
-        while self.n_iter < self.options.max_iter:
+        while len(self.history) < self.options.max_iter:
             self._iterate(at)
             spent += 1
             if self._record(at, "main") < threshold:
                 if not (at.guarded and "sparse-finish" in self.guards):
                     return True, at
-                passed = self._for_finish(at)
+                # The true problem, split over its working set.
+                passed = replace(
+                    at, xi=self._stop_penalty(at), loss=problem.loss, penalty=problem.C,
+                    guarded=False, joint=problem.fit_intercept,
+                )  # fmt: skip
                 finished = self._sparse(passed)
                 if finished is not None:
                     return True, self._closed(finished)
@@ -322,14 +324,6 @@ class ADMMRun:
         self.problem.loss.slopes(at.violations, unit, slopes)
         at.loss, at.penalty = Hinge(), slopes
 
-    def _for_finish(self, at: ADMMState) -> ADMMState:
-        """Return the point with the splitting of the true problem over its working set."""
-        problem, xi = self.problem, self._stop_penalty(at)
-        return replace(
-            at, xi=xi, loss=problem.loss, penalty=problem.C, guarded=False,
-            joint=problem.fit_intercept,
-        )  # fmt: skip
-
     def _sparse(self, passed: ADMMState) -> ADMMState | None:
         """Return a point near by without multipliers outside the working set; None if none passes.
 
@@ -349,7 +343,6 @@ class ADMMRun:
     def _closed(self, at: ADMMState) -> ADMMState:
         """Record the point that is returned, with q := 1 - Nw - by."""
         at = replace(at, q=at.violations, guarded=True)
-        self.n_iter += 1
         self._record(at, "finish")
         return at
 
@@ -381,18 +374,13 @@ class ADMMRun:
         at.psi[~entering] = 0.0
         at.q = q
         at.split()
-        # 9. k := k + 1.
-        self.n_iter += 1
 
     def _fill_working_set(self, at: ADMMState) -> None:
         """Halve the penalty until the working set is not empty, if that helps at all."""
-        trial = replace(at)
-        for _ in range(MOST_HALVINGS):
-            trial.xi *= 0.5
-            trial.split()
+        for k in range(1, MOST_HALVINGS + 1):
+            trial = replace(at, xi=0.5**k * at.xi)
             if trial.working.any():
-                at.xi = trial.xi
-                at.split()
+                at.xi, at.next_q, at.working = trial.xi, trial.next_q, trial.working
                 return
 
     def _update_w_and_b(
@@ -456,11 +444,12 @@ class ADMMRun:
         """
         problem, q = self.problem, at.violations
         after, working = split(problem.loss, problem.C, q, at.psi, at.xi)
-        found = [*self._pull(at.w, at.psi, working), self._relative(q - after, q)]
-        found.append(self._complementarity(at))
+        found: tuple[float, ...] = self._pull(at.w, at.psi, working)
         if sparse:
             found += self._pull(at.w, np.where(working, at.psi, 0.0), working)
-        return max(found) < self.options.tol
+        return self.options.tol > max(
+            *found, self._relative(q - after, q), self._complementarity(at)
+        )
 
     def _pull(self, w: Array, psi: Array, working: Array) -> tuple[float, float]:
         """Return the paper's epsilon 1 and 2, those of ||Rw + N'psi|| and |y'psi|."""
@@ -519,7 +508,7 @@ class ADMMRun:
         advice = []
         if not converged or self._passed_lower(at):
             converged = False
-            self.notes.append(f"Not converged after {self.n_iter} iterations.")
+            self.notes.append(f"Not converged after {len(self.history)} iterations.")
             safer = "" if self.guards else "the default safeguards of the ADMM solver, "
             advice.append(
                 f"Try solver='newton', or a larger max_iter, {safer}another penalty (the paper's "
@@ -542,7 +531,7 @@ class ADMMRun:
         return SolverResult(
             coef=w, intercept=b, multipliers=psi * self.weight, objective=objective,
             convex_objective=self.convex_objective, converged=converged,
-            residual=self.history.columns.get("residual", [math.inf])[-1], n_iter=self.n_iter,
+            residual=self.history.columns.get("residual", [math.inf])[-1], n_iter=len(self.history),
             passes=self.problem.operator.passes - self.passes_before, constant=rejected,
             history=self.history.columns, notes=self.notes, advice=advice,
             seconds={"system": self.seconds, "other": total - self.seconds, "total": total},
