@@ -352,8 +352,7 @@ class ADMMRun:
         """Take one iteration of Algorithm 1, in its order; lines 4 and 5 end the one before."""
         if not (at.guarded or at.working.any()) and "non-empty" in self.guards:
             self._fill_working_set(at)
-        # 4. The working set F; with "guarded-set" also what may enter it.
-        # 5. q := prox(p).
+        # 4. F, the working set; with "guarded-set" also what may enter it. 5. q := prox(p).
         xi, psi, q, before = at.xi, at.psi, at.next_q, at.violations
         target, guess = 1.0 - q - psi / xi, (at.w, at.b)
         while True:
