@@ -42,6 +42,8 @@ tol of views : float
     view weight in another round.
 max_iter : int
     The largest number of iterations.
+max_iter of views : int
+    The largest number of iterations of the solver for one view in one round.
 fit_intercept : bool
     Whether to fit an intercept, which is not regularised.
 class_weight : dict, "balanced" or None
@@ -83,6 +85,19 @@ verbose of folds : int
 cv : int, splitter or iterable
     The folds: their number, a splitter of scikit-learn, or pairs of training and test indices. None
     is stratified 5-fold; folds given by their number are shuffled, driven by `random_state`.
+kernel : str or callable, default="rbf"
+    The kernel: "rbf", "poly", "sigmoid", "laplacian", "cosine", "linear" or "precomputed". A
+    callable takes two sets of rows and returns their kernel matrix. With
+    "precomputed", X is the kernel matrix of the training samples in `fit`, and that of other
+    samples with the training samples elsewhere.
+n_landmarks : int, "auto" or None, default="auto"
+    None solves the problem of the whole kernel matrix. A number restricts w to combinations of
+    this many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
+    samples (1,500 for more than two classes in one problem) and as far as `memory_limit`
+    allows, else ``4 * sqrt(n_samples)`` landmarks, between 250 and 1,000.
+landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
+    How landmarks are chosen. A precomputed kernel has no rows to look at: there the choice is
+    uniform.
 degree : float
     Degree of "poly".
 coef0 : float
@@ -106,6 +121,14 @@ max_rounds : int
 memory : None, str or joblib.Memory
     Where to keep clusters and covariances, so that other fits on the same samples (other parameters
     in a grid, for instance) find them there.
+best_index_ : int
+    The row of the chosen point in `cv_results_`.
+best_score_ : float
+    The mean score of the chosen point.
+cv_results_ : dict of ndarrays
+    The table of the grid, as `GridSearchCV` gives it; for ``pandas.DataFrame``.
+n_splits_ : int
+    The number of folds.
 certificate_ of gaps : list of Certificate
     For each binary problem, the residuals of the optimality conditions and the duality gap
     (`duality_gap`, `relative_duality_gap`): the objective is above its minimum by no more.

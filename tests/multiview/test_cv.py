@@ -53,6 +53,10 @@ def test_the_final_fit_is_that_of_the_chosen_point():
     means = clf.scores_.mean(axis=0)[:, 0, 0]
     able = means >= means.max() - 0.5 * np.sqrt(means.max() * (1.0 - means.max()) / len(y)) - 1e-9
     assert clf.agreement_[s, 0, 0, i] == np.where(able, clf.agreement_[:, 0, 0], -1.0).max()
+    chosen = clf.cv_results_["params"][clf.best_index_]
+    assert chosen == {"C": clf.C_, "smoothness": "auto", "cap": 1.0, "structure": clf.structure_}
+    assert clf.cv_results_["mean_test_score"][clf.best_index_] == clf.best_score_
+    assert clf.n_splits_ == 3
 
 
 def test_of_equal_points_the_tamest_is_chosen():

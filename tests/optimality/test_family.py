@@ -14,6 +14,7 @@ from htsvm.extend import (
     SolverResult,
     WithDuality,
     certify_result,
+    register_certificate,
 )
 from htsvm.optimality import BinaryCertificate, MulticlassCertificate
 

@@ -13,8 +13,7 @@ from htsvm.linalg.row_system import RowSystem
 from htsvm.losses import Hinge, HybridTruncated, Loss
 from htsvm.problems.binary import Problem
 from htsvm.solvers.admm import system as admm_system
-from htsvm.solvers.admm.run import DEFAULT_SAFEGUARDS, SAFEGUARDS, split
-from htsvm.solvers.admm.solver import ADMM
+from htsvm.solvers.admm.run import ADMM, DEFAULT_SAFEGUARDS, SAFEGUARDS, split
 from tests.oracles import golden
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
 
-from htsvm.svm.choosing import agreement, by_agreement, by_score
-from htsvm.svm.folds import Held
+from htsvm.svm.choosing import Held, agreement, by_agreement, by_score
 
 CAPS, CS = np.array([np.inf, 1.0]), np.array([0.1, 1.0, 10.0])
 
@@ -26,7 +25,7 @@ def held(decisions, codes, weights=None, scores=None):
         score_seconds=np.zeros(2),
         asked=False,
     )
-    return replace(together, scores=together._accuracies() if scores is None else scores)
+    return replace(together, scores=together.accuracies() if scores is None else scores)
 
 
 def test_agreement_is_a_correlation():

@@ -12,8 +12,7 @@ from htsvm.losses import HybridTruncated
 from htsvm.problems.build import stated_problems
 from htsvm.solvers import Newton
 from htsvm.solvers.certified import certify_result
-from htsvm.svm.directions import shrunk
-from htsvm.svm.grid import Grid
+from htsvm.svm.grid import Grid, shrunk
 
 CAPS, CS = np.array([np.inf, 4.0, 2.0, 1.0]), np.array([0.1, 10.0, 1.0])
 

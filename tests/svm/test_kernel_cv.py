@@ -13,8 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from htsvm import KernelHTSVC, KernelHTSVCCV
-from htsvm.svm.choosing import MOST_LOWER, Choice, agreements, slack, sparser
-from htsvm.svm.folds import Held
+from htsvm.svm.choosing import MOST_LOWER, Choice, Held, agreements, slack, sparser
 
 GRID = {"Cs": [1.0, 10.0], "cv": 3, "random_state": 0}
 

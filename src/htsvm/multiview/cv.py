@@ -6,39 +6,36 @@ import copy
 import time
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.metrics import check_scoring
 
 from htsvm._documented import documented
-from htsvm._seeds import seed_of
 from htsvm._sklearn import Interval, StrOptions, validated_fit
 from htsvm._typing import Array
-from htsvm.exceptions import warn_user
 from htsvm.multiview.alternation import Outcome
 from htsvm.multiview.htsvc import MultiViewHTSVC, TruncatedMultiViewSVC
 from htsvm.multiview.preparation import Prepared
 from htsvm.multiview.view_classifiers import ViewPoint, ViewPoints
 from htsvm.problems import AnyProblem
-from htsvm.svm import choosing, folds
-from htsvm.svm.folds import Fold, Held
+from htsvm.svm.choosing import Choice, Held
 from htsvm.svm.path import check_grid
+from htsvm.svm.search import Routed, SearchCV, TrainingData, falling, search_constraints
 
 # A view with a smaller weight has none.
 LOST = 1e-3
 
 # The place of a point in the grid: structure, cap, smoothness, C.
-Place = tuple[int, int, int, int]
+Place = tuple[int, ...]
 # Classifiers by problem, structure, cap and C, then by view and view weights.
-Known = dict[tuple[int, int, int, int], dict[tuple[int, bytes], ViewPoint]]
+Known = dict[tuple[int, ...], dict[tuple[int, bytes], ViewPoint]]
 
 
 @documented
 @dataclass(eq=False, repr=False)
-class MultiViewHTSVCCV(TruncatedMultiViewSVC):
+class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
     r"""MultiViewHTSVC that chooses C, structure, cap and smoothness by cross-validation.
 
     The views of a fold are brought into coordinates and clustered once for all points of the grid,
@@ -67,10 +64,7 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     {knee}, {view_weights}, {kernel of views}, {gamma of views}, {views}
     solver : {"newton", "admm"} or solver object, default="newton"
         What solves the problem of a view in a round.
-    {tol of views}
-    max_iter : int, default=1000
-        The largest number of iterations of the solver for one view in one round.
-    {max_rounds}, {fit_intercept}, {class_weight}
+    {tol of views}, {max_iter of views}, {max_rounds}, {fit_intercept}, {class_weight}
     multi_class : {"auto", "joint", "ovr"}, default="auto"
         How to fit more than two classes: as one problem ("joint"), or each class against the rest
         ("ovr"). "auto" is "joint", but "ovr" with "admm".
@@ -95,6 +89,7 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         The score of each point in each fold: accuracy, or what `scoring` says.
     agreement_ : ndarray of shape (n_structures, n_caps, n_smoothnesses, n_Cs)
         What the rule maximises; absent with another `scoring`.
+    {best_index_}, {best_score_}, {cv_results_}, {n_splits_}
     view_weights_, view_coef_, coef_, certificate_, support_, sample_status_, ...
         Those of the final fit, under the names that they have in `MultiViewHTSVC`.
 
@@ -139,22 +134,19 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
     verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TruncatedMultiViewSVC._parameter_constraints,
-        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        **search_constraints(
+            TruncatedMultiViewSVC._parameter_constraints,
+            "C", "cap", "structure", "weight_smoothness",
+        ),
         "structures": [Interval(Real, 0.0, None, closed="left"), "array-like"],
         "smoothnesses": [
             Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"}), list, tuple,
             np.ndarray,
         ],
-        "caps": [Interval(Real, 0.0, None, closed="right"), "array-like"],
-        "cv": ["cv_object"],
-        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
     }  # fmt: skip
-    for _name in ("C", "cap", "structure", "weight_smoothness"):
-        del _parameter_constraints[_name]
-    del _name
 
     @validated_fit
+    @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiViewHTSVCCV:
         """Choose the trade-offs by cross-validation, then fit all the data.
 
@@ -162,123 +154,91 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of views
             Training data.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C per sample; they also weigh the scores.
+        {y}, {sample_weight of folds}
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        views, y, classes, codes, weights = self._validated(X, y, sample_weight)
-        self._check_grids()
-        seed = seed_of(self.random_state)
-        splits = folds.splits(self.cv, views[0], y, codes, seed, {})
-        self.classes_ = classes
-        parts: list[Fold] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold)(views, y, codes, weights, train, test, number)
-            for number, (train, test) in enumerate(splits)
-        )
-        place = self._chosen(Held.of(parts, codes, weights))
-        self.structure_, self.cap_, self.smoothness_, self.C_ = self._at(place)
-        self._fit_checked(views, classes, codes, weights)
+        data = TrainingData(*self._validated(X, y, sample_weight))
+        score = {} if data.weights is None else {"sample_weight": data.weights}
+        self._search(data, Routed({}, score, data.y))
         return self
 
     # --------------------------------------------------------------------------------- the grid
 
-    def _check_grids(self) -> None:
+    def _check_grid(self, data: TrainingData) -> None:
         """Set the grid; of all but C the tamest values come first."""
         self.Cs_ = check_grid(self.Cs)
-        self.structures_ = _falling("structures", self.structures, least=0.0)
-        self.caps_ = _falling("caps", self.caps, infinite=True)
+        self.structures_ = falling("structures", self.structures, least=0.0)
+        self.caps_ = falling("caps", self.caps, infinite=True)
         self.smoothnesses_ = _check_smoothnesses(self.smoothnesses)
 
-    def _at(self, place: Place) -> tuple[float, float, Any, float]:
-        """Return structure, cap, smoothness and C of a point."""
-        s, c, a, i = place
-        return (
-            float(self.structures_[s]), float(self.caps_[c]), self.smoothnesses_[a],
-            float(self.Cs_[i]),
-        )  # fmt: skip
+    def _axes(self) -> dict[str, Any]:
+        return {
+            "structure": self.structures_.tolist(), "cap": self.caps_.tolist(),
+            "smoothness": self.smoothnesses_, "C": self.Cs_.tolist(),
+        }  # fmt: skip
 
     def _places(self) -> list[Place]:
-        """Return the points in the order in which they are solved."""
+        """Return the points in the order in which they are solved: C from the largest."""
+        *others, _ = self._axes().values()
         falling = np.argsort(-self.Cs_, kind="stable").tolist()
-        axes = (self.structures_, self.caps_, self.smoothnesses_)
-        return [
-            (s, c, a, i) for s, c, a in product(*(range(len(axis)) for axis in axes))
-            for i in falling
-        ]  # fmt: skip
+        return list(product(*(range(len(axis)) for axis in others), falling))
 
-    def _chosen(self, held: Held) -> Place:
-        """Return the point that the rule or the score asked for prefers."""
-        shape = (len(self.structures_), len(self.caps_), len(self.smoothnesses_), len(self.Cs_))
-        self.scores_ = held.scores.reshape(-1, *shape)
-        if not held.asked:
-            values = choosing.agreements(held)
-            self.agreement_ = values.reshape(shape)
-            choice = choosing.by_agreement(held, values, self.Cs_)
-            for remark in choice.remarks:
-                warn_user(f"{type(self).__name__}: {remark}", UserWarning)
-            row, i = choice.place
-            s, c, a = np.unravel_index(row, shape[:3])
-            return int(s), int(c), int(a), i
-        if hasattr(self, "agreement_"):
-            del self.agreement_
-        means = self.scores_.mean(axis=0)
-        best = np.argwhere(means >= means.max() - 1e-12)
+    def _by_score(self, held: Held) -> Choice:
+        """Choose the best mean score; of equals the tamest point."""
+        means = held.means
 
-        def tameness(place: Place) -> tuple[float, ...]:
-            structure, cap, smoothness, C = self._at(place)
+        def tameness(k: int) -> tuple[float, ...]:
+            structure, cap, smoothness, C = points[k]
             return cap, structure, np.inf if smoothness == "auto" else smoothness, -C
 
-        places: list[Place] = [(s, c, a, i) for s, c, a, i in best.tolist()]
-        return max(places, key=tameness)
+        points = list(product(*self._axes().values()))
+        best = max(np.flatnonzero(means >= means.max() - 1e-12).tolist(), key=tameness)
+        i, j = divmod(best, len(self.Cs_))
+        return Choice((i, j), means)
 
     # -------------------------------------------------------------------------------- one fold
 
-    def _fold(
-        self,
-        views: list[Any],
-        y: Array,
-        codes: Array,
-        weights: Array | None,
-        train: Array,
-        test: Array,
-        number: int,
-    ) -> Fold:
+    def _solve_fold(
+        self, data: TrainingData, routed: Routed, number: int, train: Array, test: Array
+    ) -> Held:
         """Solve all points on one fold; rows of its grid are all of a point but C."""
-        kept = folds.some(weights, train)
-        strongest = np.full(len(views), self.structures_.max())
-        prepared = self._prepared([X[train] for X in views], codes[train], kept, strongest)
+        views, _, classes, codes, weights = data.take(train)
+        prepared = self._prepared(
+            views, codes, weights, np.full(len(views), self.structures_.max())
+        )
         model = copy.copy(self)
         model.n_jobs, model.verbose, model.n_restarts = None, 0, 0
-        model.C_, model.cap_ = 1.0, 1.0
-        problems = model._view_problems(prepared.spaces, self.classes_, codes[train], kept)
-        samples = dict(zip(self.view_names_, (X[test] for X in views), strict=True))
-        shape = (len(self._places()) // len(self.Cs_), len(self.Cs_))
-        n_scores = 1 if len(self.classes_) == 2 else len(self.classes_)
+        model.classes_, model.C_, model.cap_ = classes, 1.0, 1.0
+        problems = model._view_problems(prepared.spaces, classes, codes, weights)
+        samples = dict(zip(self.view_names_, data.take(test).X, strict=True))
+        places = self._places()
+        shape = (len(places) // len(self.Cs_), len(self.Cs_))
+        n_scores = 1 if len(classes) == 2 else len(classes)
         decisions = np.empty((*shape, len(test), n_scores), dtype=np.float32)
-        scores, seconds = np.empty(shape), np.empty(shape)
+        held = data.held_out(test, number, decisions, np.empty(shape))
+        held.asked = self.scoring is not None
         found: dict[Place, list[Outcome[ViewPoints]]] = {}
         known: Known = {}
-        before: Place | None = None
-        for number_of, place in enumerate(self._places()):
+        for k, place in enumerate(places):
             began = time.perf_counter()
-            start = None if before is None else found[_neighbour(place, before)]
+            # From the last point; where C begins again, from the last that had the same C.
+            back = 1 if k % len(self.Cs_) else len(self.Cs_)
+            start = found[places[k - back]] if k else None
             found[place] = model._solve_point(place, problems, prepared, start, known)
             model._store_fit(found[place], prepared.spaces)
-            cell = (number_of // len(self.Cs_), place[3])
-            seconds[cell] = time.perf_counter() - began
+            cell = (k // len(self.Cs_), place[3])
+            held.fit_seconds[0][cell] = time.perf_counter() - began
             decisions[cell] = model.decision_function(samples).reshape(len(test), -1)
-            if self.scoring is not None:
-                scores[cell] = model._score(samples, y[test], folds.some(weights, test))
-            before = place
-        asked = None if self.scoring is None else scores
-        none = np.zeros(0)
-        return Fold(test, none, none, decisions, seconds, 0.0, 0.0, number, asked)
+            if held.asked:
+                scorer = check_scoring(model, scoring=self.scoring)
+                held.scores[0][cell] = scorer(
+                    model, samples, data.y[test], **routed.score_part(test)
+                )
+        return held
 
     def _solve_point(
         self,
@@ -293,7 +253,8 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
         Points that differ in smoothness alone share what they find for the same view weights: often
         all of them begin with even weights, and end with the whole weight on one view.
         """
-        self.structure_, self.cap_, self.smoothness_, self.C_ = self._at(place)
+        axes = zip(self._axes().values(), place, strict=True)
+        self.structure_, self.cap_, self.smoothness_, self.C_ = (axis[i] for axis, i in axes)
         outcomes = []
         for k, of_views in enumerate(problems):
             losses = zip(of_views, self._losses(), strict=True)
@@ -301,18 +262,19 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
             classifiers = self._classifiers(stated, self._strength(), prepared.covariances, None)
             classifiers.certify = False
             classifiers.known = known.setdefault((k, place[0], place[1], place[3]), {})
+            first = None
             if starts is not None:
                 classifiers.start = starts[k].point
-            first = None if starts is None else _even_or(starts[k].weights)
+                # A view without weight is not held back, so that it never gets any again: what one
+                # point has lost would be lost for all after it. They start from even weights.
+                first = None if np.min(starts[k].weights) < LOST else starts[k].weights
             outcomes.append(self._alternation(classifiers, first).run())
         return outcomes
 
-    def _score(self, samples: dict[Any, Any], y: Array, weights: Array | None) -> float:
-        scorer = check_scoring(self, scoring=self.scoring)
-        options = {} if weights is None else {"sample_weight": weights}
-        return float(scorer(self, samples, y, **options))
-
     # ------------------------------------------------------------------------- what was chosen
+
+    def _fit_chosen(self, data: TrainingData, held: Held, place: Place) -> None:
+        self._fit_checked(data.X, data.classes, data.codes, data.weights)
 
     def _penalties(self) -> Array:
         return np.full(len(self.view_names_), self.C_)
@@ -328,39 +290,10 @@ class MultiViewHTSVCCV(TruncatedMultiViewSVC):
 
     def as_multiview_htsvc(self) -> MultiViewHTSVC:
         """Return an unfitted `MultiViewHTSVC` with the chosen trade-offs."""
-        shared = MultiViewHTSVC().get_params().keys() & self.get_params().keys()
-        options = {name: getattr(self, name) for name in shared}
-        return MultiViewHTSVC(
-            self.C_, cap=self.cap_, structure=self.structure_, weight_smoothness=self.smoothness_,
-            **options,
-        )  # fmt: skip
-
-
-def _neighbour(place: Place, before: Place) -> Place:
-    """Return the point to start from: the last one, or where C begins again the last that did."""
-    return before if before[:3] == place[:3] else (*before[:3], place[3])
-
-
-def _even_or(weights: Array) -> Array | None:
-    """Return the weights to start from; None, for even ones, where a view has lost its weight.
-
-    A view without weight is not held back, so that it never gets any again: what one point of the
-    grid has lost would be lost for all that come after it.
-    """
-    return None if np.min(weights) < LOST else weights
-
-
-def _falling(name: str, values: Any, least: float | None = None, infinite: bool = False) -> Array:
-    """Return the different values of an axis, largest first."""
-    grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    fine = (grid > 0.0) if least is None else (grid >= least)
-    if grid.ndim != 1 or len(grid) == 0 or not np.all(fine & (infinite | np.isfinite(grid))):
-        wanted = "positive" if least is None else "not negative"
-        raise ValueError(
-            f"{name} must be {wanted}{'' if infinite else ' and finite'}, one or several, got "
-            f"{values!r}."
+        model: MultiViewHTSVC = self._plain(MultiViewHTSVC).set_params(
+            C=self.C_, cap=self.cap_, structure=self.structure_, weight_smoothness=self.smoothness_
         )
-    return np.unique(grid)[::-1]
+        return model
 
 
 def _check_smoothnesses(values: Any) -> list[Any]:
@@ -370,5 +303,5 @@ def _check_smoothnesses(values: Any) -> list[Any]:
     names = [value for value in listed if isinstance(value, str)]
     if not listed or any(name != "auto" for name in names):
         raise ValueError(f"smoothnesses must be positive numbers or 'auto', got {values!r}.")
-    falling = _falling("smoothnesses", numbers).tolist() if numbers else []
-    return [*dict.fromkeys(names), *falling]
+    others = falling("smoothnesses", numbers).tolist() if numbers else []
+    return [*dict.fromkeys(names), *others]

@@ -12,11 +12,11 @@ from htsvm._typing import Array
 from htsvm.linalg.spaces import RowSpace
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.views import resolve_views, split_views
-from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
+from htsvm.multiview.warn import warn_views
 from htsvm.problems import AnyProblem
 from htsvm.svm.elsewhere import check_columns, newton_of
 from htsvm.svm.validation import check_classes, is_multiclass
-from htsvm.svm.warn import warn_shares, warn_unconverged
+from htsvm.svm.warn import warn_shares
 
 
 def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -56,11 +56,7 @@ def fit(backend: Any, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Non
         estimator._store_fit(outcomes, [RowSpace(None) for _ in resolved])
         estimator._store_certificates(outcomes)
         shares = _store_samples(backend, estimator, outcomes, problems, dataset)
-        counting = [pair for one in outcomes for pair in one.point.counting]
-        warn_unconverged(type(estimator).__name__, counting, estimator.max_iter)
-        warn_moving(outcomes, estimator.tol, estimator.max_rounds)
-        warn_dropped(outcomes, estimator.view_names_)
-        warn_constant(outcomes, estimator.view_names_, estimator._cap_name)
+        warn_views(estimator, outcomes)
         warn_shares(estimator, shares)
     finally:
         for of_views in problems:

@@ -108,10 +108,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         the paper's algorithm with safeguards, both of which start from the last round. The
         paper's Algorithm 2 to the letter, which starts each round anew and rarely converges, is
         ``htsvm.solvers.ADMM(safeguards=())``.
-    {tol of views}
-    max_iter : int, default=1000
-        The largest number of iterations of the solver for one view in one round.
-    {max_rounds}, {fit_intercept}, {class_weight}
+    {tol of views}, {max_iter of views}, {max_rounds}, {fit_intercept}, {class_weight}
     multi_class : {"auto", "joint", "ovr"}, default="auto"
         How to fit more than two classes: as one problem ("joint"), or each class against the rest
         ("ovr"), balanced, and with its own view weights. "auto" is "joint", but "ovr" with "admm",

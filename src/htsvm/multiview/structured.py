@@ -20,12 +20,12 @@ from htsvm.multiview.base import BaseMultiViewSVC
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.view_classifiers import ViewClassifiers, ViewPoints
-from htsvm.multiview.warn import warn_constant, warn_dropped, warn_moving
+from htsvm.multiview.warn import warn_views
 from htsvm.optimality import SampleStatus
 from htsvm.problems import AnyProblem
 from htsvm.solvers import Solver
 from htsvm.svm.fitted import joined_history
-from htsvm.svm.warn import warn_ignored, warn_unconverged
+from htsvm.svm.warn import warn_ignored
 
 Outcomes = list[Outcome[ViewPoints]]
 
@@ -68,11 +68,7 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         self._store_prepared(prepared)
         self._store_fit(outcomes, prepared.spaces)
         self._store_samples(outcomes, problems, codes)
-        counting = [pair for one in outcomes for pair in one.point.counting]
-        warn_unconverged(type(self).__name__, counting, self.max_iter)
-        warn_moving(outcomes, self.tol, self.max_rounds)
-        warn_dropped(outcomes, self.view_names_)
-        warn_constant(outcomes, self.view_names_, self._cap_name)
+        warn_views(self, outcomes)
         warn_ignored(self, codes, weights)
 
     # ------------------------------------------------------------------------- before the fit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,9 +12,19 @@ from htsvm._typing import Array
 from htsvm.exceptions import DroppedViewWarning, IgnoredClassWarning, warn_user
 from htsvm.multiview.alternation import LEAST_WEIGHT, Outcome
 from htsvm.multiview.view_classifiers import ViewPoints
+from htsvm.svm.warn import warn_unconverged
 
 
-def warn_moving(outcomes: list[Outcome[ViewPoints]], tol: float, max_rounds: int) -> None:
+def warn_views(model: Any, outcomes: list[Outcome[ViewPoints]]) -> None:
+    """Warn of all that is not well with the views of a fit."""
+    counting = [pair for one in outcomes for pair in one.point.counting]
+    warn_unconverged(type(model).__name__, counting, model.max_iter)
+    _warn_moving(outcomes, model.tol, model.max_rounds)
+    _warn_dropped(outcomes, model.view_names_)
+    _warn_constant(outcomes, model.view_names_, model._cap_name)
+
+
+def _warn_moving(outcomes: list[Outcome[ViewPoints]], tol: float, max_rounds: int) -> None:
     """Warn where the weights would still change in another round."""
     change = max(one.change for one in outcomes)
     if change > tol:
@@ -25,7 +36,7 @@ def warn_moving(outcomes: list[Outcome[ViewPoints]], tol: float, max_rounds: int
         )
 
 
-def warn_dropped(outcomes: list[Outcome[ViewPoints]], view_names: list[Hashable]) -> None:
+def _warn_dropped(outcomes: list[Outcome[ViewPoints]], view_names: list[Hashable]) -> None:
     """Warn where learned weights are zero."""
     dropped = [one for one in outcomes if one.smoothness_needed and np.any(one.weights == 0.0)]
     if not dropped:
@@ -43,7 +54,7 @@ def warn_dropped(outcomes: list[Outcome[ViewPoints]], view_names: list[Hashable]
     )
 
 
-def warn_constant(
+def _warn_constant(
     outcomes: list[Outcome[ViewPoints]], view_names: list[Hashable], cap_name: str | None
 ) -> None:
     """Warn of views that do not tell the classes apart."""

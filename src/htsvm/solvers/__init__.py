@@ -2,7 +2,7 @@
 
 from htsvm._moved import moved
 from htsvm.problems.binary import Problem
-from htsvm.solvers.admm.solver import ADMM
+from htsvm.solvers.admm.run import ADMM
 from htsvm.solvers.api import Solver, register, solver_names
 from htsvm.solvers.certified import certify_result, solve_certified
 from htsvm.solvers.least_squares import LinearSystem

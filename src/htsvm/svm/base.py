@@ -168,7 +168,19 @@ class BaseLinearSVC(BaseSVC):
         """Fit data that has been validated."""
         problems = self._problems(X, classes, codes, weights, C=self._penalty(), loss=self._loss())
         starts = self._warm_starts(classes, problems)
-        solver = self._solver().suited_to(problems[0])
+        self._fit_problems(problems, starts, self._solver(), classes, codes, weights)
+
+    def _fit_problems(
+        self,
+        problems: list[AnyProblem],
+        starts: list[Any],
+        solver: Solver,
+        classes: Array,
+        codes: Array,
+        weights: Array | None,
+    ) -> None:
+        """Solve the problems of a fit, store all that is found, and warn of what is not well."""
+        solver = solver.suited_to(problems[0])
         if len(problems) == 1:
             fitted = [solve_certified(problems[0], solver, start=starts[0])]
         else:

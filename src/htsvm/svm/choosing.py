@@ -1,13 +1,13 @@
-"""The rules by which a point of the grid is chosen: by agreement, by score, by sparsity."""
+"""What held-out samples say of a grid, and the rules by which a point of it is chosen."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.svm.folds import Held, predicted
 
 # By how many standard errors of the difference in accuracy a point may be worse than the best.
 ERRORS = 2.0
@@ -25,21 +25,170 @@ _NOTHING: tuple[str, ...] = ()
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A point of the grid.
+    """A point of the grid, by the numbers of its cap and of its C, and remarks for the user.
 
-    Attributes
-    ----------
-    place : tuple of int
-        The numbers of its cap and of its C.
-    order : ndarray of shape (n_caps, n_Cs)
-        What the points are ranked by; it is largest at the chosen one.
-    remarks : tuple of str
-        What a user should know about it.
+    The points are ranked by `order`, which is largest at the chosen one.
     """
 
     place: Place
     order: Array
     remarks: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class Held:
+    """What the held-out samples of one fold, or of all, say of the whole grid.
+
+    A sample counts as often as it is held out. Whatever else is to be chosen is one axis with the
+    caps.
+
+    Attributes
+    ----------
+    decisions : ndarray of shape (n_caps, n_Cs, n_held, n_scores)
+        Their scores; one per sample for two classes, else one per class.
+    codes, weights, fold : ndarray of shape (n_held,)
+        Their classes, their weights, and in which fold they were held out.
+    scores, fit_seconds : ndarray of shape (n_folds, n_caps, n_Cs)
+        Accuracy, or what was asked for; seconds per fit.
+    score_seconds : ndarray of shape (n_folds,)
+        Seconds per score.
+    asked : bool
+        Whether a score was asked for.
+    support : ndarray of shape (n_caps, n_Cs), optional
+        The mean number of multipliers that are not zero.
+    middle : tuple of ndarray
+        The means of the folds' coefficients and of their intercepts, for each point.
+    passes : float
+        Work, in products with all of X.
+    """
+
+    decisions: Array
+    codes: Array
+    weights: Array
+    fold: Array
+    scores: Array
+    fit_seconds: Array
+    score_seconds: Array
+    asked: bool
+    support: Array | None = None
+    middle: tuple[Array, ...] = ()
+    passes: float = 0.0
+
+    @staticmethod
+    def joined(folds: Sequence[Held]) -> Held:
+        """Return what all folds say, one after the other."""
+
+        def every(name: str, axis: int = 0) -> Array:
+            return np.concatenate([getattr(fold, name) for fold in folds], axis=axis)
+
+        support = [fold.support for fold in folds if fold.support is not None]
+        middles = zip(*(fold.middle for fold in folds), strict=True)
+        held = Held(
+            every("decisions", 2), every("codes"), every("weights"), every("fold"),
+            every("scores"), every("fit_seconds"), every("score_seconds"), folds[0].asked,
+            np.mean(support, axis=0) if support else None,
+            tuple(np.mean(part, axis=0) for part in middles),
+            float(sum(fold.passes for fold in folds)),
+        )  # fmt: skip
+        return held if held.asked else replace(held, scores=held.accuracies())
+
+    @staticmethod
+    def stacked(grids: Sequence[Held]) -> Held:
+        """Return several grids on the same folds as one, stacked along the axis of the caps."""
+        return replace(
+            grids[0],
+            decisions=np.concatenate([held.decisions for held in grids]),
+            scores=np.concatenate([held.scores for held in grids], axis=1),
+            fit_seconds=np.concatenate([held.fit_seconds for held in grids], axis=1),
+            support=np.concatenate([held.support for held in grids if held.support is not None]),
+            middle=(),
+        )
+
+    @property
+    def means(self) -> Array:
+        """The mean score of each point."""
+        mean: Array = self.scores.mean(axis=0)
+        return mean
+
+    def constant(self) -> Array:
+        """Return at which points all held-out samples get the same class."""
+        found = predicted(self.decisions)
+        same: Array = np.all(found == found[:, :, :1], axis=2)
+        return same
+
+    def accuracy(self) -> Array:
+        """Return the accuracy of each point, on the held-out samples of all folds together."""
+        return self.share(predicted(self.decisions) == self.codes)
+
+    def share(self, values: Array) -> Array:
+        """Return the weighted means over the held-out samples, the last axis."""
+        return _mean(values, self.weights)
+
+    @property
+    def size(self) -> float:
+        """The number of samples that would say as much if all had the same weight."""
+        return float(self.weights.sum() ** 2 / np.square(self.weights).sum())
+
+    def moved(self, errors: float = 0.0) -> tuple[Held, Array]:
+        """Return the decisions less the thresholds of the best accuracy, and the thresholds.
+
+        A threshold other than zero must gain so many standard `errors` of the difference, to which
+        only the samples count whose class changes.
+        """
+        shape = self.decisions.shape[:2]
+        thresholds = np.array([self._threshold(place) for place in np.ndindex(*shape)])
+        thresholds = thresholds.reshape(shape)
+        held = self._less(thresholds)
+        changed = self.share(predicted(held.decisions) != predicted(self.decisions))
+        clear = held.accuracy() - self.accuracy() > errors * np.sqrt(changed / self.size)
+        if not np.all(clear | (thresholds == 0.0)):
+            thresholds = np.where(clear, thresholds, 0.0)
+            held = self._less(thresholds)
+        return (held if self.asked else replace(held, scores=held.accuracies())), thresholds
+
+    def _less(self, thresholds: Array) -> Held:
+        """Return the decisions less a threshold per point."""
+        return replace(
+            self, decisions=self.decisions - thresholds[:, :, None, None].astype(np.float32)
+        )
+
+    def accuracies(self) -> Array:
+        """Return the accuracy of each point in each fold."""
+        right = predicted(self.decisions) == self.codes
+        folds = [self.fold == k for k in range(len(self.fit_seconds))]
+        return np.array([_mean(right[:, :, rows], self.weights[rows]) for rows in folds])
+
+    def _threshold(self, place: tuple[int, ...]) -> float:
+        """Return where the decisions at a point have the best accuracy; zero among equals."""
+        values = self.decisions[place][:, 0].astype(np.float64)
+        order = np.argsort(values, kind="stable")
+        ranked = values[order]
+        # What is gained by calling the samples up to each place negative.
+        signed = np.where(self.codes == 1, -self.weights, self.weights)[order]
+        gain = np.concatenate([[0.0], np.cumsum(signed)])
+        edges = np.concatenate([[ranked[0] - 1.0], ranked, [ranked[-1] + 1.0]])
+        possible = np.flatnonzero(edges[1:] > edges[:-1])
+        best = possible[int(gain[possible].argmax())]
+        at_zero = gain[int(np.searchsorted(ranked, 0.0, side="right"))]
+        if at_zero >= gain[best] - 1e-12:
+            return 0.0
+        return float(0.5 * (edges[best] + edges[best + 1]))
+
+
+def predicted(decisions: Array) -> Array:
+    """Return the class numbers that scores (..., n, 1 or n_classes) stand for."""
+    if decisions.shape[-1] == 1:
+        return (decisions[..., 0] > 0.0).astype(np.intp)
+    best: Array = decisions.argmax(axis=-1)
+    return best
+
+
+def _mean(values: Array, weights: Array) -> Array:
+    """Return weighted means over the last axis; plain ones where no weight is positive."""
+    total = float(weights.sum())
+    if total == 0.0:
+        return np.asarray(values.mean(axis=-1))
+    return np.asarray(values @ weights / total)
 
 
 def agreement(decisions: Array, codes: Array, weights: Array | None = None) -> float:
@@ -205,16 +354,7 @@ def sparser(held: Held, agreement: Array, choice: Choice) -> Choice:
     """Return the point with the fewest support vectors of those hardly worse than the chosen one.
 
     With a kernel every support vector costs time at each prediction. What this choice saves and
-    costs is in docs/developers/choosing-c-and-cap.md.
-
-    Parameters
-    ----------
-    held : Held
-        The decisions on the held-out samples, of two classes; of more the choice stays.
-    agreement : ndarray of shape (n_caps, n_Cs)
-        The agreement of each point.
-    choice : Choice
-        The best point.
+    costs is in docs/developers/choosing-c-and-cap.md. Of more than two classes the choice stays.
     """
     constant = held.constant()
     if held.decisions.shape[-1] > 1 or held.support is None or constant[choice.place]:
@@ -227,8 +367,7 @@ def sparser(held: Held, agreement: Array, choice: Choice) -> Choice:
     able &= (agreement >= best - slack(best)) & ~constant
     # Of as many support vectors, the higher agreement; agreements differ by at most two.
     cost = np.where(able, held.support - 0.1 * agreement, np.inf)
-    i, j = np.unravel_index(int(cost.argmin()), cost.shape)
-    place = int(i), int(j)
+    place = _place(-cost)
     if place == choice.place:
         return choice
     order = choice.order.copy()

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.metrics import get_scorer_names
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.metrics import check_scoring, get_scorer
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
-from htsvm._sklearn import Interval, StrOptions, validated_fit
+from htsvm._sklearn import StrOptions, validated_fit
 from htsvm._typing import Array
-from htsvm.exceptions import warn_user
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems import AnyProblem
-from htsvm.solvers import Newton, Solver
-from htsvm.svm import choosing, folds
+from htsvm.solvers import Newton, Solver, SolverResult
+from htsvm.svm import choosing
 from htsvm.svm.base import BaseLinearSVC
-from htsvm.svm.folds import Fold, Held, Routed
+from htsvm.svm.choosing import Choice, Held
 from htsvm.svm.grid import Grid
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import check_grid
+from htsvm.svm.search import (
+    Routed,
+    SearchCV,
+    TrainingData,
+    falling,
+    search_constraints,
+)
 
-# Where the default grid of C begins and ends. With many wrong labels the best C is small.
-SMALLEST_C, LARGEST_C = 2.0**-10, 2.0**6
 # Folds are solved to this tolerance, in so many rounds, if the fit is to be more exact: their
 # scores do not need more.
 FOLD_TOL, FOLD_ROUNDS = 1e-2, 30
@@ -36,9 +41,144 @@ FOLD_TOL, FOLD_ROUNDS = 1e-2, 30
 CLEARLY = 4.0
 
 
+class LinearSearchCV(SearchCV, BaseLinearSVC):
+    """A search for C and cap whose folds are solved by a `Grid`, in the columns of X or others."""
+
+    # Where the default grid of C begins and ends.
+    _range_of_C: ClassVar[tuple[float, float]]
+
+    @validated_fit
+    @documented
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose a point of the grid by cross-validation, then fit all the data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data; of a precomputed kernel its matrix.
+        {y}, {sample_weight of folds}, {**params}
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        routed = Routed.of(self, X, sample_weight, params)
+        self._search(TrainingData(*self._validated(X, y, sample_weight)), routed)
+        return self
+
+    def _check_grid(self, data: TrainingData) -> None:
+        self.Cs_ = check_grid(self.Cs, *self._range_of_C)
+        self.caps_ = falling("caps", self.caps, infinite=True)
+
+    def _axes(self) -> dict[str, Any]:
+        return {"cap": self.caps_.tolist(), "C": self.Cs_.tolist()}
+
+    def _solve_fold(
+        self, data: TrainingData, routed: Routed, number: int, train: Array, test: Array
+    ) -> Held:
+        _, _, classes, codes, weights = part = data.take(train)
+        problems = self._problems(part.X, classes, codes, weights, C=1.0, loss=self._loss_at(1.0))
+        grids = [self._grid(problem) for problem in problems]
+        # The points by cap and C, for each of them one per problem.
+        solved = [grid.solve() for grid in grids]
+        cells = [list(zip(*row, strict=True)) for row in zip(*solved, strict=True)]
+
+        def table(value: Callable[[list[SolverResult]], Any]) -> Array:
+            return np.array([[value([p.result for p in cell]) for cell in row] for row in cells])
+
+        coef = table(lambda found: np.vstack([one.coef for one in found]))
+        intercept = table(lambda found: np.concatenate([np.atleast_1d(r.intercept) for r in found]))
+        seconds = np.array([[sum(p.seconds for p in cell) for cell in row] for row in cells])
+        began = time.perf_counter()
+        flat = coef.reshape(-1, coef.shape[-1])
+        scores = np.asarray(safe_sparse_dot(data.X[test], flat.T, dense_output=True))
+        scores = scores.reshape(-1, *coef.shape[:3]) + intercept
+        held = data.held_out(
+            test, number, np.ascontiguousarray(np.moveaxis(scores, 0, 2), dtype=np.float32), seconds
+        )
+        held.support = table(lambda found: sum(np.count_nonzero(r.multipliers) for r in found))
+        held.middle = coef, intercept
+        held.passes = sum(grid.passes for grid in grids) * len(train) / len(data.codes)
+        if self.scoring is not None:
+            began = time.perf_counter()
+            self._score_fold(held, data.take(test), routed.score_part(test))
+        held.score_seconds[0] = (time.perf_counter() - began) / seconds.size
+        if self.verbose:
+            what = f"fold {number + 1} of {self.n_splits_}: {seconds.size} points"
+            print(f"[{type(self).__name__}] {what} in {seconds.sum():.1f} s", flush=True)
+        return held
+
+    def _score_fold(self, held: Held, data: TrainingData, params: dict[str, Any]) -> None:
+        """Score every point of the grid with a scorer of scikit-learn."""
+        model = HTSVC()
+        model.classes_, model.n_features_in_ = data.classes, data.X.shape[1]
+        scorer = check_scoring(model, scoring=self.scoring)
+        for place in np.ndindex(*held.scores.shape[1:]):
+            model.coef_, model.intercept_ = (part[place] for part in held.middle)
+            held.scores[0][place] = scorer(model, data.X, data.y, **params)
+        held.asked = True
+
+    def _grid(self, problem: AnyProblem) -> Grid:
+        solver = Newton(
+            tol=max(self.tol, FOLD_TOL),
+            max_iter=min(self.max_iter, FOLD_ROUNDS),
+            random_state=seed_of(self.random_state),
+        )
+        return Grid(problem, self.Cs_, self.caps_, self._loss_at, solver)
+
+    def _by_score(self, held: Held) -> Choice:
+        caps = np.tile(self.caps_, len(held.decisions) // len(self.caps_))
+        return choosing.by_score(held, caps, self.Cs_)
+
+    def _choose(self, held: Held) -> choosing.Place:
+        place = super()._choose(held)
+        if self.verbose:
+            chosen = self.cv_results_["params"][self.best_index_].items()
+            what = ", ".join(f"{name} = {value:g}" for name, value in chosen)
+            score = f"mean score {self.best_score_:.4f}"
+            print(f"[{type(self).__name__}] chose {what}: {score}", flush=True)
+        return place
+
+    def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
+        return self._path_starts(problems)
+
+    def _path_starts(self, problems: Sequence[AnyProblem]) -> list[Any]:
+        """Return where the path that the folds went ends, on all the data."""
+        # A grid is stated for C = 1.
+        grids = [
+            self._grid(replace(problem, penalty=problem.penalty / problem.C, C=1.0))
+            for problem in problems
+        ]
+        starts: list[Any] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(grid.start_at)(self.cap_, self.C_) for grid in grids
+        )
+        return starts
+
+    def _progress(self) -> Any:
+        return super()._progress() if self.verbose > 1 else None
+
+    def _loss_at(self, cap: float) -> HybridTruncated:
+        return HybridTruncated(knee=self.knee, cap=cap)
+
+    def _loss(self) -> Loss:
+        return self._loss_at(self.cap_)
+
+    def _penalty(self) -> float:
+        return self.C_
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata are routed: to this estimator, the splitter and the scorer."""
+        scoring = "accuracy" if self.scoring is None else self.scoring
+        split, score = (MethodMapping().add(caller="fit", callee=to) for to in ("split", "score"))
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router = router.add(splitter=self.cv, method_mapping=split)
+        return router.add(scorer=get_scorer(scoring), method_mapping=score)
+
+
 @documented
 @dataclass(eq=False, repr=False)
-class HTSVCCV(BaseLinearSVC):
+class HTSVCCV(LinearSearchCV):
     """HTSVC that chooses C and the cap by cross-validation, by a rule made for noisy labels.
 
     Every fold is fitted for the whole grid, each point from its neighbours, so that a grid of 36
@@ -81,10 +221,7 @@ class HTSVCCV(BaseLinearSVC):
     ----------
     C_, cap_ : float
         The chosen penalty and cap.
-    best_index_ : int
-        Their place in `cv_results_`.
-    best_score_ : float
-        The mean score of the chosen point.
+    {best_index_}, {best_score_}
     threshold_ : float
         What a decision value must exceed for ``classes_[1]``; 0 unless it was tuned.
     Cs_, caps_ : ndarray
@@ -93,10 +230,7 @@ class HTSVCCV(BaseLinearSVC):
         The score of each point in each fold: accuracy, or what `scoring` says.
     agreement_ : ndarray of shape (n_caps, n_Cs)
         What the rule maximises; absent with another `scoring`.
-    cv_results_ : dict of ndarrays
-        The table of the grid, as `GridSearchCV` gives it; for ``pandas.DataFrame``.
-    n_splits_ : int
-        The number of folds.
+    {cv_results_}, {n_splits_}
     search_passes_ : float
         The work of the search, in products with all of X.
     coef_, intercept_, classes_, certificate_, ...
@@ -154,181 +288,46 @@ class HTSVCCV(BaseLinearSVC):
     random_state: Any = None
     verbose: int = 0
 
+    _range_of_C: ClassVar[tuple[float, float]] = (2.0**-10, 2.0**6)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **HTSVC._parameter_constraints,
-        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
-        "caps": [Interval(Real, 0.0, None, closed="right"), "array-like"],
-        "cv": ["cv_object"],
-        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+        **search_constraints(HTSVC._parameter_constraints, "C", "cap", "warm_start", "starts"),
         "tune_threshold": ["boolean", StrOptions({"auto"})],
     }
-    for _name in ("C", "cap", "warm_start", "starts"):
-        del _parameter_constraints[_name]
-    del _name
 
-    @validated_fit
-    @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> HTSVCCV:
-        """Choose C and cap by cross-validation, then fit all the data.
+    def _check_grid(self, data: TrainingData) -> None:
+        if self.tune_threshold is True and len(data.classes) > 2:
+            raise ValueError(
+                f"tune_threshold=True needs two classes, but y has {len(data.classes)}; "
+                "leave it at 'auto'."
+            )
+        super()._check_grid(data)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        {y}, {sample_weight of folds}, {**params}
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        routed = Routed.of(self, X, sample_weight, params)
-        X, y, classes, codes, weights = self._validated(X, y, sample_weight)
-        self._check_threshold(classes)
-        self.Cs_ = check_grid(self.Cs, SMALLEST_C, LARGEST_C)
-        self.caps_ = check_caps(self.caps)
-        splits = folds.splits(self.cv, X, y, codes, seed_of(self.random_state), routed.split)
-        held = self._cross_validate(X, y, classes, codes, weights, splits, routed)
-        place = self._choose(held)
-        if len(classes) == 2:
-            coef, intercept = (part[place] for part in held.middle)
-            self._middle = coef[0], float(intercept[0])
-        try:
-            self._fit_checked(X, classes, codes, weights)
-        finally:
-            self.__dict__.pop("_middle", None)
-        return self
-
-    # ------------------------------------------------------------------------------ the search
-
-    def _cross_validate(
-        self,
-        X: Any,
-        y: Array,
-        classes: Array,
-        codes: Array,
-        weights: Array | None,
-        splits: list[tuple[Array, Array]],
-        routed: Routed,
-    ) -> Held:
-        """Return what the folds say of the whole grid."""
-        self.n_splits_ = len(splits)
-
-        def one(number: int, train: Array, test: Array) -> Fold:
-            grids = self._grids(X[train], classes, codes[train], folds.some(weights, train))
-            fold = Fold.of(grids, X[test], number, train, test, len(codes))
-            if self.scoring is not None:
-                model = HTSVC()
-                model.classes_, model.n_features_in_ = classes, X.shape[1]
-                fold.score_by(self.scoring, model, X[test], y[test], routed.score_part(test))
-            if self.verbose:
-                fold.report(type(self).__name__, self.n_splits_)
-            return fold
-
-        parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(one)(number, train, test) for number, (train, test) in enumerate(splits)
-        )
-        self.search_passes_ = float(sum(part.passes for part in parts))
-        return Held.of(parts, codes, weights)
-
-    def _grids(self, X: Any, classes: Array, codes: Array, weights: Array | None) -> list[Grid]:
-        """Return the grids of all problems of a fit: one, or one per class against the rest."""
-        problems = self._problems(X, classes, codes, weights, C=1.0, loss=self._loss_at(1.0))
-        return [self._grid(problem) for problem in problems]
-
-    def _grid(self, problem: AnyProblem) -> Grid:
-        solver = Newton(
-            tol=max(self.tol, FOLD_TOL),
-            max_iter=min(self.max_iter, FOLD_ROUNDS),
-            random_state=seed_of(self.random_state),
-        )
-        return Grid(problem, self.Cs_, self.caps_, self._loss_at, solver)
-
-    def _choose(self, held: Held) -> tuple[int, int]:
-        """Choose a point of the grid, say what a user should know about it, return its place."""
-        caps, Cs = self.caps_, self.Cs_
-        thresholds = np.zeros((len(caps), len(Cs)))
+    def _choose(self, held: Held) -> choosing.Place:
+        thresholds = np.zeros(held.decisions.shape[:2])
         if self.tune_threshold is True:
             held, thresholds = held.moved()
         elif self.tune_threshold == "auto" and not held.asked and held.decisions.shape[-1] == 1:
             held, thresholds = held.moved(CLEARLY)
-        more: dict[str, Array] = {}
-        if held.asked:
-            self.__dict__.pop("agreement_", None)
-            choice = choosing.by_score(held, caps, Cs)
-        else:
-            self.agreement_ = more["agreement"] = choosing.agreements(held)
-            choice = choosing.by_agreement(held, self.agreement_, Cs)
-        self.cap_, self.C_ = float(caps[choice.place[0]]), float(Cs[choice.place[1]])
-        self.scores_ = held.scores
-        self.best_score_ = float(held.means[choice.place])
-        self.best_index_ = choice.place[0] * len(Cs) + choice.place[1]
-        self.cv_results_ = held.table(caps, Cs, choice.order, more)
-        self.threshold_ = float(thresholds[choice.place])
-        if self.verbose:
-            print(
-                f"[{type(self).__name__}] chose C = {self.C_:g}, cap = {self.cap_:g}: "
-                f"mean score {self.best_score_:.4f}",
-                flush=True,
-            )
-        for text in choice.remarks:
-            warn_user(f"{type(self).__name__}: {text}", UserWarning)
-        return choice.place
+        place = super()._choose(held)
+        self.threshold_ = float(thresholds[place])
+        return place
 
-    # --------------------------------------------------------------------------- the final fit
-
-    def _warm_starts(self, classes: Array, problems: Sequence[AnyProblem]) -> list[Any]:
-        """Return the middle of the folds' solutions, or where the path that they went ends."""
-        if "_middle" in self.__dict__:
+    def _fit_chosen(self, data: TrainingData, held: Held, place: choosing.Place) -> None:
+        self.search_passes_ = held.passes
+        X, _, classes, codes, weights = data
+        problems = self._problems(X, classes, codes, weights, C=self.C_, loss=self._loss())
+        if len(classes) == 2:
             # Folds end in different valleys; between them lies one that is more than chance.
-            return [(*self._middle, None)]
-        grids = [self._grid(stated_for_one(problem)) for problem in problems]
-        starts: list[Any] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(grid.start_at)(self.cap_, self.C_) for grid in grids
-        )
-        return starts
-
-    def _check_threshold(self, classes: Array) -> None:
-        if self.tune_threshold is True and len(classes) > 2:
-            raise ValueError(
-                f"tune_threshold=True needs two classes, but y has {len(classes)}; "
-                "leave it at 'auto'."
-            )
-
-    def _progress(self) -> Any:
-        return super()._progress() if self.verbose > 1 else None
-
-    def _loss_at(self, cap: float) -> HybridTruncated:
-        return HybridTruncated(knee=self.knee, cap=cap)
-
-    def _loss(self) -> Loss:
-        return self._loss_at(self.cap_)
-
-    def _penalty(self) -> float:
-        return self.C_
+            coef, intercept = (part[place] for part in held.middle)
+            starts: list[Any] = [(coef[0], float(intercept[0]), None)]
+        else:
+            starts = self._path_starts(problems)
+        self._fit_problems(problems, starts, self._solver(), classes, codes, weights)
 
     def _solver(self) -> Solver:
         return self._named_solver(self.solver)
 
     def as_htsvc(self) -> HTSVC:
         """Return an unfitted `HTSVC` with the chosen C and cap."""
-        shared = HTSVC().get_params().keys() & self.get_params().keys()
-        options = {name: getattr(self, name) for name in shared}
-        return HTSVC(**{**options, "C": self.C_, "cap": self.cap_})
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata are routed: to this estimator, the splitter and the scorer."""
-        return folds.router_of(self)
-
-
-def stated_for_one(problem: AnyProblem) -> AnyProblem:
-    """Return the problem for C = 1."""
-    return replace(problem, penalty=problem.penalty / problem.C, C=1.0)
-
-
-def check_caps(caps: Any) -> Array:
-    """Return the caps, largest first."""
-    values = np.atleast_1d(np.asarray(caps, dtype=np.float64))
-    if values.ndim != 1 or len(values) == 0 or not np.all(values > 0.0):
-        raise ValueError(f"caps must be positive (inf for no truncation), got {caps!r}.")
-    return np.unique(values)[::-1]
+        model: HTSVC = self._plain(HTSVC).set_params(C=self.C_, cap=self.cap_)
+        return model

@@ -1,7 +1,14 @@
-"""All fits of a grid of caps and C on one data set, each from the best of what is known already."""
+"""All fits of a grid of caps and C on one data set, each from the best of what is known already.
+
+Small caps start from least squares, strongly shrunk. With many wrong labels and few samples the
+least squares solution fits the noise, and so does what is found from there. The more it is shrunk,
+the closer its direction comes to that from one class mean to the other, to which every sample
+contributes alike. A truncated loss has minima near that direction too.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,37 +18,33 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.linalg.positive import conjugate_gradients
 from htsvm.losses import HybridTruncated
 from htsvm.problems import AnyProblem
 from htsvm.problems.coordinates import Coordinates, in_coordinates
 from htsvm.solvers import Newton, SolverResult
 from htsvm.solvers.smooth import SmoothMulticlass
-from htsvm.svm.directions import Direction, shrunk
 
 # From this cap on the problem is nearly convex, and where one begins does not matter.
 NEARLY_CONVEX = 4.0
 # How strongly the least squares start is shrunk, in mean squares of a feature times features per
 # sample: with few samples it would fit the noise, with many it need not be shrunk.
 SHRINKAGE, MOST_SHRINKAGE = 12.0, 10.0
+# The relative residual of the systems, and the most steps of conjugate gradients.
+ACCURACY, MOST_STEPS = 1e-2, 12
+# What a direction is multiplied by, in units of one over the spread of its scores.
+FACTORS = np.exp(np.linspace(-2.0, 3.5, 10))
+# Where the boundary may lie among the scores.
+QUANTILES = np.linspace(0.05, 0.95, 15)
+# The most rows on which the factor and the boundary are searched for.
+SEARCH_ROWS = 1000
 
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class GridPoint:
-    """A solved point of the grid.
-
-    Attributes
-    ----------
-    result : SolverResult
-        The solution.
-    C : float
-        The penalty that its multipliers belong to.
-    violations : ndarray
-        The margin violations of all rows.
-    seconds : float
-        What it took.
-    """
+    """A solved point: the C of its multipliers, the violations of all rows, and what it took."""
 
     result: SolverResult
     C: float
@@ -54,6 +57,7 @@ class GridPoint:
         return result.coef, result.intercept, result.multipliers * (C / self.C)
 
 
+@dataclass(eq=False)
 class Grid:
     """The grid on one problem.
 
@@ -75,18 +79,14 @@ class Grid:
         Who solves; for several classes a search on a smooth loss comes near enough.
     """
 
-    def __init__(
-        self,
-        problem: AnyProblem,
-        Cs: Array,
-        caps: Array,
-        loss_at: Callable[[float], HybridTruncated],
-        solver: Newton,
-    ) -> None:
-        self.problem, self.Cs, self.caps = problem, Cs, caps
-        self.losses = [loss_at(float(cap)) for cap in caps]
-        self.solver = solver
-        self.order = np.argsort(-Cs, kind="stable")
+    problem: AnyProblem
+    Cs: Array
+    caps: Array
+    loss_at: Callable[[float], HybridTruncated]
+    solver: Newton
+
+    def __post_init__(self) -> None:
+        self.order = np.argsort(-self.Cs, kind="stable")
         self.points: dict[Place, GridPoint] = {}
         self.passes = 0.0
 
@@ -118,12 +118,14 @@ class Grid:
         known = [self._point(*place) for place in self._leading_to(i, rank)]
         began, before = time.perf_counter(), self.problem.operator.passes
         C = float(self.Cs[self.order[rank]])
-        problem = replace(self.problem, loss=self.losses[i]).scaled(C)
-        if known and _untouched(problem, known[0]):
+        problem = replace(self.problem, loss=self.loss_at(float(self.caps[i]))).scaled(C)
+        # The part of the loss that is the hinge loss ends here.
+        bend: float = problem.loss.curved_interval[0]
+        if known and known[0].C == C and np.all(known[0].violations <= bend):
             return replace(known[0], seconds=0.0)
         inside = self.coordinates
         start = inside.enter(self._start(problem, known))
-        stated = replace(inside.problem, loss=problem.loss).scaled(C)
+        stated: Any = replace(inside.problem, loss=problem.loss).scaled(C)
         result = inside.leave(self._solver.solve(stated, start=start))
         violations = problem.violations_at(result.coef, result.intercept)
         self.passes += self.problem.operator.passes - before
@@ -163,10 +165,87 @@ class Grid:
         return shrunk(self.problem, strength, np.random.default_rng(self.solver.random_state))
 
 
-def _untouched(problem: AnyProblem, above: GridPoint) -> bool:
-    """Return whether a solution for the same C and a larger cap solves the problem as well.
+# ------------------------------------------------------------------------ strongly shrunk starts
 
-    So it is where all violations are in the part of the loss that is the hinge loss.
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """Weights W of length one; the scores of some rows, less the `offset`, that of their mean."""
+
+    W: Array
+    rows: Array
+    scores: Array
+    offset: Array
+
+    def start(self, problem: AnyProblem) -> Any:
+        """Return the multiple of the direction, with the boundary, of the lowest objective."""
+        share = problem.n_samples / len(self.rows)
+        penalty = share * problem.penalty[self.rows]
+        if problem.n_scores == 1:
+            return self._among_boundaries(problem, penalty)
+        return self._among_factors(problem, penalty)
+
+    def _among_boundaries(self, problem: Any, penalty: Array) -> Any:
+        y, f = problem.y[self.rows], self.scores[:, 0]
+        places = np.quantile(f, QUANTILES) if problem.fit_intercept else -self.offset
+        signed = y * (f - places[:, None])
+        best = (np.inf, 0.0, 0.0)
+        for t in FACTORS / (float(f.std()) or 1.0):
+            values = 0.5 * t * t + problem.loss.value(1.0 - t * signed) @ penalty
+            k = int(values.argmin())
+            best = min(best, (float(values[k]), float(t), float(places[k])))
+        _, t, place = best
+        b = -t * (place + float(self.offset[0])) if problem.fit_intercept else 0.0
+        return t * self.W[0], b, None
+
+    def _among_factors(self, problem: Any, penalty: Array) -> Any:
+        labels = problem.labels[self.rows]
+        rows, best = np.arange(len(labels)), (np.inf, 0.0)
+        F = self.scores if problem.fit_intercept else self.scores + self.offset
+        for t in FACTORS / (float(F.std()) or 1.0):
+            levels = t * F + 1.0
+            levels[rows, labels] -= 1.0
+            q = levels.max(axis=1) - levels[rows, labels]
+            value = 0.5 * t * t + problem.loss.total(q, penalty)
+            best = min(best, (float(value), float(t)))
+        t = best[1]
+        b = -t * self.offset if problem.fit_intercept else np.zeros(len(self.W))
+        return t * self.W, b, None
+
+
+def shrunk(problem: AnyProblem, strength: float, rng: np.random.Generator) -> Direction | None:
+    """Return the direction of least squares with a penalty on its length; None if there is none.
+
+    The `strength` is the penalty, in units of the mean square of a feature; `rng` drives the choice
+    of rows that the start is sought on.
     """
-    start_of_curve: float = problem.loss.curved_interval[0]
-    return above.C == problem.C and bool(above.violations.max(initial=0.0) <= start_of_curve)
+    operator, weights = problem.operator, problem.penalty / problem.penalty.sum()
+    # What least squares aims at, a column per class or one, less its mean.
+    T = problem.targets()
+    T -= weights @ T
+    mean = operator.pull(weights[:, None])[0]
+    m, n = operator.shape
+    mean_square = operator.square_sum / max(m * n, 1)
+    ridge = strength * mean_square
+    target = operator.pull(weights[:, None] * T)
+
+    def system(W: Array) -> Array:
+        F = operator.scores(W, -(W @ mean))
+        F *= weights[:, None]
+        product: Array = operator.pull(F) - np.outer(F.sum(axis=0), mean) + ridge * W
+        return product
+
+    # A power of two as preconditioner: the unit of the system, without a rounding error.
+    unit = math.ldexp(1.0, math.frexp(mean_square)[1])
+    W, _ = conjugate_gradients(
+        system, target, lambda V: V / unit, tolerance=ACCURACY, most_steps=MOST_STEPS
+    )
+    length = float(np.linalg.norm(W))
+    if not (np.isfinite(length) and length > 0.0):
+        return None
+    W /= length
+    rows = np.arange(m)
+    if m > SEARCH_ROWS:
+        rows = np.sort(rng.choice(m, size=SEARCH_ROWS, replace=False))
+    offset = W @ mean
+    return Direction(W, rows, operator.take(rows).scores(W, -offset), offset)

@@ -20,7 +20,6 @@ from htsvm.linalg.kernels import COMPILED
 from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
-from htsvm.solvers import Solver
 from htsvm.svm._kernel_space import (
     FEW_STARTS,
     SELECTIONS,
@@ -65,11 +64,13 @@ class BaseKernelSVC(BaseLinearSVC):
         one_problem = is_one_problem(self.multi_class, classes)
         rng = np.random.default_rng(seed_of(self.random_state))
         space = kernel_space(self, X, weights, gamma, one_problem, rng)
-        self._space = space
-        try:
-            self._fit_checked(space.samples, classes, codes, weights)
-        finally:
-            del self._space
+        C, loss, solver = self._penalty(), self._loss(), self._solver()
+        problems = self._problems(space.samples, classes, codes, weights, C=C, loss=loss)
+        if not space.all_starts:
+            # A problem that landmarks only come near needs no long search.
+            solver = replace(solver, starts=FEW_STARTS)
+        starts = self._starts_in(space, problems)
+        self._fit_problems(problems, starts, solver, classes, codes, weights)
         self._store_kernel(X, space)
 
     def _validated_data(self, X: Any, y: Any) -> tuple[Any, Array]:
@@ -87,22 +88,22 @@ class BaseKernelSVC(BaseLinearSVC):
             return problems
         return [replace(problem, regularizer=KernelNorm(X)) for problem in problems]
 
-    def _warm_starts(self, classes: Array, problems: Any) -> list[Any]:
+    def _starts_in(self, space: FittedSpace, problems: list[Any]) -> list[Any]:
         """Return where problems of a kernel matrix begin: at a fit on a few landmarks.
 
         A convex problem needs no start where pairs of samples are quick (`kernel_rounds`).
         """
         convex = COMPILED and math.isinf(problems[0].loss.cap)
-        if self._space.landmarks is not None or convex:
+        if space.landmarks is not None or convex:
             return [None] * len(problems)
-        return [self._space.start(p, self._rough_start) for p in problems]
+        return [space.start(p, self._rough_start) for p in problems]
 
     def _rough_start(self, problem: Problem, starts: Any) -> Any:
         """Solve a problem on few landmarks roughly; return the solution as a start."""
         found = None if starts == "auto" else quick_start(problem)
         if found is not None:
             return found
-        solver: Any = self._solver()
+        solver = self._solver()
         solver = replace(solver, tol=10.0 * self.tol, callback=None, n_restarts=0, starts=starts)
         result = solver.solve(problem)
         return result.coef, result.intercept, result.multipliers
@@ -151,13 +152,8 @@ class BaseKernelSVC(BaseLinearSVC):
     def _function(self, gamma: float) -> Any:
         return kernel_function(self.kernel, gamma, self.degree, self.coef0)
 
-    def _solver(self) -> Solver:
-        """Return the solver; a problem that landmarks only come near needs no long search."""
-        solver = self._named_solver("newton")
-        space = getattr(self, "_space", None)
-        if space is None or space.all_starts:
-            return solver
-        return replace(solver, starts=FEW_STARTS)
+    def _solver(self) -> Any:
+        return self._named_solver("newton")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -181,12 +177,7 @@ class KernelHTSVC(BaseKernelSVC):
 
     Parameters
     ----------
-    {C}
-    kernel : str or callable, default="rbf"
-        The kernel: "rbf", "poly", "sigmoid", "laplacian", "cosine", "linear" or "precomputed". A
-        callable takes two sets of rows and returns their kernel matrix. With
-        "precomputed", X is the kernel matrix of the training samples in `fit`, and that of other
-        samples with the training samples elsewhere.
+    {C}, {kernel}
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly", "sigmoid" and "laplacian". "scale" is ``1 / (n_features *
         X.var())``, "auto" ``1 / n_features``.
@@ -194,16 +185,8 @@ class KernelHTSVC(BaseKernelSVC):
     cap : float, default=1.0
         The margin violation from which on a sample is ignored. 1 is the decision boundary; ``inf``
         never ignores a sample (the problem of `sklearn.svm.SVC` with 6C/5).
-    {knee}
-    n_landmarks : int, "auto" or None, default="auto"
-        None solves the problem of the whole kernel matrix. A number restricts w to combinations of
-        this many training samples, the landmarks (Nystroem's method). "auto" is exact up to 10,000
-        samples (1,500 for more than two classes in one problem) and as far as `memory_limit`
-        allows, else ``4 * sqrt(n_samples)`` landmarks, between 250 and 1,000.
-    landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
-        How landmarks are chosen. A precomputed kernel has no rows to look at: there the choice is
-        uniform.
-    {memory_limit}, {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
+    {knee}, {n_landmarks}, {landmark_selection}, {memory_limit}, {tol}, {max_iter}
+    {fit_intercept}, {class_weight}, {multi_class}
     n_restarts : int, default=0
         Further random starts; the lowest objective wins.
     n_jobs : int, optional

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics import get_scorer_names
-from sklearn.utils.metadata_routing import MetadataRouter
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
-from htsvm._sklearn import Interval, StrOptions
+from htsvm._sklearn import StrOptions
 from htsvm._typing import Array
-from htsvm.exceptions import warn_user
 from htsvm.linalg.kernel_functions import resolved_gamma
-from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
-from htsvm.svm import choosing, folds
-from htsvm.svm._kernel_space import is_one_problem, kernel_space
-from htsvm.svm.choosing import sparser
-from htsvm.svm.cv import HTSVCCV, check_caps
-from htsvm.svm.folds import Held, Routed
+from htsvm.svm import choosing
+from htsvm.svm._kernel_space import FittedSpace, is_one_problem, kernel_space
+from htsvm.svm.choosing import Choice, Held
+from htsvm.svm.cv import LinearSearchCV
 from htsvm.svm.kernel import BaseKernelSVC
-from htsvm.svm.path import check_grid
+from htsvm.svm.search import Routed, TrainingData, falling, search_constraints
 
-# Where the default grid of C begins and ends, and the factors of the default gamma.
-SMALLEST_C, LARGEST_C = 2.0**-6, 2.0**8
+# The factors of the default gamma, and the kernels that have none.
 FACTORS = (0.25, 1.0, 4.0)
-# The kernels that have no gamma.
 WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
 
 
 @documented
 @dataclass(eq=False, repr=False)
-class KernelHTSVCCV(BaseKernelSVC):
+class KernelHTSVCCV(LinearSearchCV, BaseKernelSVC):
     """KernelHTSVC that chooses C, cap and gamma by cross-validation, by the rule of `HTSVCCV`.
 
     Of two classes it then takes the point with the fewest support vectors among those that the
@@ -59,14 +51,7 @@ class KernelHTSVCCV(BaseKernelSVC):
     {cv}
     scoring : str or callable, default=None
         None is the rule above; otherwise a score to maximise, as in scikit-learn.
-    kernel : {"rbf", "poly", "sigmoid", "laplacian", "cosine", "linear", "precomputed"} or \
-            callable, default="rbf"
-        The kernel, as in `KernelHTSVC`.
-    {degree}, {coef0}, {knee}
-    n_landmarks : int, "auto" or None, default="auto"
-        Landmarks of the final fit: a number, None for an exact fit, "auto" by size.
-    landmark_selection : {"kmeans++", "uniform"}, default="kmeans++"
-        How landmarks are chosen.
+    {kernel}, {degree}, {coef0}, {knee}, {n_landmarks}, {landmark_selection}
     {memory_limit}, {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
     n_restarts : int, default=0
         Further random starts of the final fit; the lowest objective wins.
@@ -84,10 +69,9 @@ class KernelHTSVCCV(BaseKernelSVC):
         The grid.
     scores_ : ndarray of shape (n_folds, n_gammas, n_caps, n_Cs)
         The score of each point in each fold.
-    best_index_, best_score_ : int, float
-        The place of the chosen point in `cv_results_`, and its mean score.
-    cv_results_ : dict of ndarrays
-        The table of the grid, as `GridSearchCV` gives it.
+    agreement_ : ndarray of shape (n_gammas, n_caps, n_Cs)
+        How well the held-out decisions agree with the labels; absent with another `scoring`.
+    {best_index_}, {best_score_}, {cv_results_}, {n_splits_}
     method_, support_, dual_coef_, landmarks_, certificate_, ...
         Of the final fit; see `KernelHTSVC`.
 
@@ -130,56 +114,18 @@ class KernelHTSVCCV(BaseKernelSVC):
     random_state: Any = None
     verbose: int = 0
 
+    _range_of_C: ClassVar[tuple[float, float]] = (2.0**-6, 2.0**8)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseKernelSVC._parameter_constraints,
-        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
-        "caps": [Interval(Real, 0.0, None, closed="right"), "array-like"],
+        **search_constraints(BaseKernelSVC._parameter_constraints),
         "gammas": [StrOptions({"auto"}), "array-like"],
-        "cv": ["cv_object"],
-        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
     }
 
-    @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> KernelHTSVCCV:
-        """Choose C, cap and gamma by cross-validation, then fit all the data.
+    def _check_grid(self, data: TrainingData) -> None:
+        super()._check_grid(data)
+        self.gammas_ = self._checked_gammas(data.X, data.weights)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data; with ``kernel="precomputed"`` the kernel matrix of the samples.
-        {y}, {sample_weight of folds}, {**params}
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self._validate_params()
-        routed = Routed.of(self, X, sample_weight, params)
-        X, y, classes, codes, weights = self._validated(X, y, sample_weight)
-        self.Cs_ = check_grid(self.Cs, SMALLEST_C, LARGEST_C)
-        self.caps_ = check_caps(self.caps)
-        self.gammas_ = self._checked_gammas(X, weights)
-        splits = folds.splits(self.cv, X, y, codes, seed_of(self.random_state), routed.split)
-        self._search = self._linear_search()
-        try:
-            held = [
-                self._search._cross_validate(
-                    self._coordinates(X, classes, weights, float(gamma)),
-                    y,
-                    classes,
-                    codes,
-                    weights,
-                    splits,
-                    routed,
-                )
-                for gamma in self.gammas_
-            ]
-            self._choose(held)
-            self._fit_space(X, classes, codes, weights, self.gamma_)
-        finally:
-            del self._search
-        return self
+    def _axes(self) -> dict[str, Any]:
+        return {"gamma": self.gammas_.tolist(), **super()._axes()}
 
     def _checked_gammas(self, X: Any, weights: Array | None) -> Array:
         """Return the values of gamma to try."""
@@ -193,81 +139,34 @@ class KernelHTSVCCV(BaseKernelSVC):
             return np.ones(1)
         if not given:
             return np.array(FACTORS) * resolved_gamma("scale", X, weights)
-        values = np.atleast_1d(np.asarray(self.gammas, dtype=np.float64))
-        if values.ndim != 1 or not np.all(np.isfinite(values) & (values > 0.0)):
-            raise ValueError(f"gammas must be positive and finite, got {self.gammas!r}.")
-        return np.unique(values)
+        return falling("gammas", self.gammas)[::-1]
 
-    def _linear_search(self) -> HTSVCCV:
-        """Return the search over C and cap in coordinates."""
-        shared = HTSVCCV().get_params().keys() & self.get_params().keys()
-        search = HTSVCCV(**{name: getattr(self, name) for name in shared})
-        search.Cs_, search.caps_ = self.Cs_, self.caps_
-        return search
+    def _cross_validate(
+        self, data: TrainingData, routed: Routed, splits: list[tuple[Array, Array]]
+    ) -> Held:
+        """Return what the folds say of the grid, in the coordinates of each gamma."""
+        one_problem, seed = (
+            is_one_problem(self.multi_class, data.classes),
+            seed_of(self.random_state),
+        )
+        held = []
+        for gamma in self.gammas_.tolist():
+            rng = np.random.default_rng(seed)
+            space = kernel_space(self, data.X, data.weights, gamma, one_problem, rng, True)
+            inside = data._replace(X=space.samples)
+            held.append(super()._cross_validate(inside, routed, splits))
+        return Held.stacked(held)
 
-    def _coordinates(self, X: Any, classes: Array, weights: Array | None, gamma: float) -> Array:
-        rng = np.random.default_rng(seed_of(self.random_state))
-        one_problem = is_one_problem(self.multi_class, classes)
-        space = kernel_space(self, X, weights, gamma, one_problem, rng, in_coordinates=True)
-        coordinates: Array = space.samples
-        return coordinates
+    def _by_agreement(self, held: Held, agreement: Array) -> Choice:
+        return choosing.sparser(held, agreement, super()._by_agreement(held, agreement))
 
-    def _choose(self, held: list[Held]) -> None:
-        """Choose a point; gammas and caps together are the first axis of the grid."""
-        together = Held.stacked(held)
-        caps, Cs = np.tile(self.caps_, len(held)), self.Cs_
-        more: dict[str, Array] = {}
-        if together.asked:
-            choice = choosing.by_score(together, caps, Cs)
-        else:
-            more["agreement"] = choosing.agreements(together)
-            choice = sparser(
-                together, more["agreement"], choosing.by_agreement(together, more["agreement"], Cs)
-            )
-        self.cap_, self.C_ = float(caps[choice.place[0]]), float(Cs[choice.place[1]])
-        self.gamma_ = float(self.gammas_[choice.place[0] // len(self.caps_)])
-        self.n_splits_ = len(together.scores)
-        self.scores_ = together.scores.reshape(self.n_splits_, len(held), -1, len(Cs))
-        self.best_score_ = float(together.means[choice.place])
-        self.best_index_ = choice.place[0] * len(Cs) + choice.place[1]
-        table = together.table(caps, Cs, choice.order, more)
-        gammas = np.repeat(self.gammas_, len(self.caps_) * len(Cs))
-        table["param_gamma"] = np.ma.MaskedArray(gammas)
-        table["params"] = [
-            {**point, "gamma": float(gamma)}
-            for point, gamma in zip(table["params"], gammas, strict=True)
-        ]
-        self.cv_results_ = table
-        self._search.cap_, self._search.C_ = self.cap_, self.C_
-        if self.verbose:
-            print(
-                f"[{type(self).__name__}] chose C = {self.C_:g}, cap = {self.cap_:g}, gamma = "
-                f"{self.gamma_:g}: mean score {self.best_score_:.4f}",
-                flush=True,
-            )
-        for text in choice.remarks:
-            warn_user(f"{type(self).__name__}: {text}", UserWarning)
+    def _fit_chosen(self, data: TrainingData, held: Held, place: choosing.Place) -> None:
+        self._fit_space(data.X, data.classes, data.codes, data.weights, self.gamma_)
 
-    # --------------------------------------------------------------------------- the final fit
-
-    def _warm_starts(self, classes: Array, problems: Any) -> list[Any]:
-        """Return the end of the path that the folds went, on all the data."""
-        if self._space.landmarks is not None:
-            return self._search._warm_starts(classes, problems)
-        return super()._warm_starts(classes, problems)
+    def _starts_in(self, space: FittedSpace, problems: list[Any]) -> list[Any]:
+        if space.landmarks is not None:
+            return self._path_starts(problems)
+        return super()._starts_in(space, problems)
 
     def _rough_start(self, problem: Problem, starts: Any) -> Any:
-        return self._search._warm_starts(np.array([0, 1]), [problem])[0]
-
-    def _progress(self) -> Any:
-        return super()._progress() if self.verbose > 1 else None
-
-    def _loss(self) -> Loss:
-        return HybridTruncated(knee=self.knee, cap=self.cap_)
-
-    def _penalty(self) -> float:
-        return self.C_
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata are routed: to this estimator, the splitter and the scorer."""
-        return folds.router_of(self)
+        return self._path_starts([problem])[0]

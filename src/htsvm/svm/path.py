@@ -197,38 +197,22 @@ def check_grid(Cs: Any, smallest: float = 2.0**-4, largest: float = 2.0**4) -> A
     return grid
 
 
-def solve_path(
-    problem: AnyProblem, Cs: Array, solver: Solver, starts: Sequence[AnyFitted] | None = None
-) -> list[AnyFitted]:
+def solve_path(problem: AnyProblem, Cs: Array, solver: Solver) -> list[AnyFitted]:
     """Solve `problem` (stated for C = 1) for each of `Cs`; return the fits in their order.
 
-    Parameters
-    ----------
-    problem : Problem or MulticlassProblem
-        The problem with penalties for C = 1.
-    Cs : ndarray
-        The penalties.
-    solver : Solver
-        The solver, with its options.
-    starts : sequence of fits, optional
-        A start for each C, for instance the solutions for a larger cap. Otherwise each C but the
-        largest starts from the next larger one.
+    Each C but the largest starts from the next larger one.
     """
     solver = solver.suited_to(problem)
     unrivalled = solver
     if getattr(solver, "compare_warm", False):
         unrivalled = replace(solver, compare_warm=False)
-    fits: list[AnyFitted | None] = [None] * len(Cs)
+    fits: dict[int, AnyFitted] = {}
     previous: tuple[AnyFitted, float] | None = None
     for k, i in enumerate(np.argsort(-Cs, kind="stable")):
         C = float(Cs[i])
-        if starts is not None:
-            previous = (starts[i], C)
-        compared = k % COMPARED == 0 or starts is not None
-        fit = _solve_at(problem, C, solver if compared else unrivalled, previous)
-        fits[i] = fit
-        previous = (fit, C)
-    path = [fit for fit in fits if fit is not None]
+        fits[i] = _solve_at(problem, C, unrivalled if k % COMPARED else solver, previous)
+        previous = fits[i], C
+    path = [fits[i] for i in range(len(Cs))]
     _improve_by_others(problem, Cs, solver, path)
     return path
 
@@ -237,19 +221,14 @@ def _solve_at(
     problem: AnyProblem, C: float, solver: Solver, previous: tuple[AnyFitted, float] | None
 ) -> AnyFitted:
     """Solve `problem` for one C, from the solution for another if there is one."""
-    scaled = problem.scaled(C)
+    scaled, start = problem.scaled(C), None
+    if previous is not None:
+        (result, _), old = previous
+        start = result.coef, result.intercept, result.multipliers * (C / old)
     try:
-        return solve_certified(scaled, solver, start=_start(previous, C))
+        return solve_certified(scaled, solver, start=start)
     finally:
         scaled.release()
-
-
-def _start(previous: tuple[AnyFitted, float] | None, C: float) -> Any:
-    """Return the previous solution with its multipliers scaled to the new penalty."""
-    if previous is None:
-        return None
-    (result, _), old = previous
-    return result.coef, result.intercept, result.multipliers * (C / old)
 
 
 def _improve_by_others(

@@ -58,13 +58,10 @@ class RidgeSystem:
         ----------
         rows : ndarray of int, or None
             The samples that enter; None for all.
-        penalty : float
-            xi.
-        target : ndarray of shape (m,)
-            What y * (X w + b) should be.
+        penalty, target : float, ndarray of shape (m,)
+            xi, and what y * (X w + b) should be.
         with_intercept : bool
-            Whether b is solved for too; otherwise it is zero in the formula above and the
-            returned b is that of the guess.
+            Whether b is solved for too; otherwise it is zero above, and that of the guess returned.
         guess : tuple of (ndarray, float)
             Where conjugate gradients start; also the b that is kept if nothing determines it.
         offset : ndarray of shape (n,), optional
