@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -75,11 +75,14 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
             self._fitter_on(backend)(self, X, y, sample_weight)
             return self
         X, _, classes, codes, weights = self._validated(X, y, sample_weight)
-        # What overflows is said by the certificate of the fit, and its warning.
-        told = np.errstate(over="ignore", invalid="ignore")
-        with told if is_huge(getattr(self, "C", 1.0)) else nullcontext():
+        with self._overflow_told():
             self._fit_checked(X, classes, codes, weights)
         return self
+
+    def _overflow_told(self) -> AbstractContextManager[Any]:
+        """Keep NumPy quiet on what overflows: the certificate of the fit says so, and a warning."""
+        quiet = np.errstate(over="ignore", invalid="ignore")
+        return quiet if is_huge(getattr(self, "C", 1.0)) else nullcontext()
 
     def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
         """Return what fits this estimator on data elsewhere; most cannot be."""

@@ -291,7 +291,8 @@ class KernelHTSVC(BaseKernelSVC):
         """
         self._validate_params()
         X, _, classes, codes, weights = self._validated(X, y, sample_weight)
-        self._fit_space(X, classes, codes, weights, resolved_gamma(self.gamma, X, weights))
+        with self._overflow_told():
+            self._fit_space(X, classes, codes, weights, resolved_gamma(self.gamma, X, weights))
         return self
 
     def _loss(self) -> Loss:
