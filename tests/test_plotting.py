@@ -99,7 +99,7 @@ def test_new_axes_by_default():
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'pip install "htsvm\[demo\]"'):
+    with pytest.raises(ImportError, match=r'pip install "htsvm\[plot\]"'):
         plot_losses()
 
 

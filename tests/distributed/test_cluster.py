@@ -101,7 +101,7 @@ def test_three_classes_and_killed_workers(client, data):
 
 def test_views(client, data):
     X, y = data
-    options = {"views": [2, 3], "structure": 0.01, "cap": np.inf}
+    options = {"views": [2, 3], "cap": np.inf}
     client.wait_for_workers(1, timeout=30)
     model = MultiViewHTSVC(**options).fit(*lazy(X, y, 1_500))
     local = MultiViewHTSVC(**options).fit(X, y)
