@@ -88,13 +88,53 @@ def test_labels_of_any_type_and_the_index():
     assert set(frame["predicted_label"]) == {"ant", "bee", "cat"}
 
 
+def test_lists_and_other_frames_are_taken():
+    X, y, _, _ = blobs(90)
+    expected = audit_labels(X, y).to_frame()
+    pd.testing.assert_frame_equal(audit_labels(X.tolist(), y.tolist()).to_frame(), expected)
+    arrow = pytest.importorskip("pyarrow")
+    columns = {f"x{j}": X[:, j] for j in range(4)} | {"note": ["some", "other"] * 45}
+    frame = audit_labels(arrow.table(columns), y).to_frame()
+    pd.testing.assert_frame_equal(frame, audit_labels(pd.DataFrame(columns), y).to_frame())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [(lambda f: f.assign(z="a b").to_numpy(), "X holds what is no number .*pandas.DataFrame"),
+     (lambda f: f.set_axis(["p", "p", *f.columns[2:]], axis=1), "two columns named 'p'"),
+     (lambda f: {"v": f.set_axis(["p"] * 4, axis=1)}, "v has two columns named 'p'")],
+)  # fmt: skip
+def test_frames_that_cannot_be_read(change, words):
+    X, y, _, _ = blobs(90)
+    with pytest.raises(ValueError, match=words):
+        audit_labels(change(pd.DataFrame(X)), y)
+
+
+def test_infinite_and_huge_values_count_as_missing():
+    X, y, _, _ = blobs(90)
+    gone, odd = X.copy(), X.copy()
+    gone[[3, 40, 41], 0] = np.nan
+    odd[[3, 40, 41], 0] = [np.inf, -1.7e308, 1e200]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        audit = audit_labels(odd, y)
+    np.testing.assert_allclose(audit.trust, audit_labels(gone, y).trust)
+    assert "3 infinite or too large values" in audit.findings[-1].text
+
+
 def test_different_indices_are_an_error():
     X, y, _, _ = blobs()
     frame, labels = pd.DataFrame(X), pd.Series(y)
     with pytest.raises(ValueError, match=r"different indices: row 0 is 0 in X and 239 in y"):
         audit_labels(frame, labels[::-1])
-    with pytest.raises(ValueError, match=r"y.loc\[X.index\]"):
+    with pytest.raises(ValueError, match=r"y.loc\[all.index\]"):
         audit_labels({"all": frame}, labels[::-1])
+    with pytest.raises(ValueError, match="view 1 and view 2 have different indices"):
+        audit_labels([frame, frame[::-1]], y)
+    for option in ("trusted", "sample_weight"):
+        other = pd.Series(np.arange(240) < 50)[::-1]
+        with pytest.raises(ValueError, match=f"X and {option} have different indices"):
+            audit_labels(frame, labels, **{option: other})
     assert len(audit_labels(frame, labels[::-1].to_numpy())) == 240
 
 
@@ -131,8 +171,10 @@ def test_a_pipeline_gets_the_frame():
 
 def test_missing_labels_of_every_kind_are_named():
     X, y, _, _ = blobs(60)
-    for gone in (None, np.nan, pd.NA, pd.NaT):
+    days = np.array(["2020", "2021", "2022"], dtype="datetime64[D]")[y]
+    for gone in (None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")):
         labels = np.array(["ant", "bee", "cat"], dtype=object)[y]
+        labels = days if isinstance(gone, np.datetime64) else labels
         labels[7] = gone
         with pytest.raises(ValueError, match="1 missing labels, the first in row 7"):
             audit_labels(X, labels)

@@ -1,5 +1,6 @@
 """Tables as people have them: what a person would expect of each, and what the command does."""
 
+import bz2
 import gzip
 import json
 import sqlite3
@@ -89,6 +90,22 @@ CASES = [
     ("JSON", "t.json", json.dumps([{"wine": "barolo"}]), 1, "pandas.read_json"),
     ("zero bytes", "t.csv", b"a,b\0\1\2,c\n1,2,3\n", 1, "zero bytes"),
     ("Parquet that is none", "t.parquet", lines(), 1, "cannot be read as Parquet"),
+    ("UTF-32", "t.csv", lines().encode("utf-32"), 0, "60 labels"),
+    ("UTF-16 that breaks off", "t.csv", lines().encode("utf-16")[:-1], 1, "begins as utf-16-le"),
+    ("packed by bzip2", "t.csv.bz2", bz2.compress(lines().encode()), 1, "pack that by gzip"),
+    ("a broken pack within", "t.csv.gz", gzip.compress(lines().encode())[:40] + bytes(99), 1,
+     "cannot be unpacked"),
+    ("a web page named as a spreadsheet", "t.xls", "<html><table>", 1, "is a page, not a table"),
+    ("JSON named as CSV", "t.csv", json.dumps([{"wine": "barolo"}]), 1, "pandas.read_json"),
+    ("a broken SQLite file", "t.db", b"SQLite format 3\0" + bytes(range(256)) * 9, 1, "t.db: "),
+    ("blanks between cells", "t.txt", lines(sep=" ", header="size other wine"), 1,
+     "told apart by , ; | or tabs"),
+    ("a title above the header", "t.csv", "Wines of 2021\n\n" + lines(), 1,
+     "take away what stands above"),
+    ("a named separator alone", "t.csv", "sep=;\n", 1, "is empty"),
+    ("an index and empty columns without names", "t.csv",
+     "\n".join(f",{line},," if i == 0 else f"{i},{line},," for i, line in
+               enumerate(lines().splitlines())), 0, "'column 5' is empty and was left out"),
     ("an empty file", "t.csv", "", 1, "is empty"),
     ("a file of blank lines", "t.csv", "\n \n\n", 1, "is empty"),
     ("a header alone", "t.csv", "size,other,wine\n", 1, "no rows"),
@@ -113,6 +130,16 @@ CASES = [
      "labels have blanks around them"),
     ("rows without a label", "t.csv", lines(y=spoiled(NAMES, SOME, "")), 0,
      "9 rows have no label and were left out, the first of them row 4"),
+    *(
+        (f"{mark} in place of labels", "t.csv", lines(y=spoiled(NAMES, SOME, mark)), 0,
+         f"9 rows have no label ({mark}) and were left out")
+        for mark in ("NA", "nan", "N/A", "?")
+    ),
+    ("labels + and -", "t.csv", lines(y=np.array(["+", "-", "none"])[CLASS]), 0, "60 labels"),
+    ("labels 1 and 1.0", "t.csv", lines(y=spoiled(CLASS, SOME, "1.0")), 0,
+     "Classes '1' and '1.0' count as different classes"),
+    ("capitals", "t.csv", lines(y=spoiled(NAMES, SOME, "Barolo")), 0,
+     "Classes 'Barolo' and 'barolo' count as different"),
     ("no label at all", "t.csv", lines(y=[""] * N), 1, "there are no labels"),
     ("one class", "t.csv", lines(y=["barolo"] * N), 1, "only one class"),
     ("a measurement as the label", "t.csv", lines(y=np.arange(N) / 7), 1,
@@ -129,7 +156,15 @@ CASES = [
     ),
     ("words in a column of numbers", "t.csv", column(spoiled(FULL, [9], "oops")), 1,
      "row 10 has 'oops'"),
-    ("infinity", "t.csv", column(spoiled(FULL, SOME, "inf")), 0, "of 'other' are missing"),
+    ("words below rows without a label", "t.csv",
+     lines(other=spoiled(FULL, [9], "oops"), y=["", *NAMES[1:]]), 1, "row 10 has 'oops'"),
+    *(
+        (f"{mark} in a column of numbers", "t.csv", column(spoiled(FULL, SOME, mark)), 0,
+         f"of 'other' are missing ({said})")
+        for mark, said in (("inf", "infinite or too large"), ("1.8e308", "infinite or too large"),
+                           ("-1e200", "infinite or too large"), ("#DIV/0!", "#DIV/0!"))
+    ),
+    ("tiny numbers", "t.csv", column([f"{i % 7}e-300" for i in range(N)]), 0, "60 labels"),
     ("a column of infinities", "t.csv", column(["inf"] * N), 0, "'other' is empty"),
     ("an empty column", "t.csv", column([""] * N), 0, "'other' is empty and was left out"),
     ("money", "t.csv", column([f'"${1000 + 37 * s:,}"' for s in CLASS]), 0,
@@ -149,6 +184,29 @@ CASES = [
      column([f"2021-03-0{1 + s}T1{s}:0{i % 9}:00Z" for i, s in enumerate(CLASS)]), 0, "as dates"),
     ("times of day", "t.csv", column([f"{8 + s}:{10 + i % 40}" for i, s in enumerate(CLASS)]), 0,
      "read as times of day"),
+    ("times with am and pm", "t.csv",
+     column([f"{1 + i % 12}:{10 + i % 40} {'ap'[s % 2]}m" for i, s in enumerate(CLASS)]), 0,
+     "read as times of day"),
+    ("dates with names of months", "t.csv",
+     column([f"{1 + i % 28}-Jan-2021" for i in range(N)]), 0, "was read as dates"),
+    ("dates of the year 9999", "t.csv",
+     column(spoiled([f"2021-03-{10 + i % 20}" for i in range(N)], SOME, "9999-12-31")), 0,
+     "was read as dates"),
+    ("0000-00-00 among dates", "t.csv",
+     column(spoiled([f"2021-03-{10 + i % 20}" for i in range(N)], SOME, "0000-00-00")), 0,
+     "are missing (0000-00-00)"),
+    ("a day that is none", "t.csv",
+     column(spoiled([f"2021-03-{10 + i % 20}" for i in range(N)], [7], "2021-02-30")), 1,
+     "holds dates but for 1 of its 60 rows; row 8 has '2021-02-30'"),
+    ("thousands between tabs", "t.tsv",
+     lines(sep="\t", header="size\tother\twine", other=spoiled(FULL, SOME, "1,234")), 0,
+     "'1,234' is 1234"),
+    ("thousands with dots", "t.csv",
+     lines(x=[f"{x}".replace(".", ",") for x in SIZE], sep=";", header="size;other;wine",
+           other=spoiled(FULL, SOME, "1.234")), 0, "'1.234' is 1234"),
+    ("texts of single letters", "t.csv",
+     column([" ".join("abcdefg"[i % 7:] + "xyz"[i % 3:]) + f" {i}" for i in range(N)]), 0,
+     "'other' has no word that occurs twice and was left out"),
     ("texts without --text", "t.csv",
      column([f"{WORDS[s]} number {i}" for i, s in enumerate(CLASS)]), 0,
      "'other' was read as text"),
@@ -203,7 +261,8 @@ def test_there_are_forty():
 
 def test_feather_and_parquet_keep_the_types_of_columns(tmp_path):
     pytest.importorskip("pyarrow")
-    labels = pd.Series(NAMES).astype("category")
+    classes = ["other", *sorted(set(NAMES), reverse=True)]
+    labels = pd.Series(pd.Categorical(NAMES, categories=classes, ordered=True))
     frame = pd.DataFrame(
         {"size": SIZE, "flag": CLASS == 1, "count": pd.array([*range(N - 1), None], "Int64"),
          "day": pd.date_range("2020", periods=N)[CLASS * 9 + np.arange(N) % 9], "wine": labels}
@@ -219,7 +278,7 @@ def test_feather_and_parquet_keep_the_types_of_columns(tmp_path):
         assert done.exit_code == 0, done.output
         after = getattr(pd, "read_" + name[2:])(clean)
         assert after["wine"].tolist()[:6] == [*NAMES[:2], "barolo", *NAMES[3:5], "other wine"]
-        assert after["wine"].dtype == "category"
+        assert after["wine"].dtype == pd.CategoricalDtype([*classes, "other wine"], ordered=True)
         same = after.drop(columns=["wine", "htsvm_reviewed"])
         pd.testing.assert_frame_equal(same, frame.drop(columns="wine"), check_dtype=True)
         assert path.read_bytes() == before
@@ -254,6 +313,28 @@ def test_sqlite(tmp_path):
     assert done.exit_code == 0, done.output
     assert pd.read_csv(tmp_path / "clean.csv")["wine"][1] == "barolo"
     assert path.read_bytes() == before
+    assert run("apply", f"{path}::wines", decisions, "-o", tmp_path / "c.csv.gz").exit_code == 0
+    assert (
+        gzip.decompress((tmp_path / "c.csv.gz").read_bytes())
+        == (tmp_path / "clean.csv").read_bytes()
+    )
+
+
+def test_a_missing_label_of_sqlite_stays_missing(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(
+        {"size": SIZE, "raw": [b"\xff\x00", b"t"] * 30, "wine": [None, *NAMES[1:]]}
+    )
+    with sqlite3.connect(tmp_path / "t.db") as base:
+        frame.to_sql("t", base, index=False)
+    name = f"{tmp_path / 't.db'}::t"
+    done = run(name, "--label", "wine", "-o", tmp_path / "page.html", "--all")
+    assert done.exit_code == 0, done.output
+    decisions = decided(tmp_path / "page.html", {1: "barolo"})
+    assert run("apply", name, decisions, "-o", tmp_path / "c.parquet").exit_code == 0
+    after = pd.read_parquet(tmp_path / "c.parquet")
+    assert after["wine"].isna().tolist() == [True] + [False] * (N - 1)
+    assert after["raw"].tolist() == frame["raw"].tolist()
 
 
 def test_text_may_be_named_again(tmp_path):
@@ -349,7 +430,7 @@ def test_the_table_is_never_written_to(tmp_path):
     link = tmp_path / "page.csv"
     link.hardlink_to(tmp_path / "t.csv")
     done = run(tmp_path / "t.csv", "--label", "wine", "-o", tmp_path / "page.html", "--force")
-    assert "is the table itself" in said(done)
+    assert "is read here and never written to" in said(done)
     assert link.read_text() == lines()
 
 
@@ -363,6 +444,26 @@ def test_apply_writes_neither_to_the_table_nor_to_the_corrections(tmp_path):
         assert done.exit_code == 1
         assert "never written to" in said(done)
         assert target.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("folder.csv", "is a folder"), ("c.xlsx", "other formats are not written"), ("c.db", "other"),
+     ("gone/c.csv", "make it, or give another")],
+)  # fmt: skip
+def test_apply_refuses_what_it_does_not_write(tmp_path, name, words):
+    path = write(tmp_path, "t.csv", lines())
+    (tmp_path / "folder.csv").mkdir()
+    refused = run(path, "--label", "wine", "-o", tmp_path / "folder.html", "--force")
+    assert "folder.csv is a folder" in said(refused)
+    assert not (tmp_path / "folder.html").exists()
+    run(path, "--label", "wine", "-o", tmp_path / "page.html", "--all")
+    decisions = decided(tmp_path / "page.html", {4: "barolo"})
+    before = sorted(tmp_path.rglob("*"))
+    done = run("apply", path, decisions, "-o", tmp_path / name, "--force")
+    assert done.exit_code == 1, done.output
+    assert words in said(done)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_two_audits_in_a_folder_do_not_collide(tmp_path):

@@ -1,5 +1,8 @@
 """Tables as people have them."""
 
+import sqlite3
+from datetime import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,6 +36,49 @@ def test_columns_become_numbers():
     assert {(f.kind, f.where) for f in columns.findings} == {
         ("missing", "size"), ("constant", "flat"), ("identifier", "key"), ("identifier", "number")
     }  # fmt: skip
+
+
+DAYS = ("2021-03-01 10:00", "2021-03-02 21:30", "2020-02-29 00:15", "1999-12-31 12:45")
+
+
+@pytest.mark.parametrize(
+    ("written", "parts"),
+    [("%Y-%m-%dT%H:%MZ", 1440), ("%d.%m.%Y %H:%M:00.0", 1440), ("%m/%d/%Y %I:%M %p", 1440),
+     ("%d-%b-%Y", 1), ("%B %d, %Y", 1), ("%d %b %Y %H:%M", 1440), ("%Y/%m/%d", 1)],
+)  # fmt: skip
+def test_dates_are_read_as_they_are_written(written, parts):
+    days = [datetime.fromisoformat(day) for day in DAYS * 5]
+    if parts == 1:
+        days = [day.replace(hour=0, minute=0) for day in days]
+    read = columns_of(pd.DataFrame({"x": [day.strftime(written) for day in days]})).plain["x"]
+    expected = [(day - days[0]).total_seconds() / 86400 for day in days]
+    np.testing.assert_allclose(read - read[0], expected, atol=1e-9)
+
+
+def test_times_in_zones_are_moments():
+    cells = ["2021-03-01T10:00:00+02:00", "2021-03-01 08:00Z", "2021-03-01T03:30:00-0430"] * 9
+    read = columns_of(pd.DataFrame({"x": [*cells, "2021-03-02 08:00Z"]})).plain["x"]
+    np.testing.assert_allclose(np.diff(read), [0.0] * 26 + [1.0], atol=1e-9)
+
+
+def test_lists_in_cells_are_left_out():
+    columns = columns_of(pd.DataFrame({"x": [[0.1, 0.2 * i, 0.3] for i in range(40)]}))
+    assert columns.views() == {}
+    assert columns.findings[0].text == "'x' holds lists and was left out."
+
+
+def test_an_index_with_a_name_is_a_column_of_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"x": np.arange(40) % 7, "y": ["u", "v"] * 20})
+    folder = tmp_path / "z=3"  # This is no partition of a table.
+    folder.mkdir()
+    frame.set_axis(pd.Index([f"k{i}" for i in range(40)], name="k")).to_parquet(
+        folder / "t.parquet"
+    )
+    table = read_table(folder / "t.parquet", "y", id="k")
+    assert table.keys[:2] == ["k0", "k1"]
+    frame.sample(frac=1.0, random_state=0).to_parquet(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet", "y").frame.columns.tolist() == ["x", "y"]
 
 
 def test_parquet_and_csv_agree(tmp_path):
@@ -84,6 +130,13 @@ def test_ids_must_be_different(tmp_path):
     path = write(tmp_path, "k,a,y\n" + "p,1,u\nq,2,v\np,3,u\n" * 5)
     with pytest.raises(TableError, match="row 3 has the id 'p' of row 1"):
         read_table(path, "y", id="k")
+    with pytest.raises(TableError, match="--id y: that is the column with the labels"):
+        read_table(path, "y", id="y")
+    with sqlite3.connect(tmp_path / "t.db") as base:
+        frame = pd.DataFrame({"k": [1, None, None, *range(2, 19)], "y": ["u", "v"] * 10})
+        frame.to_sql("t", base, index=False)
+    with pytest.raises(TableError, match="row 3 has the id 'None' of row 2"):
+        read_table(f"{tmp_path / 't.db'}::t", "y", id="k")
 
 
 def test_missing_file(tmp_path):

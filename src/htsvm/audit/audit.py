@@ -13,7 +13,7 @@ from htsvm._seeds import seed_of
 from htsvm._typing import Array
 from htsvm.audit.calibration import calibrate, doubt
 from htsvm.audit.checks import Finding, class_findings, column_findings, duplicates, outliers
-from htsvm.audit.columns import columns_of
+from htsvm.audit.columns import HUGE, columns_of
 from htsvm.audit.result import LabelAudit
 from htsvm.audit.scoring import (
     Scores,
@@ -49,8 +49,8 @@ def audit_labels(
         Samples of shape (n_samples, n_features). Several matrices are several views of the same
         samples. Missing values (NaN) are filled with medians. Columns are scaled to unit variance
         where one is ten times as wide as the median one. A data frame may also have columns of
-        dates, categories and texts, which are read as on the command line; its index, if y has one
-        too, must be that of y.
+        dates, categories and texts, which are read as on the command line. Where several of X, y,
+        `trusted` and `sample_weight` have an index, it must be the same.
     y : array-like of shape (n_samples,)
         Labels as given, of any type. A Series lends its index to the result.
     model : classifier, optional
@@ -86,8 +86,10 @@ def audit_labels(
     [0, 1, 2, 3, 4]
     """
     say = progress or (lambda text: None)
-    index = getattr(y, "index", None) if not _is_dask(y) else None
-    _check_index(X, index)
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    index = _index_of(y)
+    _check_frames(X, y=y, trusted=trusted, sample_weight=sample_weight)
     classes, codes = _labels(y)
     n = len(codes)
     known = _flags(trusted, n)
@@ -230,9 +232,7 @@ def _labels(y: Any) -> tuple[Array, Array]:
 
 
 def _missing(values: Array) -> Array:
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind != "O":
+    if values.dtype.kind in "iubUS":
         return np.zeros(len(values), dtype=bool)
     return np.array([_is_missing(value) for value in values], dtype=bool)
 
@@ -245,19 +245,41 @@ def _is_missing(value: Any) -> bool:
         return True
 
 
-def _check_index(X: Any, index: Any) -> None:
-    """Refuse data frames whose rows are not those of y."""
-    if index is None or callable(index) or _is_dask(X):
-        return
-    for part in X.values() if isinstance(X, Mapping) else [X]:
-        own = getattr(part, "index", None)
-        if own is None or callable(own) or len(own) != len(index) or own.equals(index):
+def _index_of(part: Any) -> Any:
+    """Return the index of a data frame or series; None for all else."""
+    index = getattr(part, "index", None)
+    return None if index is None or callable(index) or _is_dask(part) else index
+
+
+def _views(X: Any) -> dict[str, Any]:
+    """Return the views of X by the names that messages have for them."""
+    if isinstance(X, (list, tuple)) and len(X) and (hasattr(X[0], "iloc") or np.ndim(X[0]) == 2):
+        return {f"view {i + 1}": view for i, view in enumerate(X)}
+    return dict(X) if isinstance(X, Mapping) else {"X": X}
+
+
+def _check_frames(X: Any, **others: Any) -> None:
+    """Refuse data frames with two columns of a name, and rows that are in another order."""
+    first = None
+    for name, part in (_views(X) | others).items():
+        columns: Any = getattr(part, "columns", None)
+        index = _index_of(part)
+        if getattr(columns, "has_duplicates", False):
+            twice = columns[columns.duplicated()][0]
+            raise ValueError(f"{name} has two columns named {twice!r}; give one another name.")
+        if index is None:
             continue
-        row = int(np.flatnonzero(np.asarray(own != index))[0])
+        first = first or (name, index)
+        if len(index) != len(first[1]) or index.equals(first[1]):
+            continue
+        pairs = list(zip(first[1].tolist(), index.tolist(), strict=True))
+        odd = [row for row, pair in enumerate(pairs) if repr(pair[0]) != repr(pair[1])]
+        row = odd[0] if odd else 0
+        pair = pairs[row]
         raise ValueError(
-            f"X and y have different indices: row {row} is {own[row]!r} in X and {index[row]!r} in "
-            "y. Put them in one order, for instance with y.loc[X.index], or take the index off "
-            "with reset_index(drop=True)."
+            f"{first[0]} and {name} have different indices: row {row} is {pair[0]!r} in {first[0]} "
+            f"and {pair[1]!r} in {name}. Put them in one order, for instance with "
+            f"{name}.loc[{first[0]}.index], or take the index off with reset_index(drop=True)."
         )
 
 
@@ -280,7 +302,7 @@ def _weights(sample_weight: Any, n: int) -> Array | None:
     weights = np.asarray(sample_weight, dtype=float)
     if weights.shape != (n,) or not np.all(np.isfinite(weights)) or np.any(weights < 0.0):
         raise ValueError(
-            f"sample_weight must hold {n} numbers that are not negative, got the shape "
+            f"sample_weight must hold {n} finite numbers, none of them negative, got the shape "
             f"{weights.shape}."
         )
     if weights.sum() == 0.0:
@@ -291,13 +313,12 @@ def _weights(sample_weight: Any, n: int) -> Array | None:
 
 def _samples(X: Any, n: int) -> tuple[Any, list[Finding]]:
     """Return the samples as numbers without gaps, views as a mapping, and what was found."""
-    if isinstance(X, (list, tuple)) and len(X) and np.ndim(X[0]) == 2:
-        X = {f"view {i + 1}": view for i, view in enumerate(X)}
-    if isinstance(X, Mapping):
-        if not X:
-            raise ValueError("X is an empty mapping; it should hold one matrix per view.")
+    parts = _views(X)
+    if not parts:
+        raise ValueError("X is an empty mapping; it should hold one matrix per view.")
+    if "X" not in parts or parts["X"] is not X:
         found, views = [], {}
-        for name, view in X.items():
+        for name, view in parts.items():
             views[name], more = _matrix(view, n, f"{name}: ")
             found += more
         return views, found
@@ -322,19 +343,38 @@ def _needs_reading(X: Any) -> bool:
 
 def _matrix(X: Any, n: int, prefix: str) -> tuple[Any, list[Finding]]:
     names = [f"{prefix}{name}" for name in getattr(X, "columns", [])]
-    matrix = check_array(
-        X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite="allow-nan",
-        input_name=f"{prefix}X",
-    )  # fmt: skip
+    try:
+        matrix = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False,
+            input_name=f"{prefix}X",
+        )  # fmt: skip
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(
+            f"{prefix}X holds what is no number ({error}). Give one pandas.DataFrame, whose "
+            "columns of texts, dates and categories are read."
+        ) from error
     if matrix.shape[0] != n:
         raise ValueError(f"{prefix}X has {matrix.shape[0]} rows, but y has {n} labels.")
+    stored = matrix.data if sp.issparse(matrix) else matrix
+    endless = np.abs(stored) > HUGE
     if sp.issparse(matrix):
-        if np.isnan(matrix.data).any():
-            raise ValueError(f"{prefix}X is sparse and has missing values; fill them first.")
+        if endless.any() or np.isnan(stored).any():
+            raise ValueError(
+                f"{prefix}X is sparse and has missing or infinite values; fill them first."
+            )
         return matrix, []
+    if endless.any():
+        matrix = np.where(endless, np.nan, matrix)
     found = column_findings(
         matrix, names or [f"{prefix}column {j}" for j in range(matrix.shape[1])]
     )
+    if endless.any():
+        text = (
+            f"{prefix}X has {endless.sum():,} infinite or too large values, which count as missing."
+        )
+        found.append(Finding("note", prefix + "X", text))
     if np.isnan(matrix).any():
         middle = np.nanmedian(np.where(np.isnan(matrix).all(axis=0), 0.0, matrix), axis=0)
         matrix = np.where(np.isnan(matrix), middle, matrix)

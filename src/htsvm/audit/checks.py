@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ MOST_NAMED = 5
 MANY_COLUMNS = {
     "missing": "have missing values",
     "constant": "have the same value in every row",
-    "identifier": "look like numbers of the rows",
+    "identifier": "look like identifiers",
 }
 
 
@@ -114,12 +115,12 @@ def column_findings(X: Any, names: Sequence[str]) -> list[Finding]:
         elif numbers_rows(column):
             text = f"{name!r} looks like a number of the row: all values are different integers."
             found.append(Finding("identifier", name, text))
-    return _gathered(found)
+    return gathered(found)
 
 
-def _gathered(found: list[Finding]) -> list[Finding]:
+def gathered(found: list[Finding]) -> list[Finding]:
     """Return findings of which those of one kind are one, if there are many."""
-    kept = []
+    kept = [finding for finding in found if finding.kind not in MANY_COLUMNS]
     for kind, text in MANY_COLUMNS.items():
         own = [finding for finding in found if finding.kind == kind]
         if len(own) > MOST_NAMED:
@@ -144,13 +145,23 @@ def numbers_rows(column: Array) -> bool:
 
 
 def class_findings(classes: Array, codes: Array) -> list[Finding]:
-    """Name classes that have few samples."""
+    """Name classes that have few samples, and those that hardly differ in writing."""
     counts = np.bincount(codes, minlength=len(classes))
     few = counts < RARE * len(codes) / len(classes)
-    return [
+    found = [
         Finding(
             "rare class", str(label),
             f"Class {label!s} has {count} of {len(codes)} samples: what is said of it is unsure.",
         )
         for label, count in zip(classes[few], counts[few], strict=True)
     ]  # fmt: skip
+    alike: dict[str, list[str]] = {}
+    for label in map(str, classes):
+        written = re.sub(r"(\d)[.]0+$", r"\1", " ".join(label.casefold().split()))
+        alike.setdefault(written, []).append(repr(label))
+    found += [
+        Finding("note", names[0], f"Classes {' and '.join(names)} count as different classes.")
+        for names in alike.values()
+        if len(names) > 1
+    ]
+    return found

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.audit.checks import Finding, numbers_rows
+from htsvm.audit.checks import Finding, gathered, numbers_rows
 
 # Categories of a column beyond these count as one: "other".
 MOST_CATEGORIES = 50
@@ -22,16 +22,29 @@ DIFFERENT = 0.5
 # From this many words in the mean on, values that differ are texts.
 WORDS = 3.0
 # What people write where there is no value.
-BLANKS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "--", ".", "missing")
-GROUPING = "[\\s'\N{RIGHT SINGLE QUOTATION MARK}]"
+BLANKS = (
+    "", "na", "n/a", "#n/a", "nan", "<na>", "nat", "null", "none", "nil", "?", "-", "--", ".",
+    "missing", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "0000-00-00",
+    "0000-00-00 00:00:00",
+)  # fmt: skip
+# Larger numbers stand for missing ones, as infinite ones do; their squares have no place.
+HUGE = 1e100
 AROUND = r"(?:USD|EUR|GBP|CHF|[$€£¥₹])"
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
+DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?")
+DOTTED = re.compile(r"[+-]?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)")
+CLOCK = r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?: ?([ap])\.?m\.?)?"
+TIME = re.compile(CLOCK, re.IGNORECASE)
 DATE = re.compile(
-    r"(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})"
-    r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?)? ?(?:Z|[+-]\d{2}:?\d{2})?"
+    rf"(\d{{1,4}})[-/.](\d{{1,2}})[-/.](\d{{1,4}})(?:[ T]{CLOCK})?"
+    r" ?(?:Z|UTC|([+-]\d{2}):?(\d{2})?)?",
+    re.IGNORECASE,
 )
-TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?")
+MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+NAMED_MONTH = re.compile(
+    rf"(?:\d{{1,2}}[ -]{MONTH}[ -]\d{{2,4}}|{MONTH} \d{{1,2}},? \d{{4}})(?: {CLOCK})?",
+    re.IGNORECASE,
+)
 
 
 class OddValueError(ValueError):
@@ -114,7 +127,8 @@ def columns_of(frame: Any, *, texts: Sequence[str] = (), decimal_comma: bool = F
                 columns.findings.append(Finding("identifier", str(name), text))
             else:
                 columns.plain[str(name)] = values
-                parts.append(((values - values.mean()) / values.std())[:, None])
+                scaled = values / np.abs(values).max()
+                parts.append(((scaled - scaled.mean()) / scaled.std())[:, None])
                 columns.features.append(Feature(str(name)))
         elif kind == "categories":
             # A category's columns together count like one number.
@@ -122,9 +136,19 @@ def columns_of(frame: Any, *, texts: Sequence[str] = (), decimal_comma: bool = F
             columns.features += [Feature(str(name), label) for label in more]
     if parts:
         columns.numbers = np.hstack(parts)
-    if columns.texts:
-        _add_words(columns, frame)
+    _add_words(columns, frame, texts)
+    columns.findings = gathered(columns.findings)
     return columns
+
+
+def has_decimal_commas(frame: Any) -> bool:
+    """Return whether a cell of a table of strings can only be a number with a decimal comma."""
+    for name in frame.columns:
+        cells = frame[name].str.strip()
+        cells = cells[cells.str.contains(",", regex=False)]
+        if (cells.str.fullmatch(DECIMAL_COMMA) & ~cells.str.fullmatch(THOUSANDS)).any():
+            return True
+    return False
 
 
 def _note(columns: Columns, name: str, kind: str, values: Array, more: list[str]) -> None:
@@ -138,8 +162,6 @@ def _note(columns: Columns, name: str, kind: str, values: Array, more: list[str]
                 f"{name!r} {more[0]} and was left out.",
             )
         )
-    elif kind == "text":
-        say(Finding("note", name, f"{name!r} was read as text."))
     elif kind in ("numbers", "dates"):
         missing = np.isnan(values)
         if missing.any():
@@ -160,34 +182,39 @@ def _read(series: Any, decimal_comma: bool) -> tuple[str, Array, list[str]]:
     if pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_timedelta64_dtype(series):
         values = _in_days(series)
         return _if_any("dates", values, "")
-    if pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
-        values = series.to_numpy(dtype=float, na_value=np.nan, copy=True)
-        endless = np.isinf(values)
-        values[endless] = np.nan
-        return _if_any("numbers", values, "", "infinite" if endless.any() else "")
-    values = series.astype(object).where(series.notna(), "").astype(str).str.strip()
+    if pd.api.types.is_numeric_dtype(series) and getattr(series.dtype, "kind", "") != "c":
+        return _if_any("numbers", series.to_numpy(dtype=float, na_value=np.nan, copy=True), "")
+    values = series.astype(object).where(series.notna(), "")
+    if values.map(type).isin([list, tuple, dict, set, np.ndarray]).any():
+        return "constant", np.empty(0), ["holds lists"]
+    values = values.map(str).str.strip()
     blank = values.str.lower().isin(BLANKS).to_numpy()
     if blank.all():
         return "constant", np.empty(0), ["is empty"]
     marks = sorted(set(values[blank]) - {""})
     kind, read, how = _as_numbers(values, blank, decimal_comma)
-    if kind:
-        read[~np.isfinite(read)] = np.nan
-        return _if_any(kind, read, how, ", ".join(marks[:4]))
     odd = np.flatnonzero(np.isnan(read) & ~blank)
+    if not len(odd):
+        return _if_any(kind, read, how, *marks[:4])
     if len(odd) <= MOST_ODD * (~blank).sum():
+        row, value = series.index[odd[0]] + 1, values.iloc[odd[0]]
         raise OddValueError(
-            f"column {series.name!r} holds numbers but for {len(odd)} of its {len(values)} rows; "
-            f"row {odd[0] + 1} has {values.iloc[odd[0]]!r}. Put a number there, or leave the cell "
-            "empty."
+            f"column {series.name!r} holds {kind} but for {len(odd)} of its {len(values)} rows; "
+            f"row {row} has {value!r}. Mend that value, or leave the cell empty."
         )
     return _words(values, blank)
 
 
-def _if_any(kind: str, values: Array, *more: str) -> tuple[str, Array, list[str]]:
+def _if_any(kind: str, values: Array, how: str, *marks: str) -> tuple[str, Array, list[str]]:
+    endless = np.abs(values) > HUGE
+    values[endless] = np.nan
     if np.isnan(values).all():
         return "constant", np.empty(0), ["is empty"]
-    return kind, values, list(more)
+    return (
+        kind,
+        values,
+        [how, ", ".join([*marks, *(["infinite or too large"] if endless.any() else [])])],
+    )
 
 
 def _in_days(series: Any) -> Array:
@@ -203,9 +230,10 @@ def _in_days(series: Any) -> Array:
 
 
 def _as_numbers(values: Any, blank: Array, decimal_comma: bool) -> tuple[str, Array, str]:
-    """Return "numbers" or "dates" with the values and how they were read; "" for neither."""
+    """Return "numbers" or "dates" with the values, NaN for others, and how they were read."""
     read = _parsed(values, blank)
-    if not np.isnan(read[~blank]).any():
+    dotted = decimal_comma and bool(values[~blank].str.fullmatch(DOTTED).all())
+    if not np.isnan(read[~blank]).any() and not (dotted and values.str.contains(r"\.\d").any()):
         return "numbers", read, ""
     signs = values.str.replace("\N{MINUS SIGN}", "-")
     bare = signs.str.replace(r"^\(([^()]*\d)\)$", r"-\1", regex=True)
@@ -216,27 +244,23 @@ def _as_numbers(values: Any, blank: Array, decimal_comma: bool) -> tuple[str, Ar
     )
     given = bare[~blank]
     commas = given[given.str.contains(",", regex=False)]
-    if len(commas):
-        thousands = bool(commas.str.fullmatch(THOUSANDS).all())
-        decimals = bool(commas.str.fullmatch(DECIMAL_COMMA).all())
-        if decimals and (decimal_comma or not thousands):
-            bare = bare.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-        elif thousands:
-            bare = bare.str.replace(",", "", regex=False)
+    thousands = bool(commas.str.fullmatch(THOUSANDS).all())
+    decimals = bool(commas.str.fullmatch(DECIMAL_COMMA).all())
+    if dotted or (decimals and (decimal_comma or not thousands)):
+        bare = bare.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    elif thousands:
+        bare = bare.str.replace(",", "", regex=False)
     cleaned = _parsed(bare, blank)
-    if not np.isnan(cleaned[~blank]).any():
-        changed = np.flatnonzero((bare != values).to_numpy() & ~blank)
+    found = [("numbers", read, ""), ("numbers", cleaned, "numbers")]
+    whole = np.full(len(values), np.nan)
+    whole[~blank], how = _dates(values[~blank])
+    found.append(("dates", whole, how))
+    kind, read, how = min(found[::-1], key=lambda one: np.count_nonzero(np.isnan(one[1])))
+    changed = np.flatnonzero((bare != values).to_numpy() & ~blank & ~np.isnan(cleaned))
+    if how == "numbers" and len(changed):
         row = int(changed[0])
-        return "numbers", cleaned, f"numbers: {values.iloc[row]!r} is {cleaned[row]:.10g}"
-    if np.isnan(cleaned).sum() < np.isnan(read).sum():
-        read = cleaned
-    dates = _dates(values[~blank])
-    if dates is not None:
-        found, how = dates
-        whole = np.full(len(values), np.nan)
-        whole[~blank] = found
-        return "dates", whole, how
-    return "", read, ""
+        how = f"numbers: {values.iloc[row]!r} is {cleaned[row]:.10g}"
+    return kind, read, how
 
 
 def _parsed(values: Any, blank: Array) -> Array:
@@ -246,33 +270,46 @@ def _parsed(values: Any, blank: Array) -> Array:
     return np.asarray(numbers.to_numpy(dtype=float, copy=True))
 
 
-def _dates(values: Any) -> tuple[Array, str] | None:
-    """Return dates in days, or times in minutes, and which they are; None for other values."""
+def _dates(values: Any) -> tuple[Array, str]:
+    """Return dates in days, or times in minutes, NaN for others, and which they are."""
     import pandas as pd
 
     if values.str.fullmatch(TIME).all():
-        parts = values.str.extract(TIME).astype(float).fillna(0.0).to_numpy()
-        return parts @ np.array([60.0, 1.0, 1.0 / 60.0]), "times of day"
-    if not values.str.fullmatch(DATE).all():
-        return None
-    parts = values.str.extract(DATE).astype(float).fillna(0.0).to_numpy()
-    first, second, third = parts[:, 0], parts[:, 1], parts[:, 2]
-    if (first > 31).all():
+        return _minutes(values.str.extract(TIME)), "times of day"
+    if values.str.fullmatch(NAMED_MONTH).all():
+        return _in_days(pd.to_datetime(values, format="mixed", errors="coerce")), "dates"
+    days, known = np.full(len(values), np.nan), values.str.fullmatch(DATE).to_numpy(dtype=bool)
+    if not known.any():
+        return days, ""
+    parts = values[known].str.extract(DATE)
+    first, second, third = parts.iloc[:, :3].astype(int).to_numpy().T
+    if (parts[0].str.len() == 4).all():
         year, month, day, order = first, second, third, "year, month, day"
-    elif (first > 12).any() and not (second > 12).any():
-        year, month, day, order = third, second, first, "day, month, year"
-    elif (second > 12).any() or values.str.contains("/", regex=False).all():
+    elif (second > 12).any() or (
+        not (first > 12).any() and values.str.contains("/", regex=False).all()
+    ):
         year, month, day, order = third, first, second, "month, day, year"
     else:
         year, month, day, order = third, second, first, "day, month, year"
     year = np.where(year < 100, year + np.where(year < 70, 2000, 1900), year)
-    clock = {"hour": parts[:, 3], "minute": parts[:, 4], "second": parts[:, 5]}
-    stamps = pd.to_datetime(
-        pd.DataFrame({"year": year, "month": month, "day": day, **clock}), errors="coerce"
-    )
-    if stamps.isna().any():
-        return None
-    return _in_days(stamps), f"dates: {order}"
+    start = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
+    length = ((start + 1).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(int)
+    found = start.astype("datetime64[D]").astype(float) + day - 1
+    # Times in a zone are brought to UTC.
+    zone = parts.iloc[:, 7:].astype(float).fillna(0.0).to_numpy()
+    away = 60.0 * zone[:, 0] + np.copysign(zone[:, 1], zone[:, 0])
+    found += (_minutes(parts.iloc[:, 3:7]) - away) / 1440.0
+    real = (month >= 1) & (month <= 12) & (day >= 1) & (day <= length)
+    days[known] = np.where(real, found, np.nan)
+    return days, f"dates: {order}"
+
+
+def _minutes(parts: Any) -> Array:
+    """Return times of day in minutes from hours, minutes, seconds and the half of the day."""
+    hour, minute, second = parts.iloc[:, :3].astype(float).fillna(0.0).to_numpy().T
+    half = parts.iloc[:, 3].str.lower()
+    hour = np.where(half.isna(), hour, hour % 12.0 + 12.0 * (half == "p"))
+    return np.asarray(60.0 * hour + minute + second / 60.0)
 
 
 def _words(values: Any, blank: Array) -> tuple[str, Array, list[str]]:
@@ -297,27 +334,33 @@ def _words(values: Any, blank: Array) -> tuple[str, Array, list[str]]:
 # ------------------------------------------------------------------------------------ text
 
 
-def _add_words(columns: Columns, frame: Any) -> None:
+def _add_words(columns: Columns, frame: Any, named: Sequence[str]) -> None:
     """Add weights of the words of all columns of texts."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    found = []
+    found = {}
     for name in columns.texts:
         series = frame[name]
-        texts = series.astype(object).where(series.notna(), "").astype(str)
+        texts = series.astype(object).where(series.notna(), "").map(str)
         vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2 if len(texts) > 50 else 1)
         try:
-            weights = vectorizer.fit_transform(texts)
+            weights = sp.csr_matrix(vectorizer.fit_transform(texts))
         except ValueError as error:
-            raise OddValueError(
-                f"column {name!r} holds no words that occur twice: {error}"
-            ) from error
-        found.append(sp.csr_matrix(weights))
-        words = vectorizer.get_feature_names_out()
-        columns.words += [
-            f"{name}: {word}" if len(columns.texts) > 1 else str(word) for word in words
-        ]
-    columns.text = sp.hstack(found, format="csr")
+            if name in named:
+                raise OddValueError(
+                    f"--text {name}: no word of this column occurs twice; leave the option out."
+                ) from error
+            text = f"{name!r} has no word that occurs twice and was left out."
+            columns.findings.append(Finding("identifier", str(name), text))
+            continue
+        found[name] = (weights, vectorizer.get_feature_names_out())
+        if name not in named:
+            columns.findings.append(Finding("note", str(name), f"{name!r} was read as text."))
+    columns.texts = list(found)
+    for name, (_, words) in found.items():
+        columns.words += [f"{name}: {word}" if len(found) > 1 else str(word) for word in words]
+    if found:
+        columns.text = sp.hstack([weights for weights, _ in found.values()], format="csr")
 
 
 def text_of(frame: Any, texts: Iterable[str], row: int) -> str:

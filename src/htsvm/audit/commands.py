@@ -107,6 +107,7 @@ def _run(
     from htsvm.audit.audit import audit_labels
     from htsvm.audit.corrections import safe_cell
     from htsvm.audit.page import page_text, row_name
+    from htsvm.audit.reading import write_all
     from htsvm.audit.table import read_table
 
     issues_path = _checked_output(path, output, force)
@@ -122,7 +123,13 @@ def _run(
         frame.insert(1, "id", [row_name(table, int(row)) for row in frame.index])
         for column in ("id", "given_label", "predicted_label"):
             frame[column] = frame[column].astype(str).map(safe_cell)
-    _write_both(output, page, issues_path, frame.to_csv(index=False))
+    issues = frame.to_csv(index=False, lineterminator="\n").encode()
+    write_all(
+        {
+            output: lambda path: path.write_bytes(page.encode()),
+            issues_path: lambda path: path.write_bytes(issues),
+        }
+    )
     shares = audit.share_wrong_interval
     typer.echo(
         f"{len(audit)} labels, about {audit.n_wrong:.0f} wrong ({shares.low:.1%} to "
@@ -135,7 +142,7 @@ def _run(
 
 def _checked_output(path: str, output: Path, force: bool) -> Path:
     """Return where the list of suspects goes, beside the page, if both may be written."""
-    from htsvm.audit.reading import TableError, is_same_file
+    from htsvm.audit.reading import TableError, check_target
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise TableError(
@@ -145,14 +152,7 @@ def _checked_output(path: str, output: Path, force: bool) -> Path:
     issues_path = output.with_suffix(".csv")
     source = Path(path if Path(path).exists() else path.partition("::")[0])
     for target in (output, issues_path):
-        if is_same_file(target, source):
-            raise TableError(
-                f"{target} is the table itself, which is never written to; name the page with -o."
-            )
-        if target.exists() and not force:
-            raise TableError(f"{target} exists already; --force replaces it.")
-        if not target.resolve().parent.is_dir():
-            raise TableError(f"the folder {target.resolve().parent} does not exist.")
+        check_target(target, [source], force)
     return issues_path
 
 
@@ -165,16 +165,3 @@ def suspects(audit: Any, whole: bool) -> Any:
     shown &= ~audit.trusted
     rows = np.arange(len(audit)) if whole else np.flatnonzero(shown)
     return rows[np.argsort(audit.trust[rows], kind="stable")][: None if whole else MOST_SHOWN]
-
-
-def _write_both(output: Path, page: str, issues_path: Path, issues: str) -> None:
-    """Write two files; a failure leaves neither behind."""
-    drafts = [target.with_name(f".{target.name}.tmp") for target in (output, issues_path)]
-    try:
-        for draft, content in zip(drafts, (page, issues), strict=True):
-            draft.write_text(content, encoding="utf-8", newline="")
-        for draft, target in zip(drafts, (output, issues_path), strict=True):
-            draft.replace(target)
-    finally:
-        for draft in drafts:
-            draft.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +11,22 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.audit.reading import ARROW_ENDINGS, TableError, TableFile, is_same_file, read_source
+from htsvm.audit.reading import (
+    ARROW_ENDINGS,
+    TableError,
+    TableFile,
+    check_target,
+    pyarrow_for,
+    read_source,
+    write_all,
+)
 from htsvm.audit.table import REVIEWED, label_texts, row_keys, table_mark
 
 NEEDED = (
     "row", "id", "given_label", "decision", "new_label", "key", "label_column", "id_column",
     "table",
 )  # fmt: skip
+WRITTEN = (".csv", ".tsv", ".txt", ".gz", *ARROW_ENDINGS)
 DECISIONS = ("keep", "accept", "other", "unsure")
 # A spreadsheet takes a cell that begins like this for a formula, unless it is a number.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -46,13 +54,14 @@ def apply_corrections(
     Returns how many labels were changed, kept, and left as unsure.
     """
     source = read_source(table)
-    for given in (source.path, corrections_path):
-        if is_same_file(output, given):
-            raise TableError(f"{output} is read here and never written to; give another --output.")
-    if output.exists() and not force:
-        raise TableError(f"{output} exists already; --force replaces it.")
-    if not output.resolve().parent.is_dir():
-        raise TableError(f"the folder {output.resolve().parent} does not exist.")
+    check_target(output, (source.path, corrections_path), force)
+    if output.suffix.lower() not in WRITTEN and (
+        source.text is None or output.suffix != source.path.suffix
+    ):
+        raise TableError(
+            f"-o {output}: give a name that ends in one of {', '.join(WRITTEN)}; other formats are "
+            "not written."
+        )
     decisions = _decisions(corrections_path)
     label, places = _places(source, decisions, corrections_path)
     sure = (decisions["decision"] != "unsure").to_numpy()
@@ -62,7 +71,7 @@ def apply_corrections(
     reviewed = _marks(source.frame)
     reviewed[places[sure]] = "1"
     changes = dict(zip(places[sure][different].tolist(), fresh[different].tolist(), strict=True))
-    _write(output, _writer(source, output, label, changes, reviewed))
+    write_all({output: _writer(source, output, label, changes, reviewed)})
     changed = int(different.sum())
     return {"changed": changed, "kept": int(sure.sum()) - changed, "unsure": int((~sure).sum())}
 
@@ -72,12 +81,14 @@ def apply_corrections(
 
 def _decisions(path: Path) -> Any:
     """Return the decisions of a review, checked."""
-    frame = read_source(path, NEEDED).frame
+    source = read_source(path, NEEDED)
+    frame = source.frame
     missing = [name for name in NEEDED if name not in frame.columns]
-    if missing:
+    if missing or source.text is None:
         raise TableError(
-            f"{path} is not a corrections file of this version: it has no column {missing[0]!r}. "
-            "Audit the table again and export from the new page."
+            f"{path} is not a corrections file of this version: it "
+            f"{f'has no column {missing[0]!r}' if missing else 'is no CSV'}. Audit the table again "
+            "and export from the new page."
         )
     frame = frame[list(NEEDED)].apply(lambda column: column.map(plain_cell))
     for column in ("given_label", "new_label", "decision"):
@@ -140,79 +151,82 @@ def _marks(frame: Any) -> Array:
 
 def _writer(
     source: TableFile, output: Path, label: str, changes: dict[int, str], reviewed: Array
-) -> Callable[[Path], None]:
+) -> Callable[[Path], Any]:
     """Return what writes the corrected table into a new file."""
-    kind = ARROW_ENDINGS.get(output.suffix.lower())
-    if source.arrow is not None and kind is not None:
-        return _arrow_writer(source, kind, label, changes, reviewed)
-    names = list(source.frame.columns)
-    if source.text is not None and kind is None:
+    ending, names = output.suffix.lower(), list(source.frame.columns)
+    kind = ARROW_ENDINGS.get(ending)
+    if kind is not None:
+        pa = pyarrow_for(output)
+        if source.arrow is not None:
+            table = _changed(pa, source.arrow, label, changes, reviewed)
+        else:
+            frame = _frame(source, label, changes, reviewed)
+            try:
+                table = pa.Table.from_pandas(frame, preserve_index=False)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise TableError(
+                    f"{output}: {error}. Write CSV, whose columns may hold several types."
+                ) from error
+        write = pa.parquet.write_table if kind == "parquet" else pa.feather.write_feather
+        return lambda path: write(table, path)
+    if source.text is not None:
         cells = {(row, names.index(label)): value for row, value in changes.items()}
         added = None
         if REVIEWED in names:
-            before = _marks(source.frame)
             place = names.index(REVIEWED)
-            cells |= {(int(r), place): "1" for r in np.flatnonzero(reviewed != before)}
+            fresh = np.flatnonzero(reviewed != _marks(source.frame))
+            cells |= {(int(row), place): "1" for row in fresh}
         else:
             added = [REVIEWED, *reviewed.tolist()]
         content = source.text.changed(cells, added)
-        if output.suffix.lower() == ".gz":
-            content = gzip.compress(content)
-        return lambda path: _put(path, content)
+    else:
+        frame = _frame(source, label, changes, reviewed)
+        text = frame.to_csv(index=False, sep="\t" if ending == ".tsv" else ",", lineterminator="\n")
+        content = text.encode()
+    if ending == ".gz":
+        content = gzip.compress(content)
+    return lambda path: path.write_bytes(content)
+
+
+def _frame(source: TableFile, label: str, changes: dict[int, str], reviewed: Array) -> Any:
+    """Return the corrected table as a data frame; labels that occur keep their type."""
     frame = source.frame.copy()
     labels = frame[label].astype(object).to_numpy(copy=True)
+    known = dict(zip(label_texts(frame[label]).tolist(), labels.tolist(), strict=True))
     for row, value in changes.items():
-        labels[row] = value
+        labels[row] = known.get(value, value)
     frame[label], frame[REVIEWED] = labels, reviewed
-    if kind is not None:
-        frame = frame.astype({label: str, REVIEWED: str})
-        return (
-            (lambda path: frame.to_parquet(path, index=False))
-            if kind == "parquet"
-            else frame.to_feather
-        )
-    return lambda path: frame.to_csv(path, index=False, encoding="utf-8")
+    return frame
 
 
-def _put(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-
-
-def _arrow_writer(
-    source: TableFile, kind: str, label: str, changes: dict[int, str], reviewed: Array
-) -> Callable[[Path], None]:
-    """Return what writes columns with the types that they had."""
-    import pyarrow as pa
-    from pyarrow import feather, parquet
-
-    table = source.arrow
+def _changed(pa: Any, table: Any, label: str, changes: dict[int, str], reviewed: Array) -> Any:
+    """Return an Arrow table with other labels; columns keep their types and categories."""
     place = table.column_names.index(label)
-    values = table.column(place).to_pylist()
+    column, field = table.column(place), table.field(place)
+    kind, categories = field.type, pa.types.is_dictionary(field.type)
+    values = column.to_pylist()
     known = {str(value).strip(): value for value in values if value is not None}
     for row, text in changes.items():
-        values[row] = known[text] if text in known else _new_value(text, table.field(place))
-    column = pa.array(values, type=_plain_type(table.field(place).type))
-    if pa.types.is_dictionary(table.field(place).type):
-        column = column.dictionary_encode()
-    table = table.set_column(place, table.field(place).with_type(column.type), column)
+        values[row] = known[text] if text in known else _new_value(pa, text, field)
+    if categories:
+        every = column.unify_dictionaries().chunk(0).dictionary.to_pylist()
+        every = list(dict.fromkeys([*every, *(value for value in values if value is not None)]))
+        codes = [None if value is None else every.index(value) for value in values]
+        column = pa.DictionaryArray.from_arrays(
+            pa.array(codes, type=kind.index_type), pa.array(every, type=kind.value_type),
+            ordered=kind.ordered,
+        )  # fmt: skip
+    else:
+        column = pa.array(values, type=kind)
+    table = table.set_column(place, field.with_type(column.type), column)
     if REVIEWED in table.column_names:
         table = table.drop_columns([REVIEWED])
-    table = table.append_column(REVIEWED, pa.array(reviewed.tolist(), type=pa.string()))
-    write = parquet.write_table if kind == "parquet" else feather.write_feather
-    return lambda path: write(table, path)
+    return table.append_column(REVIEWED, pa.array(reviewed.tolist(), type=pa.string()))
 
 
-def _plain_type(kind: Any) -> Any:
-    import pyarrow as pa
-
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _new_value(text: str, field: Any) -> Any:
+def _new_value(pa: Any, text: str, field: Any) -> Any:
     """Return a label that the column does not hold yet, as its type wants it."""
-    import pyarrow as pa
-
-    kind = _plain_type(field.type)
+    kind = getattr(field.type, "value_type", field.type)
     try:
         return pa.scalar(text).cast(kind).as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -220,13 +234,3 @@ def _new_value(text: str, field: Any) -> Any:
             f"column {field.name!r} holds values of the type {kind}; the new label {text!r} is "
             "none."
         ) from error
-
-
-def _write(output: Path, write: Callable[[Path], None]) -> None:
-    """Write a file as a whole or not at all."""
-    draft = output.with_name(f".{output.name}.{os.getpid()}.tmp")
-    try:
-        write(draft)
-        draft.replace(output)
-    finally:
-        draft.unlink(missing_ok=True)

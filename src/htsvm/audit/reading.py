@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import os
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -27,6 +29,7 @@ QUOTED = re.compile(r'"(?:[^"]|"")*"')
 # A first line by which some spreadsheets name the separator.
 NAMED_SEPARATOR = re.compile(r"sep=(.)(?:\r\n|\n|\r)")
 BOMS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -39,10 +42,14 @@ SHEET = (
 MAGIC = (
     (b"PAR1", "parquet"), (b"ARROW1", "feather"), (b"FEA1", "feather"),
     (b"SQLite format 3\0", "sqlite"), (b"\x1f\x8b", "gzip"), (b"\xd0\xcf\x11\xe0", "sheet"),
+    (b"BZh9", "packed"), (b"\xfd7zXZ", "packed"), (b"(\xb5/\xfd", "packed"), (b"7z\xbc", "packed"),
+    (b"{", "json"), (b"[{", "json"), (b"%PDF", "page"), (b"<!doctype", "page"), (b"<html", "page"),
 )  # fmt: skip
 REFUSED = {
     "sheet": SHEET,
     "zip": "is a ZIP archive: unpack it and audit the table in it.",
+    "packed": "is packed: unpack it and audit the table in it, or pack that by gzip.",
+    "page": "is a page, not a table: open it in a spreadsheet, if it can be, and save it as CSV.",
     "json": "is JSON, not a table: write it as CSV first, for instance with "
     "pandas.read_json(...).to_csv('table.csv', index=False).",
     "pickle": "is a pickle, which may run code when it is read: write it as CSV or Parquet.",
@@ -193,8 +200,6 @@ class TableFile:
         The text that it was read from.
     arrow : Table, optional
         The columns of Parquet or Feather, with their types.
-    compressed : bool
-        Whether the text was packed by gzip.
     findings : list of Finding
         What was assumed.
     """
@@ -204,7 +209,6 @@ class TableFile:
     frame: Any
     text: TextTable | None = None
     arrow: Any = None
-    compressed: bool = False
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -227,29 +231,35 @@ def read_source(name: str | Path, columns: tuple[str, ...] = ()) -> TableFile:
     kind = _kind(file, content)
     if kind in REFUSED:
         raise TableError(f"{file} {REFUSED[kind]}")
-    if kind == "sqlite":
-        return _from_sqlite(file, inner)
-    if inner:
+    if inner and kind != "sqlite":
         raise TableError(f"{file} is not an SQLite file, so it holds no table {inner!r}.")
-    if kind in ("parquet", "feather"):
-        return _from_arrow(file, kind)
-    compressed = kind == "gzip"
-    if compressed:
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError) as error:
-            raise TableError(f"{file} cannot be unpacked: {error}.") from error
     try:
-        return _from_text(file, content, columns, compressed)
-    except TableError as error:
-        where = "" if str(error).startswith(str(file)) else f"{file}, "
+        if kind == "sqlite":
+            found = _from_sqlite(file, inner)
+        elif kind in ("parquet", "feather"):
+            found = _from_arrow(file, kind)
+        else:
+            found = _from_text(
+                file, gzip.decompress(content) if kind == "gzip" else content, columns
+            )
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(f"{file} cannot be unpacked: {error}.") from error
+    except (TableError, sqlite3.Error) as error:
+        where = "" if str(error).startswith(str(file)) else f"{file}: "
         raise TableError(f"{where}{error}") from error
+    names = found.frame.columns
+    if names.has_duplicates:
+        twice = names[names.duplicated()][0]
+        raise TableError(f"{file}: two columns are named {twice!r}; give one another name.")
+    if len(found.frame) == 0:
+        raise TableError(f"{file}: there is a header but no rows.")
+    return found
 
 
 def _kind(path: Path, content: bytes) -> str:
     """Return what a file is, by its content or else by its ending."""
     for start, kind in MAGIC:
-        if content.startswith(start):
+        if content.startswith(start) or content[:9].lower().startswith(start):
             return kind
     if content.startswith(b"PK\x03\x04"):
         return "sheet" if b"xl/" in content or b"spreadsheet" in content else "zip"
@@ -265,33 +275,28 @@ def _kind(path: Path, content: bytes) -> str:
 # ------------------------------------------------------------------------------------- text
 
 
-def _from_text(path: Path, content: bytes, columns: tuple[str, ...], compressed: bool) -> TableFile:
+def _from_text(path: Path, content: bytes, columns: tuple[str, ...]) -> TableFile:
     import pandas as pd
 
     findings: list[Finding] = []
     text, encoding, bom = _decoded(path, content, findings)
-    if not text.strip():
-        raise TableError(f"{path} is empty.")
     named = NAMED_SEPARATOR.match(text)
-    if named is not None:
-        table = TextTable(text, named[1], encoding, bom, named.end())
-    else:
-        table = TextTable(text, _separator(text, columns), encoding, bom)
+    begin = 0 if named is None else named.end()
+    if not text[begin:].strip():
+        raise TableError(f"{path} is empty.")
+    separator = _separator(text, columns) if named is None else named[1]
+    table = TextTable(text, separator, encoding, bom, begin)
     rows = table.rows()
     _, header = next(rows)
-    names = [cell.strip() for cell in header]
-    for place, column in enumerate(names):
-        if column in names[:place]:
-            raise TableError(f"two columns are named {column!r}.")
+    # Columns without a name, such as the index of a data frame, are named by their places.
+    names = [cell.strip() or f"column {place}" for place, cell in enumerate(header, start=1)]
     cells = []
     for line, row in rows:
         if len(row) != len(names):
             raise TableError(_odd_length(line, row, names, table.separator))
         cells.append(row)
-    if not cells:
-        raise TableError("there is a header but no rows.")
     frame = pd.DataFrame(cells, columns=names, dtype=object)
-    return TableFile(path, path.name, frame, table, compressed=compressed, findings=findings)
+    return TableFile(path, path.name, frame, table, findings=findings)
 
 
 def _odd_length(line: int, row: list[str], names: list[str], separator: str) -> str:
@@ -299,22 +304,27 @@ def _odd_length(line: int, row: list[str], names: list[str], separator: str) -> 
     what = f"line {line} has {len(row)} cells, but {header}."
     if len(row) == len(names) + 1 and not row[-1].strip():
         return f"{what} It ends with one {separator!r} too many: take it away, in all lines."
-    return f"{what} A cell that holds a {separator!r} or a line break must stand in quotes."
+    if len(names) == 1:
+        return f"{what} The first line must name the columns: take away what stands above them."
+    return (
+        f"{what} A cell that holds a {separator!r} or a line break must stand in quotes, without "
+        "blanks before them."
+    )
 
 
 def _decoded(path: Path, content: bytes, findings: list[Finding]) -> tuple[str, str, bytes]:
     """Return the text, its encoding and its byte order mark."""
-    for bom, encoding in BOMS:
-        if content.startswith(bom):
-            try:
-                return content[len(bom) :].decode(encoding), encoding, bom
-            except UnicodeDecodeError as error:
-                raise TableError(f"{path} begins as {encoding} but is not: {error}.") from error
-    if b"\0" in content:
-        for encoding, zeros in (("utf-16-le", content[1::2]), ("utf-16-be", content[::2])):
-            if zeros.count(0) > 0.5 * len(zeros):
-                return content.decode(encoding, "strict"), encoding, b""
-        raise TableError(f"{path} holds zero bytes: it is not a table of text.")
+    known = [(bom, encoding) for bom, encoding in BOMS if content.startswith(bom)]
+    if not known and b"\0" in content:
+        halves = (("utf-16-le", content[1::2]), ("utf-16-be", content[::2]))
+        known = [(b"", name) for name, zeros in halves if zeros.count(0) > 0.5 * len(zeros)]
+        if not known:
+            raise TableError(f"{path} holds zero bytes: it is not a table of text.")
+    for bom, encoding in known:
+        try:
+            return content[len(bom) :].decode(encoding), encoding, bom
+        except UnicodeDecodeError as error:
+            raise TableError(f"{path} begins as {encoding} but is not: {error}.") from error
     try:
         return content.decode("utf-8"), "utf-8", b""
     except UnicodeDecodeError as error:
@@ -353,20 +363,28 @@ def _separator(text: str, columns: tuple[str, ...]) -> str:
 
 
 def _from_arrow(path: Path, kind: str) -> TableFile:
+    pa = pyarrow_for(path)
     try:
-        from pyarrow import feather, parquet
-    except ImportError as error:
-        raise TableError(f'{path} needs pyarrow: pip install "htsvm[audit]" pyarrow') from error
-    try:
-        arrow = (parquet.read_table if kind == "parquet" else feather.read_table)(path)
+        parquet = kind == "parquet"
+        arrow = pa.parquet.ParquetFile(path).read() if parquet else pa.feather.read_table(path)
+        # Whole numbers stay whole where some are missing, and an index with a name is a column.
+        frame = arrow.to_pandas(integer_object_nulls=True, ignore_metadata=True)
     except Exception as error:
         raise TableError(f"{path} cannot be read as {kind.capitalize()}: {error}") from error
-    # Whole numbers stay whole where some are missing.
-    frame = arrow.to_pandas(integer_object_nulls=True).reset_index(drop=True)
-    frame.columns = [str(column) for column in frame.columns]
-    if len(frame) == 0:
-        raise TableError(f"{path} has no rows.")
+    frame = frame.loc[:, [not re.match(r"__index_level_\d+__$", name) for name in frame.columns]]
     return TableFile(path, path.name, frame, arrow=arrow)
+
+
+def pyarrow_for(path: Path) -> Any:
+    """Return pyarrow with what reads and writes Parquet and Feather."""
+    try:
+        import pyarrow.feather
+        import pyarrow.parquet
+    except ImportError as error:
+        raise TableError(
+            f"{path} needs pyarrow; install it with: pip install pyarrow. Or use CSV."
+        ) from error
+    return pyarrow
 
 
 def _from_sqlite(path: Path, table: str) -> TableFile:
@@ -385,16 +403,39 @@ def _from_sqlite(path: Path, table: str) -> TableFile:
         cursor = base.execute(f'SELECT * FROM "{quoted}"')
         columns = [column for column, *_ in cursor.description]
         frame = pd.DataFrame(cursor.fetchall(), columns=columns, dtype=object)
-    if len(frame) == 0:
-        raise TableError(f"{path}::{table} has no rows.")
     return TableFile(path, f"{path.name}::{table}", frame)
 
 
 # ---------------------------------------------------------------------------------- writing
 
 
-def is_same_file(first: Path, second: Path) -> bool:
-    """Return whether two names are those of one file."""
-    if first.exists() and second.exists():
-        return first.samefile(second)
-    return first.resolve() == second.resolve()
+def check_target(target: Path, sources: Iterable[Path], force: bool) -> None:
+    """Refuse to write where something would be lost, or where nothing can be written."""
+    folder = target.resolve().parent
+    for source in sources:
+        same = target.resolve() == source.resolve()
+        if same or (target.exists() and source.exists() and target.samefile(source)):
+            raise TableError(
+                f"{target} is read here and never written to; give another name with -o."
+            )
+    if target.is_dir():
+        raise TableError(f"{target} is a folder; give the name of a file with -o.")
+    if target.exists() and not force:
+        raise TableError(f"{target} exists already; --force replaces it.")
+    if not folder.is_dir():
+        raise TableError(f"the folder {folder} does not exist; make it, or give another with -o.")
+    if not os.access(folder, os.W_OK):
+        raise TableError(f"the folder {folder} may not be written to; give another with -o.")
+
+
+def write_all(writers: Mapping[Path, Callable[[Path], Any]]) -> None:
+    """Write files, all of them or none."""
+    drafts = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in writers}
+    try:
+        for path, write in writers.items():
+            write(drafts[path])
+        for path, draft in drafts.items():
+            draft.replace(path)
+    finally:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)

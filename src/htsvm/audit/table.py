@@ -12,12 +12,14 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.audit.checks import Finding
-from htsvm.audit.columns import Columns, OddValueError, columns_of
+from htsvm.audit.columns import Columns, OddValueError, columns_of, has_decimal_commas
 from htsvm.audit.reading import TableError, TableFile, read_source
 
 REVIEWED = "htsvm_reviewed"
 # Fewer labels than this tell nothing.
 FEWEST_ROWS = 10
+# What programs write where there is no label; "-" and "none" may be classes.
+NO_LABEL = ("", "na", "n/a", "#n/a", "nan", "<na>", "null", "?")
 MOST_CLASSES = 1000
 
 
@@ -105,29 +107,38 @@ def read_table(
     frame = source.frame
     for option, column in named:
         if column is not None and column not in frame.columns:
-            known = ", ".join(map(str, frame.columns[:12]))
-            raise TableError(f"{option} {column}: there is no such column; there are {known}.")
+            known = ", ".join(frame.columns[:12])
+            hint = " Cells are told apart by , ; | or tabs." if frame.shape[1] == 1 else ""
+            raise TableError(
+                f"{option} {column}: there is no such column; there are {known}.{hint}"
+            )
+        if column == label and option != "--label":
+            raise TableError(
+                f"{option} {column}: that is the column with the labels; name another."
+            )
     _check_ids(frame, id)
     findings = list(source.findings)
     y, labelled = _labels_of(frame, label, findings)
     keys, mark = row_keys(frame, label, id), table_mark(frame, label, id)
     places = np.flatnonzero(labelled)
-    frame = frame.iloc[places].reset_index(drop=True)
+    frame = frame.iloc[places]
     trusted = np.zeros(len(frame), dtype=bool)
     if REVIEWED in frame.columns:
         trusted = frame[REVIEWED].astype(str).str.lower().isin(["1", "true", "yes"]).to_numpy()
     progress("columns")
     used = [c for c in frame.columns if c not in (label, id, image, REVIEWED)]
-    comma = source.text is not None and source.text.separator != ","
+    other = source.text is not None and source.text.separator != ","
     try:
+        comma = other and has_decimal_commas(frame[used])
         columns = columns_of(frame[used], texts=text, decimal_comma=comma)
     except OddValueError as error:
         raise TableError(str(error)) from error
+    frame = frame.reset_index(drop=True)
     findings += columns.findings
     views, images = columns.views(), None
     if image is not None:
         images = [source.path.parent / str(value) for value in frame[image]]
-        views |= _image_views(images, image, progress)
+        views |= _image_views(images, places, image, progress)
     if not views:
         raise TableError(
             f"{source.name} has no column to judge the labels by, besides {label!r}. "
@@ -141,37 +152,34 @@ def read_table(
 
 
 def _check_ids(frame: Any, id: str | None) -> None:
-    if id is None:
-        return
-    twice = np.flatnonzero(frame[id].duplicated().to_numpy())
-    if len(twice):
-        value = frame[id].iloc[twice[0]]
-        first = int(np.flatnonzero((frame[id] == value).to_numpy())[0])
-        raise TableError(
-            f"column {id!r}: row {twice[0] + 1} has the id {value!r} of row {first + 1}; ids must "
-            "be different. Without --id rows are numbered."
-        )
+    first: dict[str, int] = {}
+    for row, value in enumerate([] if id is None else frame[id].map(str)):
+        if first.setdefault(value, row) != row:
+            raise TableError(
+                f"column {id!r}: row {row + 1} has the id {value!r} of row {first[value] + 1}; ids "
+                "must be different. Without --id rows are numbered."
+            )
 
 
 def label_texts(column: Any) -> Array:
     """Return labels as texts without blanks around them; empty where there is none."""
     missing = column.isna()
-    # Missing cells of Parquet stay missing through astype(str).
-    values = column.astype(object).where(~missing, "").astype(str).str.strip()
+    values = column.astype(object).where(~missing, "").map(str).str.strip()
     return np.asarray(values.to_numpy(dtype=object))
 
 
 def _labels_of(frame: Any, label: str, findings: list[Finding]) -> tuple[Array, Array]:
     """Return the labels of the rows that have one, and which these are."""
     values = label_texts(frame[label])
-    labelled = np.array([bool(value) for value in values])
+    labelled = np.array([value.lower() not in NO_LABEL for value in values])
     if not labelled.any():
         raise TableError(f"column {label!r} is empty: there are no labels to audit.")
     if not labelled.all():
         count, first = int((~labelled).sum()), int(np.flatnonzero(~labelled)[0]) + 1
-        text = f"{count:,} rows have no label and were left out, the first of them row {first}."
-        findings.append(Finding("note", label, text))
-    raw = frame[label].astype(object).where(labelled, "").astype(str).to_numpy(dtype=object)
+        marks = ", ".join(sorted(set(values[~labelled]) - {""}))
+        text = f"{count:,} rows have no label{f' ({marks})' if marks else ''} and were left out"
+        findings.append(Finding("note", label, f"{text}, the first of them row {first}."))
+    raw = frame[label].astype(object).where(labelled, "").map(str).to_numpy(dtype=object)
     padded = int(np.sum(raw[labelled] != values[labelled]))
     if padded:
         text = f"{padded:,} labels have blanks around them, which do not count."
@@ -217,28 +225,28 @@ def table_mark(frame: Any, label: str, id: str | None) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for row in ([label, id or ""], list(map(str, frame.columns)), *_texts(frame)):
         digest.update("\x1f".join(row).encode("utf-8", "surrogatepass") + b"\x1e")
-    return digest.hexdigest()
+    return "t" + digest.hexdigest()
 
 
 def _texts(frame: Any) -> Any:
     if frame.shape[1] == 0:
         return [[] for _ in range(len(frame))]
-    # Missing cells of Parquet are no text even then.
     columns = [[str(value) for value in frame[column].tolist()] for column in frame.columns]
     return (list(row) for row in zip(*columns, strict=True))
 
 
 def _digest(row: list[str]) -> str:
     text = "\x1f".join(row).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=8).hexdigest()
+    # The letter keeps spreadsheets from taking it for a number.
+    return "r" + hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 # ----------------------------------------------------------------------------------- images
 
 
 def _image_views(
-    paths: list[Path], name: str, progress: Callable[[str], None]
-) -> dict[str, Array]:  # fmt: skip
+    paths: list[Path], places: Array, name: str, progress: Callable[[str], None]
+) -> dict[str, Array]:
     """Return HOG and LBP of all images, brought to one size."""
     try:
         from PIL import Image
@@ -257,7 +265,7 @@ def _image_views(
                 pixels[row] = np.asarray(image.convert("L").resize((64, 64)))
         except Exception as error:
             raise TableError(
-                f"column {name!r}, row {row + 1}: the image {path} cannot be read: {error}"
+                f"column {name!r}, row {places[row] + 1}: the image {path} cannot be read: {error}"
             ) from error
     views = ImageViews(hog_cell=8, lbp_cell=16).fit(pixels[:1])
     described = []
