@@ -154,6 +154,131 @@ def test_decisions_belong_to_a_row_and_to_one_audit(browser, tmp_path, id):
     assert after["kind"].iloc[others].equals(before["kind"].iloc[others])
 
 
+@pytest.fixture
+def reviewed(browser, tmp_path):
+    """Return a table, its file, a browser, and what opens its page after another audit."""
+    X, y, _, _ = blobs(90, rate=0.3)
+    frame = pd.DataFrame(X, columns=list("abcd")).round(3)
+    frame.insert(0, "key", [f"k{i}" for i in range(90)])
+    frame["kind"] = np.array(["ant", "bee", "cat"])[y]
+    frame["sort"] = np.roll(frame["kind"], 1)
+    context = browser.new_context(accept_downloads=True)
+
+    def audit(frame, *options):
+        frame.to_csv(tmp_path / "data.csv", index=False)
+        return review(context.new_page(), tmp_path, tmp_path / "data.csv", "--id", "key", *options)
+
+    return frame, context, audit
+
+
+def press(page, keys):
+    for key in keys:
+        page.keyboard.press(key)
+    page.wait_for_timeout(50)  # Until the state is written.
+
+
+def test_two_tabs_lose_nothing(reviewed, tmp_path):
+    frame, context, audit = reviewed
+    first, second = audit(frame), context.new_page()
+    second.goto(first.url)
+    press(first, "kkk")
+    press(second, ["End", "k"])
+    press(first, ["Home", "z", "u"])
+    third = context.new_page()
+    third.goto(first.url)
+    assert [decided(page) for page in (first, second, third)] == [4, 4, 4]
+    exported = [export(page, tmp_path / "c.csv") for page in (first, second, third)]
+    assert exported[0].equals(exported[1])
+    assert exported[0].equals(exported[2])
+    assert (exported[0]["decision"] == "unsure").sum() == 1
+
+
+def test_decisions_about_rows_that_a_page_does_not_list_are_kept(reviewed):
+    frame, _, audit = reviewed
+    press(audit(frame, "--all"), ["k", "k", "End", "k", "k", "k", "z"])
+    page = audit(frame)
+    assert decided(page) == 2
+    assert "2 more about rows not listed here" in page.inner_text("#left")
+    press(page, "k")
+    assert decided(audit(frame, "--all")) == 5
+
+
+def test_decisions_of_before_are_offered_until_that_is_settled(reviewed, tmp_path):
+    frame, _, audit = reviewed
+    old = export_after(audit(frame), "kkk", tmp_path)
+    changed = frame.drop(columns="d")
+    press(audit(changed, "--all"), ["End", "k"])
+    page = audit(changed.assign(e=1), "--all")  # And changed once more.
+    assert page.inner_text("#takeOver") == "Take over 4"
+    row = page.evaluate("JSON.parse(data.textContent).rows.key").index(old["id"][0])
+    press(page, ["Home", *["ArrowDown"] * row, "u"])
+    page.click("#takeOver")
+    now = export(page, tmp_path / "c.csv").set_index("id")
+    assert len(now) == 4
+    # What was decided meanwhile is not undone.
+    assert now["decision"][old["id"]].tolist() == ["unsure", "keep", "keep"]
+    assert audit(changed.assign(e=1), "--all").locator("#changed").is_hidden()
+
+
+def export_after(page, keys, tmp_path):
+    press(page, keys)
+    return export(page, tmp_path / "before.csv")
+
+
+def test_decisions_about_another_column_of_labels_are_not_offered(reviewed, tmp_path):
+    frame, _, audit = reviewed
+    press(audit(frame, "--all"), "kkk")
+    call(tmp_path / "data.csv", "--label", "sort", "--id", "key", "--all", "--force",
+         "--output", tmp_path / "audit.html")  # fmt: skip
+    _, context, _ = reviewed
+    page = context.new_page()
+    page.goto((tmp_path / "audit.html").as_uri())
+    assert decided(page) == 0
+    assert page.locator("#changed").is_hidden()
+
+
+def test_equal_rows_are_told_apart_by_their_labels(browser, tmp_path):
+    X, y, _, _ = blobs(60, rate=0.3)
+    frame = pd.DataFrame(X, columns=list("abcd")).round(3).assign(kind=np.array(list("xyz"))[y])
+    twins = pd.concat([frame, frame.assign(kind=np.array(list("yzx"))[y])], ignore_index=True)
+    path, page = tmp_path / "data.csv", browser.new_context(accept_downloads=True).new_page()
+    twins.to_csv(path, index=False)
+    press(review(page, tmp_path, path, "--all"), "uak")
+    first = export(page, tmp_path / "c.csv")
+    place = first["row"].astype(int).to_numpy() - 1
+    one = np.setdiff1d(np.arange(120), place[:1])
+    for changed, left in ((twins.iloc[::-1], 3), (pd.concat([twins] * 2), 3), (twins.iloc[one], 2)):
+        changed.to_csv(path, index=False)
+        review(page, tmp_path, path, "--all")
+        page.click("#takeOver")
+        taken = export(page, tmp_path / "taken.csv")
+        assert len(taken) == left
+        cells = changed.reset_index(drop=True).astype(str)
+        for row in taken.itertuples():  # The same cells and label as the row that was decided.
+            own = cells.iloc[int(row.row) - 1].tolist()
+            then = first[first["key"] == row.key].iloc[0]
+            assert own == twins.astype(str).iloc[int(then["row"]) - 1].tolist()
+
+
+def test_a_browser_that_keeps_nothing_asks_before_it_leaves(browser, audited, tmp_path):
+    page, errors = opened(browser, tmp_path / "audit.html")
+    forbid = "Object.defineProperty(window, 'localStorage', {get() { throw new Error('no') }})"
+    page.add_init_script(forbid)
+    page.reload()
+    assert "keeps no state" in page.inner_text("#said")
+    asked = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    press(page, "k")
+    assert "could not keep the state" in page.inner_text("#said")
+    page.reload()
+    assert asked == ["beforeunload"]
+    press(page, "k")
+    export(page, tmp_path / "c.csv")
+    page.reload()
+    assert asked == ["beforeunload"]
+    assert errors == []
+
+
 def test_no_share_is_claimed_before_a_review(browser, audited, tmp_path):
     page, _ = opened(browser, tmp_path / "audit.html")
     card = page.inner_text("#card")

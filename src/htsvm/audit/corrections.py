@@ -122,7 +122,7 @@ def _places(source: TableFile, decisions: Any, path: Path) -> tuple[str, Array]:
             f"{path} was made for another table, or {source.name} has changed since. Audit it "
             "again: the page offers to take over decisions about rows that are still the same."
         )
-    known = {key: place for place, key in enumerate(row_keys(frame, label, id))}
+    known = {key: place for place, key in enumerate(row_keys(frame, id))}
     lost = [
         row for row, key in zip(decisions["row"], decisions["key"], strict=True) if key not in known
     ]

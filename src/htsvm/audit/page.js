@@ -19,7 +19,14 @@
   // A decision is [kind, class]: kind is keep, accept, other or unsure.
   let decisions = new Map();
   let past = [];
-  let touched = false;
+  // Kept decisions about rows that this page does not list, rows that were decided since the state
+  // was written, the state as it was read or written last, and an audit whose decisions are offered.
+  let elsewhere = [];
+  const pending = new Set();
+  let written = null;
+  let earlier = null;
+  let settled = false;
+  let unkept = false;
   let view = [];
   let current = -1;
 
@@ -33,36 +40,73 @@
     }
     return found;
   };
+  const take = (kept) => {
+    decisions = new Map(known(kept.decisions));
+    elsewhere = kept.decisions.filter(([name]) => !places.has(name));
+  };
+  // All decisions of an audit, and of those before whose decisions it has not settled.
+  const chain = (name, seen = new Set([key])) => {
+    const kept = name && !seen.has(name) && JSON.parse(localStorage.getItem(name) || "null");
+    return kept ? [...kept.decisions, ...chain(kept.earlier, seen.add(name))] : [];
+  };
   const load = () => {
     try {
-      const kept = JSON.parse(localStorage.getItem(key) || "null");
-      const last = localStorage.getItem(lastKey);
+      written = localStorage.getItem(key);
+      const kept = JSON.parse(written || "null"), last = localStorage.getItem(lastKey);
       if (kept) {
-        decisions = new Map(known(kept.decisions));
-        past = kept.past.map(([name, was]) => [places.get(name), was && known([was])[0][1]]).filter(([i]) => i !== undefined);
-      } else if (last && last !== key) {
-        const earlier = JSON.parse(localStorage.getItem(last) || "null");
-        if (earlier && earlier.decisions.length) offer(earlier.decisions.length, known(earlier.decisions));
+        take(kept);
+        const steps = kept.past.filter(([name, was]) => places.has(name) && (!was || known([was]).length));
+        past = steps.map(([name, was]) => [places.get(name), was && known([was])[0][1]]);
       }
+      earlier = (kept && kept.earlier) || (last === key ? null : last);
+      const before = [...new Map(chain(earlier).reverse().map((one) => [one[0], one])).values()];
+      const same = known(before).filter(([i]) => !decisions.has(i));
+      if (before.length && (same.length || !kept)) offer(before.length, same);
+      else earlier = null;
     } catch (error) { say("The browser keeps no state here: export before you leave."); }
+  };
+  // What another tab has written since stands, but for rows that were decided here.
+  const merge = () => {
+    const stored = localStorage.getItem(key);
+    if (stored === written || stored === null) return false;
+    const mine = [...pending].map((i) => [i, decisions.get(i)]);
+    take(JSON.parse(stored));
+    for (const [i, one] of mine) if (one) decisions.set(i, one); else decisions.delete(i);
+    written = stored;
+    return true;
   };
   const store = () => {
     try {
       // Until something is decided, what was reviewed last stays what it was.
-      if (!touched) return;
+      if (!pending.size && !settled) return;
+      merge();
       const steps = past.slice(-1000).map(([i, was]) => [rows.key[i], was && line(i, was)]);
-      localStorage.setItem(key, JSON.stringify({ decisions: [...decisions].map(([i, one]) => line(i, one)), past: steps }));
+      const all = [...[...decisions].map(([i, one]) => line(i, one)), ...elsewhere];
+      written = JSON.stringify({ decisions: all, past: steps, earlier });
+      localStorage.setItem(key, written);
       localStorage.setItem(lastKey, key);
-    } catch (error) { say("The browser could not keep the state: export before you leave."); }
+      pending.clear();
+      settled = unkept = false;
+    } catch (error) {
+      unkept = true;
+      say("The browser could not keep the state: export before you leave.");
+    }
+  };
+  const catchUp = () => {
+    try { if (!merge()) return; } catch (error) { return; }
+    refresh(false);
+    select(current);
   };
   const offer = (count, same) => {
-    $("changedText").textContent = "This table is not the one that was reviewed here before. Of its " + count + " decisions " + same.length + " are about rows that are still the same.";
+    $("changedText").textContent = "This table is not the one that was reviewed here before. Of its " + count + " decisions " + same.length + " are about rows that are listed here and still the same.";
     $("takeOver").disabled = !same.length;
     $("takeOver").textContent = "Take over " + same.length;
     $("changed").hidden = false;
     const settle = (some) => {
-      for (const [i, decision] of some) decisions.set(i, decision);
+      for (const [i, decision] of some) if (!decisions.has(i)) { decisions.set(i, decision); pending.add(i); }
       $("changed").hidden = true;
+      earlier = null;
+      settled = true;
       storeSoon();
       refresh(true);
       $("list").focus();
@@ -72,14 +116,18 @@
   };
   const say = (text) => { $("said").textContent = text; };
   let storing = 0;
-  const storeSoon = () => { touched = true; clearTimeout(storing); storing = setTimeout(store, decisions.size > 5000 ? 1000 : 0); };
+  const storeSoon = () => { clearTimeout(storing); storing = setTimeout(store, decisions.size > 5000 ? 1000 : 0); };
   window.addEventListener("pagehide", store);
+  window.addEventListener("storage", catchUp);
+  document.addEventListener("visibilitychange", catchUp);
+  window.addEventListener("beforeunload", (event) => { if (unkept) event.preventDefault(); });
 
   const decide = (kind, label) => {
     if (current < 0 || current >= view.length) return;
     const i = view[current];
     past.push([i, decisions.get(i) || null]);
     decisions.set(i, [kind, label]);
+    pending.add(i);
     storeSoon();
     const words = kind === "unsure" ? "unsure" : kind === "keep" ? "kept " + classes[label] : "now " + classes[label];
     say(rows.id[i] + ": " + words);
@@ -93,6 +141,7 @@
     if (!last) { say("Nothing to undo."); return; }
     const [i, was] = last;
     if (was) decisions.set(i, was); else decisions.delete(i);
+    pending.add(i);
     storeSoon();
     refresh(false);
     const place = view.indexOf(i);
@@ -242,7 +291,7 @@
     $("bar").style.width = (n ? 100 * decisions.size / n : 0) + "%";
     $("progress").setAttribute("aria-valuemax", String(n));
     $("progress").setAttribute("aria-valuenow", String(decisions.size));
-    $("left").textContent = decisions.size + " of " + n + " reviewed, " + (n - decisions.size) + " left" + (view.length === n ? "" : ", " + view.length + " shown");
+    $("left").textContent = decisions.size + " of " + n + " reviewed, " + (n - decisions.size) + " left" + (view.length === n ? "" : ", " + view.length + " shown") + (elsewhere.length ? ", " + elsewhere.length + " more about rows not listed here" : "");
     $("wrong").textContent = "about " + Math.max(0, Math.round(data.wrong - settled)) + " wrong labels remain";
   };
   const matrix = () => {
@@ -337,7 +386,8 @@
     link.click();
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    say(decisions.size + " decisions written to corrections.csv");
+    unkept = false;
+    say(decisions.size + " decisions written to corrections.csv" + (elsewhere.length ? "; for the others audit with --all" : ""));
   };
 
   // -------------------------------------------------------------------------------- keys

@@ -79,7 +79,7 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
     shares = audit.share_wrong_interval
     return {
         "name": name,
-        "place": _digest(str(table.source.path.resolve())),
+        "place": _digest(f"{table.source.path.resolve()}::{table.source.name}::{table.label}"),
         "mark": table.mark,
         "label": table.label,
         "idColumn": table.id or "",

@@ -119,7 +119,7 @@ def read_table(
     _check_ids(frame, id)
     findings = list(source.findings)
     y, labelled = _labels_of(frame, label, findings)
-    keys, mark = row_keys(frame, label, id), table_mark(frame, label, id)
+    keys, mark = row_keys(frame, id), table_mark(frame, label, id)
     places = np.flatnonzero(labelled)
     frame = frame.iloc[places]
     trusted = np.zeros(len(frame), dtype=bool)
@@ -203,14 +203,11 @@ def _labels_of(frame: Any, label: str, findings: list[Finding]) -> tuple[Array, 
 # --------------------------------------------------------------------------------- identity
 
 
-def row_keys(frame: Any, label: str, id: str | None) -> list[str]:
-    """Return what each row is known by: its id, or a digest of its cells but the label.
-
-    Equal rows are told apart by their order.
-    """
+def row_keys(frame: Any, id: str | None) -> list[str]:
+    """Return what each row is known by: its id, or a digest of its cells and its number if equal."""
     if id is not None:
         return [str(value) for value in frame[id].tolist()]
-    kept = [column for column in frame.columns if column not in (label, REVIEWED)]
+    kept = [column for column in frame.columns if column != REVIEWED]
     seen: dict[str, int] = {}
     keys = []
     for row in _texts(frame[kept]):
