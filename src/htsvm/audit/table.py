@@ -204,7 +204,7 @@ def _labels_of(frame: Any, label: str, findings: list[Finding]) -> tuple[Array, 
 
 
 def row_keys(frame: Any, id: str | None) -> list[str]:
-    """Return what each row is known by: its id, or a digest of its cells and its number if equal."""
+    """Return what each row is known by: its id, or a digest of its cells, numbered if equal."""
     if id is not None:
         return [str(value) for value in frame[id].tolist()]
     kept = [column for column in frame.columns if column != REVIEWED]
