@@ -1,6 +1,7 @@
 """Tables as people have them."""
 
 import sqlite3
+import sys
 from datetime import datetime
 
 import numpy as np
@@ -110,7 +111,7 @@ def test_text(tmp_path):
     assert table.columns.texts == ["words"]
 
 
-def test_images(tmp_path):
+def test_images(tmp_path, monkeypatch):
     Image = pytest.importorskip("PIL.Image")
     pytest.importorskip("skimage")
     rng = np.random.default_rng(0)
@@ -122,7 +123,11 @@ def test_images(tmp_path):
     table = read_table(path, "y", image="file")
     assert set(table.X) == {"hog", "lbp"}
     (tmp_path / "3.png").write_bytes(b"no image")
+    path.write_text(path.read_text().replace("0.png,a", "0.png,"))  # A row without a label.
     with pytest.raises(TableError, match=r"column 'file', row 4: the image .*3\.png"):
+        read_table(path, "y", image="file")
+    monkeypatch.setitem(sys.modules, "skimage", None)
+    with pytest.raises(TableError, match="--image needs pillow and scikit-image"):
         read_table(path, "y", image="file")
 
 

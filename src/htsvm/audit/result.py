@@ -43,7 +43,7 @@ class LabelAudit:
     codes, suggested : ndarray of shape (n_samples,)
         Given and suggested label of each sample, as numbers of `classes`.
     trust : ndarray of shape (n_samples,)
-        Of samples with this trust, about this share has the right label; 1 for reviewed ones.
+        An estimate of how likely each label is right, made to be ordered by; 1 for reviewed ones.
     margin : ndarray of shape (n_samples,)
         By how much the score of the best other class exceeds that of the given label.
     ignored : ndarray of shape (n_samples,)

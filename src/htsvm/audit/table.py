@@ -246,6 +246,7 @@ def _image_views(
 ) -> dict[str, Array]:
     """Return HOG and LBP of all images, brought to one size."""
     try:
+        import skimage  # noqa: F401
         from PIL import Image
     except ImportError as error:
         raise TableError(
