@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,8 @@ def _scores(
     if model is None:
         own = np.ones(len(codes)) if weights is None else weights
         return kernel_scores(plain, codes, n_classes, own, known, seed, say)
-    if not (hasattr(model, "fit") and _can_score(model)):
+    scored = hasattr(model, "decision_function") or hasattr(model, "predict_proba")
+    if not (hasattr(model, "fit") and scored):
         raise TypeError(
             f"model must be a classifier with decision_function or predict_proba, got {model!r}."
         )
@@ -152,10 +154,6 @@ def _scores(
     # Data frames and mappings go to the model as they are: its pipeline may want them.
     given = X if hasattr(X, "iloc") or isinstance(X, Mapping) else plain
     return model_scores(model, given, codes, n_classes, weights, known, cv, seed, say)
-
-
-def _can_score(model: Any) -> bool:
-    return hasattr(model, "decision_function") or hasattr(model, "predict_proba")
 
 
 def _dask_scores(
@@ -168,18 +166,13 @@ def _dask_scores(
     fitted = HTSVC(C=0.1, cap=2.0) if model is None else model
     fitted = fitted.fit(X, y) if weights is None else fitted.fit(X, y, sample_weight=weights)
 
-    class _Computed:
-        """Scores in memory, whatever the model returns."""
+    def computed(part: Any) -> Array:
+        return np.asarray(part.compute() if hasattr(part, "compute") else part)
 
-        @staticmethod
-        def decision_function(X: Any) -> Array:
-            found = fitted.decision_function(X)
-            return np.asarray(found.compute() if hasattr(found, "compute") else found)
-
-    found = class_scores(_Computed, X, len(classes))
+    held = SimpleNamespace(decision_function=lambda X: computed(fitted.decision_function(X)))
+    found = class_scores(held, X, len(classes))
     ignored = np.zeros(len(codes), dtype=int)
-    left = getattr(fitted, "ignored_", np.array([], dtype=int))
-    ignored[np.asarray(left.compute() if hasattr(left, "compute") else left, dtype=int)] = 1
+    ignored[computed(getattr(fitted, "ignored_", [])).astype(int)] = 1
     return rated(found, codes, weights, known, ignored, 1, f"{type(fitted).__name__} on Dask")
 
 

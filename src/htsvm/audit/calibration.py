@@ -1,4 +1,4 @@
-"""From an order of suspicion to a trust that can be read as a share of right labels."""
+"""From an order of suspicion to a trust between 0 and 1."""
 
 from __future__ import annotations
 

@@ -48,9 +48,15 @@ class Finding:
 
 def duplicates(X: Any, codes: Array) -> Array:
     """Return a group number for rows that are equal but have different labels, else -1."""
-    views = list(X.values()) if isinstance(X, Mapping) else [X]
-    keys = np.column_stack([_row_keys(view) for view in views])
-    _, group = np.unique(keys, axis=0, return_inverse=True)
+    from htsvm.multiview.clusters import row_keys
+
+    keys = []
+    for view in X.values() if isinstance(X, Mapping) else [X]:
+        if sp.issparse(view) and not view.has_canonical_format:
+            view = view.copy()
+            view.sum_duplicates()
+        keys.append(row_keys(view))
+    _, group = np.unique(np.column_stack(keys), axis=0, return_inverse=True)
     group = group.ravel()
     top = np.full(group.max() + 1, -1)
     low = np.full(group.max() + 1, np.iinfo(int).max)
@@ -60,33 +66,6 @@ def duplicates(X: Any, codes: Array) -> Array:
     number = np.full(group.max() + 1, -1)
     number[mixed] = np.arange(len(mixed))
     return np.asarray(number[group])
-
-
-def _row_keys(X: Any) -> Array:
-    """Return two independent 64-bit sums per row; equal rows have equal ones."""
-    rng = np.random.default_rng(20)
-    factors = rng.integers(1, 2**63, size=(X.shape[1], 2), dtype=np.uint64) | np.uint64(1)
-    if sp.issparse(X):
-        X = X.tocsr(copy=X.has_canonical_format is False)
-        X.sum_duplicates()
-        values = _bits(X.data)
-        products = values[:, None] * factors[X.indices]
-        sums = np.zeros((X.shape[0], 2), dtype=np.uint64)
-        filled = np.flatnonzero(np.diff(X.indptr))
-        if len(filled):
-            sums[filled] = np.add.reduceat(products, X.indptr[filled], axis=0)
-        return sums
-    sums = np.zeros((len(X), 2), dtype=np.uint64)
-    for j in range(X.shape[1]):
-        sums += _bits(X[:, j])[:, None] * factors[j]
-    return sums
-
-
-def _bits(values: Array) -> Array:
-    """Return numbers as mixed bits; zero stays zero, whatever its sign."""
-    bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-    bits = bits ^ (bits >> np.uint64(29))
-    return np.asarray(bits * np.uint64(0x9E3779B97F4A7C15))
 
 
 def outliers(isolation: Array | None, n: int) -> Array:

@@ -110,35 +110,54 @@ def columns_of(frame: Any, *, texts: Sequence[str] = (), decimal_comma: bool = F
     columns = Columns()
     parts: list[Array] = []
     for name in frame.columns:
-        if name in texts:
-            columns.texts.append(name)
-            continue
-        kind, values, more = _read(frame[name], decimal_comma)
-        _note(columns, str(name), kind, values, more)
+        kind, values, more = "text", np.empty(0), [""]
+        if name not in texts:
+            kind, values, more = _read(frame[name], decimal_comma)
+        if kind in ("numbers", "dates"):
+            kind, values, more = _filled(columns, str(name), kind, values, more)
         if kind == "text":
             columns.texts.append(name)
-        elif kind in ("numbers", "dates"):
-            values = np.where(np.isnan(values), np.nanmedian(values), values)
-            if values.min() == values.max():
-                text = f"{name!r} has the same value in every row and was left out."
-                columns.findings.append(Finding("constant", str(name), text))
-            elif kind == "numbers" and numbers_rows(values):
-                text = f"{name!r} looks like a number of the row and was left out."
-                columns.findings.append(Finding("identifier", str(name), text))
-            else:
-                columns.plain[str(name)] = values
-                scaled = values / np.abs(values).max()
-                parts.append(((scaled - scaled.mean()) / scaled.std())[:, None])
-                columns.features.append(Feature(str(name)))
         elif kind == "categories":
             # A category's columns together count like one number.
             parts.append(values / np.sqrt(max(values.std(axis=0).sum(), 1e-12)))
             columns.features += [Feature(str(name), label) for label in more]
+        elif kind in ("constant", "identifier"):
+            text = f"{name!r} {more[0]} and was left out."
+            columns.findings.append(Finding(kind, str(name), text))
+        else:
+            columns.plain[str(name)] = values
+            scaled = values / np.abs(values).max()
+            parts.append(((scaled - scaled.mean()) / scaled.std())[:, None])
+            columns.features.append(Feature(str(name)))
     if parts:
         columns.numbers = np.hstack(parts)
     _add_words(columns, frame, texts)
     columns.findings = gathered(columns.findings)
     return columns
+
+
+def _filled(
+    columns: Columns, name: str, kind: str, values: Array, more: list[str]
+) -> tuple[str, Array, list[str]]:
+    """Return numbers without gaps and say what they were, or that they say nothing."""
+    how, *marks = more
+    missing = np.isnan(values) | (np.abs(values) > HUGE)
+    if missing.all():
+        return "constant", values, ["is empty"]
+    if np.any(np.abs(values) > HUGE):
+        marks.append("infinite or too large")
+    if missing.any():
+        text = f"{missing.mean():.1%} of the values of {name!r} are missing"
+        text += f" ({', '.join(marks)})." if marks else "."
+        columns.findings.append(Finding("missing", name, text))
+        values = np.where(missing, np.median(values[~missing]), values)
+    if how:
+        columns.findings.append(Finding("note", name, f"{name!r} was read as {how}."))
+    if values.min() == values.max():
+        return "constant", values, ["has the same value in every row"]
+    if kind == "numbers" and numbers_rows(values):
+        return "identifier", values, ["looks like a number of the row"]
+    return kind, values, more
 
 
 def has_decimal_commas(frame: Any) -> bool:
@@ -180,10 +199,9 @@ def _read(series: Any, decimal_comma: bool) -> tuple[str, Array, list[str]]:
     import pandas as pd
 
     if pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_timedelta64_dtype(series):
-        values = _in_days(series)
-        return _if_any("dates", values, "")
+        return "dates", _in_days(series), [""]
     if pd.api.types.is_numeric_dtype(series) and getattr(series.dtype, "kind", "") != "c":
-        return _if_any("numbers", series.to_numpy(dtype=float, na_value=np.nan, copy=True), "")
+        return "numbers", series.to_numpy(dtype=float, na_value=np.nan), [""]
     values = series.astype(object).where(series.notna(), "")
     if values.map(type).isin([list, tuple, dict, set, np.ndarray]).any():
         return "constant", np.empty(0), ["holds lists"]
@@ -195,7 +213,7 @@ def _read(series: Any, decimal_comma: bool) -> tuple[str, Array, list[str]]:
     kind, read, how = _as_numbers(values, blank, decimal_comma)
     odd = np.flatnonzero(np.isnan(read) & ~blank)
     if not len(odd):
-        return _if_any(kind, read, how, *marks[:4])
+        return kind, read, [how, *marks[:4]]
     if len(odd) <= MOST_ODD * (~blank).sum():
         row, value = series.index[odd[0]] + 1, values.iloc[odd[0]]
         raise OddValueError(
@@ -203,18 +221,6 @@ def _read(series: Any, decimal_comma: bool) -> tuple[str, Array, list[str]]:
             f"row {row} has {value!r}. Mend that value, or leave the cell empty."
         )
     return _words(values, blank)
-
-
-def _if_any(kind: str, values: Array, how: str, *marks: str) -> tuple[str, Array, list[str]]:
-    endless = np.abs(values) > HUGE
-    values[endless] = np.nan
-    if np.isnan(values).all():
-        return "constant", np.empty(0), ["is empty"]
-    return (
-        kind,
-        values,
-        [how, ", ".join([*marks, *(["infinite or too large"] if endless.any() else [])])],
-    )
 
 
 def _in_days(series: Any) -> Array:
@@ -325,7 +331,7 @@ def _words(values: Any, blank: Array) -> tuple[str, Array, list[str]]:
         if len(known) == len(given) and len(known) > 5:
             return "identifier", np.empty(0), ["has no value twice"]
         if len(known) > MOST_CATEGORIES:
-            return "free", np.empty(0), ["has hardly a value twice (use --text for text)"]
+            return "identifier", np.empty(0), ["has hardly a value twice (use --text for text)"]
     kept = known[np.argsort(-counts, kind="stable")][:MOST_CATEGORIES]
     columns = np.column_stack([(values == label).to_numpy(dtype=float) for label in kept])
     return "categories", columns, [str(label) for label in kept]

@@ -123,13 +123,8 @@ def _run(
         frame.insert(1, "id", [row_name(table, int(row)) for row in frame.index])
         for column in ("id", "given_label", "predicted_label"):
             frame[column] = frame[column].astype(str).map(safe_cell)
-    issues = frame.to_csv(index=False, lineterminator="\n").encode()
-    write_all(
-        {
-            output: lambda path: path.write_bytes(page.encode()),
-            issues_path: lambda path: path.write_bytes(issues),
-        }
-    )
+    issues = frame.to_csv(index=False, lineterminator="\n")
+    write_all({output: page.encode(), issues_path: issues.encode()})
     shares = audit.share_wrong_interval
     typer.echo(
         f"{len(audit)} labels, about {audit.n_wrong:.0f} wrong ({shares.low:.1%} to "

@@ -71,7 +71,7 @@ def apply_corrections(
     reviewed = _marks(source.frame)
     reviewed[places[sure]] = "1"
     changes = dict(zip(places[sure][different].tolist(), fresh[different].tolist(), strict=True))
-    write_all({output: _writer(source, output, label, changes, reviewed)})
+    write_all({output: _content(source, output, label, changes, reviewed)})
     changed = int(different.sum())
     return {"changed": changed, "kept": int(sure.sum()) - changed, "unsure": int((~sure).sum())}
 
@@ -141,18 +141,17 @@ def _places(source: TableFile, decisions: Any, path: Path) -> tuple[str, Array]:
 
 def _marks(frame: Any) -> Array:
     if REVIEWED in frame.columns:
-        column = frame[REVIEWED]
-        return np.asarray(column.astype(object).where(column.notna(), "").astype(str), dtype=object)
+        return label_texts(frame[REVIEWED])
     return np.full(len(frame), "", dtype=object)
 
 
 # ----------------------------------------------------------------------------------- writing
 
 
-def _writer(
+def _content(
     source: TableFile, output: Path, label: str, changes: dict[int, str], reviewed: Array
-) -> Callable[[Path], Any]:
-    """Return what writes the corrected table into a new file."""
+) -> bytes | Callable[[Path], Any]:
+    """Return the corrected table as bytes, or what writes it into a new file."""
     ending, names = output.suffix.lower(), list(source.frame.columns)
     kind = ARROW_ENDINGS.get(ending)
     if kind is not None:
@@ -183,9 +182,7 @@ def _writer(
         frame = _frame(source, label, changes, reviewed)
         text = frame.to_csv(index=False, sep="\t" if ending == ".tsv" else ",", lineterminator="\n")
         content = text.encode()
-    if ending == ".gz":
-        content = gzip.compress(content)
-    return lambda path: path.write_bytes(content)
+    return gzip.compress(content) if ending == ".gz" else content
 
 
 def _frame(source: TableFile, label: str, changes: dict[int, str], reviewed: Array) -> Any:

@@ -33,10 +33,7 @@ class HTSVMLabelIssueManager(IssueManager):  # type: ignore[misc]
     hands its own on to its own managers only), ``threshold``, and what `audit_labels` takes.
     """
 
-    description: ClassVar[str] = (
-        "Labels that are probably wrong, by trust: of examples with this score about this share "
-        "has the right label."
-    )
+    description: ClassVar[str] = "Labels that are probably wrong, the least trusted first."
     issue_name: ClassVar[str] = "htsvm_label"
     verbosity_levels: ClassVar[dict[int, list[str]]] = {0: [], 1: [], 2: [], 3: []}
 

@@ -66,7 +66,8 @@ class LeaveOneOut:
         total = weights.sum()
         centred = features - (weights @ features / total).astype(features.dtype)
         roots = np.sqrt(weights).astype(features.dtype)[:, None]
-        gram = _gram(centred if np.all(weights == 1.0) else centred * roots)
+        weighted = centred if np.all(weights == 1.0) else centred * roots
+        gram = weighted.T @ weighted  # NumPy sees that both are the same and calls syrk.
         spectrum, basis = eigh(gram.astype(np.float64), overwrite_a=True, driver="evd")
         rotated = centred @ basis.astype(features.dtype)
         return cls(rotated, np.maximum(spectrum, 0.0), weights)
@@ -99,11 +100,6 @@ class LeaveOneOut:
             left_out = (fitted[:, place] + mean - own * targets) / (1.0 - own)
             found.append(np.asarray(left_out, dtype=np.float64))
         return found
-
-
-def _gram(A: Array) -> Array:
-    """Return ``A.T @ A``; half the work of a general product."""
-    return np.asarray(A.T @ A)  # NumPy sees that both are the same and calls syrk.
 
 
 def kernel_space(X: Any, n: int, seed: int) -> KernelFeatures:

@@ -111,14 +111,8 @@ def fit_noise(
     else:
         logits = np.log(np.maximum(start.rates, 1e-12))
         logits -= np.diag(logits)[:, None]
-        x = np.concatenate(
-            [
-                [np.log(start.scale * unit)],
-                start.offsets,
-                start.curves * unit**2,
-                logits[objective.off],
-            ]
-        )
+        known = [[np.log(start.scale * unit)], start.offsets, start.curves * unit**2]
+        x = np.concatenate([*known, logits[objective.off]])
     limits = {"maxiter": max_iter, "ftol": DECREASE, "gtol": SLOPE}
     found = minimize(objective, x, jac=True, method="L-BFGS-B", options=limits)
     scale, offsets, curves, logits = objective.parts(found.x)

@@ -29,41 +29,29 @@ QUOTED = re.compile(r'"(?:[^"]|"")*"')
 # A first line by which some spreadsheets name the separator.
 NAMED_SEPARATOR = re.compile(r"sep=(.)(?:\r\n|\n|\r)")
 BOMS = (
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
 )  # fmt: skip
-SHEET = (
-    "is a spreadsheet: save the sheet with the labels as 'CSV UTF-8' (File, Save as) and audit "
-    "that file."
-)
 # What a file is by its first bytes, whatever its name says.
 MAGIC = (
     (b"PAR1", "parquet"), (b"ARROW1", "feather"), (b"FEA1", "feather"),
     (b"SQLite format 3\0", "sqlite"), (b"\x1f\x8b", "gzip"), (b"\xd0\xcf\x11\xe0", "sheet"),
     (b"BZh9", "packed"), (b"\xfd7zXZ", "packed"), (b"(\xb5/\xfd", "packed"), (b"7z\xbc", "packed"),
-    (b"{", "json"), (b"[{", "json"), (b"%PDF", "page"), (b"<!doctype", "page"), (b"<html", "page"),
+    (b"{", "json"), (b"[{", "json"), (b"[\n", "json"), (b"[\r", "json"), (b"\x80\4", "pickle"),
+    (b"\x80\5", "pickle"), (b"%PDF", "page"), (b"<!doctype", "page"), (b"<html", "page"),
 )  # fmt: skip
 REFUSED = {
-    "sheet": SHEET,
-    "zip": "is a ZIP archive: unpack it and audit the table in it.",
+    "sheet": "is a spreadsheet: save the sheet with the labels as 'CSV UTF-8' (File, Save as) and "
+    "audit that file.",
     "packed": "is packed: unpack it and audit the table in it, or pack that by gzip.",
     "page": "is a page, not a table: open it in a spreadsheet, if it can be, and save it as CSV.",
     "json": "is JSON, not a table: write it as CSV first, for instance with "
     "pandas.read_json(...).to_csv('table.csv', index=False).",
     "pickle": "is a pickle, which may run code when it is read: write it as CSV or Parquet.",
 }
-ENDINGS = {
-    ".xlsx": "sheet", ".xlsm": "sheet", ".xls": "sheet", ".ods": "sheet", ".zip": "zip",
-    ".json": "json", ".jsonl": "json", ".ndjson": "json", ".pkl": "pickle", ".pickle": "pickle",
-}  # fmt: skip
 ARROW_ENDINGS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-}
+    ".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather",
+}  # fmt: skip
 
 
 class TableError(ValueError):
@@ -239,9 +227,8 @@ def read_source(name: str | Path, columns: tuple[str, ...] = ()) -> TableFile:
         elif kind in ("parquet", "feather"):
             found = _from_arrow(file, kind)
         else:
-            found = _from_text(
-                file, gzip.decompress(content) if kind == "gzip" else content, columns
-            )
+            content = gzip.decompress(content) if kind == "gzip" else content
+            found = _from_text(file, content, columns)
     except (OSError, EOFError, zlib.error) as error:
         raise TableError(f"{file} cannot be unpacked: {error}.") from error
     except (TableError, sqlite3.Error) as error:
@@ -257,19 +244,16 @@ def read_source(name: str | Path, columns: tuple[str, ...] = ()) -> TableFile:
 
 
 def _kind(path: Path, content: bytes) -> str:
-    """Return what a file is, by its content or else by its ending."""
+    """Return what a file is by its content, whatever its name says."""
     for start, kind in MAGIC:
         if content.startswith(start) or content[:9].lower().startswith(start):
             return kind
     if content.startswith(b"PK\x03\x04"):
-        return "sheet" if b"xl/" in content or b"spreadsheet" in content else "zip"
-    ending = path.suffix.lower()
-    if ending in ARROW_ENDINGS:
-        kind = ARROW_ENDINGS[ending]
-        raise TableError(
-            f"{path} cannot be read as {kind.capitalize()}: it does not begin as such."
-        )
-    return ENDINGS.get(ending, "text")
+        return "sheet" if b"xl/" in content or b"spreadsheet" in content else "packed"
+    if path.suffix.lower() in ARROW_ENDINGS:
+        kind = ARROW_ENDINGS[path.suffix.lower()].capitalize()
+        raise TableError(f"{path} cannot be read as {kind}: it does not begin as such.")
+    return "text"
 
 
 # ------------------------------------------------------------------------------------- text
@@ -428,12 +412,15 @@ def check_target(target: Path, sources: Iterable[Path], force: bool) -> None:
         raise TableError(f"the folder {folder} may not be written to; give another with -o.")
 
 
-def write_all(writers: Mapping[Path, Callable[[Path], Any]]) -> None:
-    """Write files, all of them or none."""
-    drafts = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in writers}
+def write_all(contents: Mapping[Path, bytes | Callable[[Path], Any]]) -> None:
+    """Write files, all of them or none; what they hold is bytes, or a function that writes it."""
+    drafts = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
     try:
-        for path, write in writers.items():
-            write(drafts[path])
+        for path, content in contents.items():
+            if isinstance(content, bytes):
+                drafts[path].write_bytes(content)
+            else:
+                content(drafts[path])
         for path, draft in drafts.items():
             draft.replace(path)
     finally:

@@ -41,27 +41,19 @@ def reasons_of(audit: LabelAudit, table: Table, rows: Array) -> list[list[list[s
     away = (X[rows] - given) ** 2 - (X[rows] - better) ** 2
     best = np.argsort(-away, axis=1, kind="stable")[:, :SHOWN]
     plain = table.columns.plain
-    shown = (
-        dict(zip(plain, class_means(np.column_stack([*plain.values()]), audit).T, strict=True))
-        if plain
-        else {}
-    )
-    found = []
+    shown = {name: class_means(values[:, None], audit)[:, 0] for name, values in plain.items()}
+    found: list[list[list[str]]] = []
     for line, row in enumerate(rows):
-        chosen = [int(j) for j in best[line] if away[line, j] > 0.0]
-        pair = (int(audit.codes[row]), int(audit.suggested[row]))
-        found.append([_reason(table, shown, int(row), j, pair) for j in chosen])
+        found.append([])
+        for j in (int(j) for j in best[line] if away[line, j] > 0.0):
+            feature = table.columns.features[j]
+            here = str(table.frame[feature.column].iloc[row])
+            typical = ["", ""]
+            if feature.category is None:
+                means = shown[feature.column]
+                typical = [f"{means[codes[row]]:.4g}" for codes in (audit.codes, audit.suggested)]
+            found[-1].append([str(feature), here, *typical])
     return found
-
-
-def _reason(
-    table: Table, means: dict[str, Array], row: int, j: int, pair: tuple[int, int]
-) -> list[str]:
-    feature = table.columns.features[j]
-    here = str(table.frame[feature.column].iloc[row])
-    if feature.category is None:
-        return [str(feature), here, *(f"{means[feature.column][k]:.4g}" for k in pair)]
-    return [str(feature), here, "", ""]
 
 
 def word_reasons(audit: LabelAudit, table: Table, rows: Array) -> list[list[list[str]]]:

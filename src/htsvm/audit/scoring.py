@@ -62,14 +62,9 @@ def violation(scores: Array, codes: Array) -> Array:
 
 
 def kernel_scores(
-    X: Any,
-    codes: Array,
-    n_classes: int,
-    weights: Array,
-    trusted: Array | None,
-    seed: int,
+    X: Any, codes: Array, n_classes: int, weights: Array, trusted: Array | None, seed: int,
     progress: Progress,
-) -> Scores:
+) -> Scores:  # fmt: skip
     """Score by kernel least squares: on the labels, then on what the noise model makes of them.
 
     A label that the first fit and the noise model together disbelieve counts little in the
@@ -107,16 +102,9 @@ def kernel_scores(
 
 
 def model_scores(
-    model: Any,
-    X: Any,
-    codes: Array,
-    n_classes: int,
-    weights: Array | None,
-    trusted: Array | None,
-    n_folds: int,
-    seed: int,
-    progress: Progress,
-) -> Scores:
+    model: Any, X: Any, codes: Array, n_classes: int, weights: Array | None, trusted: Array |
+    None, n_folds: int, seed: int, progress: Progress,
+) -> Scores:  # fmt: skip
     """Score by a classifier in folds; each sample by the fit that has not seen it."""
     n = len(codes)
     scores = np.full((n, n_classes), np.nan)
@@ -142,29 +130,16 @@ def model_scores(
 
 
 def rated(
-    scores: Array,
-    codes: Array,
-    weights: Array | None,
-    trusted: Array | None,
-    ignored: Array,
-    fits: int,
-    about: str,
-) -> Scores:
+    scores: Array, codes: Array, weights: Array | None, trusted: Array | None, ignored: Array,
+    fits: int, about: str,
+) -> Scores:  # fmt: skip
     """Order the labels by the noise model of some scores and by their likelihood, half and half."""
     noise = fit_noise(scores, codes, weights=weights, trusted=trusted)
     rows = np.arange(len(codes))
     likelihood = (noise.classes(scores) @ noise.rates)[rows, codes]
     trust = noise.posterior(scores, codes)[rows, codes]
-    return Scores(
-        first=scores,
-        final=scores,
-        suspicion=2.0 - trust - likelihood,
-        ignored=ignored,
-        fits=fits,
-        noise=noise,
-        isolation=None,
-        about=about,
-    )
+    suspicion = 2.0 - trust - likelihood
+    return Scores(scores, scores, suspicion, ignored, fits, noise, None, about)
 
 
 def class_scores(fitted: Any, X: Any, n_classes: int) -> Array:

@@ -226,8 +226,6 @@ def table_mark(frame: Any, label: str, id: str | None) -> str:
 
 
 def _texts(frame: Any) -> Any:
-    if frame.shape[1] == 0:
-        return [[] for _ in range(len(frame))]
     columns = [[str(value) for value in frame[column].tolist()] for column in frame.columns]
     return (list(row) for row in zip(*columns, strict=True))
 
