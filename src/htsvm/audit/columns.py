@@ -162,12 +162,8 @@ def _filled(
 
 def has_decimal_commas(frame: Any) -> bool:
     """Return whether a cell of a table of strings can only be a number with a decimal comma."""
-    for name in frame.columns:
-        cells = frame[name].str.strip()
-        cells = cells[cells.str.contains(",", regex=False)]
-        if (cells.str.fullmatch(DECIMAL_COMMA) & ~cells.str.fullmatch(THOUSANDS)).any():
-            return True
-    return False
+    cells = (cell.strip() for cell in frame.to_numpy().ravel() if "," in cell)
+    return any(DECIMAL_COMMA.fullmatch(cell) and not THOUSANDS.fullmatch(cell) for cell in cells)
 
 
 def _note(columns: Columns, name: str, kind: str, values: Array, more: list[str]) -> None:
@@ -196,11 +192,10 @@ def _note(columns: Columns, name: str, kind: str, values: Array, more: list[str]
 
 def _read(series: Any, decimal_comma: bool) -> tuple[str, Array, list[str]]:
     """Return what a column is, its values, and what is to be said of it."""
-    import pandas as pd
-
-    if pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_timedelta64_dtype(series):
+    kind = getattr(series.dtype, "kind", "O")
+    if kind in "mM":
         return "dates", _in_days(series), [""]
-    if pd.api.types.is_numeric_dtype(series) and getattr(series.dtype, "kind", "") != "c":
+    if kind in "biuf":
         return "numbers", series.to_numpy(dtype=float, na_value=np.nan), [""]
     values = series.astype(object).where(series.notna(), "")
     if values.map(type).isin([list, tuple, dict, set, np.ndarray]).any():
@@ -238,7 +233,8 @@ def _in_days(series: Any) -> Array:
 def _as_numbers(values: Any, blank: Array, decimal_comma: bool) -> tuple[str, Array, str]:
     """Return "numbers" or "dates" with the values, NaN for others, and how they were read."""
     read = _parsed(values, blank)
-    dotted = decimal_comma and bool(values[~blank].str.fullmatch(DOTTED).all())
+    dotted = bool(values[~blank].str.fullmatch(DOTTED).all())
+    dotted &= decimal_comma or bool(values.str.contains(r"\.\d+\.").any())
     if not np.isnan(read[~blank]).any() and not (dotted and values.str.contains(r"\.\d").any()):
         return "numbers", read, ""
     signs = values.str.replace("\N{MINUS SIGN}", "-")
@@ -266,14 +262,16 @@ def _as_numbers(values: Any, blank: Array, decimal_comma: bool) -> tuple[str, Ar
     if how == "numbers" and len(changed):
         row = int(changed[0])
         how = f"numbers: {values.iloc[row]!r} is {cleaned[row]:.10g}"
+        units = set(values[~blank].str.extract(rf"({AROUND}|%)")[0].fillna("none"))
+        if len(units - {"none"}) > 1 or units == {"%", "none"}:
+            how += f", whatever its unit ({', '.join(sorted(units))})"
     return kind, read, how
 
 
 def _parsed(values: Any, blank: Array) -> Array:
     import pandas as pd
 
-    numbers = pd.to_numeric(values.where(~blank, None), errors="coerce")
-    return np.asarray(numbers.to_numpy(dtype=float, copy=True))
+    return np.array(pd.to_numeric(values.where(~blank, None), errors="coerce"), dtype=float)
 
 
 def _dates(values: Any) -> tuple[Array, str]:
@@ -284,6 +282,7 @@ def _dates(values: Any) -> tuple[Array, str]:
         return _minutes(values.str.extract(TIME)), "times of day"
     if values.str.fullmatch(NAMED_MONTH).all():
         return _in_days(pd.to_datetime(values, format="mixed", errors="coerce")), "dates"
+    values = values.str.replace(r"^(\d{4}[-/]\d{2})$", r"\1-01", regex=True)
     days, known = np.full(len(values), np.nan), values.str.fullmatch(DATE).to_numpy(dtype=bool)
     if not known.any():
         return days, ""

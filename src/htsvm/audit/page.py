@@ -19,6 +19,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.audit.columns import text_of
 from htsvm.audit.reasons import reasons_of, word_reasons
+from htsvm.audit.table import digest_of
 
 if TYPE_CHECKING:
     from htsvm.audit.result import LabelAudit
@@ -61,10 +62,6 @@ def safe_json(data: Any) -> str:
     return text
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return "sha256-" + base64.b64encode(digest).decode("ascii")
@@ -79,7 +76,7 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
     shares = audit.share_wrong_interval
     return {
         "name": name,
-        "place": _digest(f"{table.source.path.resolve()}::{table.source.name}::{table.label}"),
+        "place": digest_of([str(table.source.path.resolve()), table.source.name, table.label]),
         "mark": table.mark,
         "label": table.label,
         "idColumn": table.id or "",

@@ -277,7 +277,13 @@ def _from_text(path: Path, content: bytes, columns: tuple[str, ...]) -> TableFil
     cells = []
     for line, row in rows:
         if len(row) != len(names):
-            raise TableError(_odd_length(line, row, names, table.separator))
+            raise TableError(_odd_length(line, row, names, separator))
+        for cell in row if '"' in text else ():
+            breaks = cell.count("\n") or cell.count("\r")
+            if breaks and cell.count(separator) >= breaks * (len(names) - 1):
+                text = f"Line {line} has a quoted cell of {breaks + 1} lines that look like rows of"
+                text += " their own: is a quote missing?"
+                findings.append(Finding("note", path.name, text))
         cells.append(row)
     frame = pd.DataFrame(cells, columns=names, dtype=object)
     return TableFile(path, path.name, frame, table, findings=findings)

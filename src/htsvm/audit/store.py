@@ -25,6 +25,7 @@ COLUMNS = {
     "duplicate": int, "outlier": int, "trusted": int, "weights": float, "doubt": float,
 }  # fmt: skip
 FLAGS = ("outlier", "trusted")
+KINDS: dict[str, type] = {"int": int, "float": float, "str": str}
 
 
 def save_audit(audit: LabelAudit, path: Path) -> Path:
@@ -77,7 +78,7 @@ def load_audit(path: Path) -> LabelAudit:
         fits=head["fits"],
         noise=noise,
         scores=scores,
-        index=_typed([row["index"] for row in rows], head["index"]),
+        index=np.array([KINDS[head["index"]](row["index"]) for row in rows]),
         findings=tuple(Finding(**finding) for finding in head["findings"]),
         about=head["about"],
     )
@@ -119,8 +120,3 @@ def _write_matrix(audit: LabelAudit, path: Path) -> None:
         writer.writerow(["true_label \\ given_label", *audit.classes.tolist()])
         for label, line in zip(audit.classes.tolist(), audit.noise.rates.tolist(), strict=True):
             writer.writerow([label, *line])
-
-
-def _typed(values: list[str], kind: str) -> Array:
-    convert: Any = {"int": int, "float": float, "str": str}[kind]
-    return np.array([convert(value) for value in values])

@@ -126,7 +126,7 @@ def read_table(
     if REVIEWED in frame.columns:
         trusted = frame[REVIEWED].astype(str).str.lower().isin(["1", "true", "yes"]).to_numpy()
     progress("columns")
-    used = [c for c in frame.columns if c not in (label, id, image, REVIEWED)]
+    used = [c for c in frame.columns if c in text or c not in (label, id, image, REVIEWED)]
     other = source.text is not None and source.text.separator != ","
     try:
         comma = other and has_decimal_commas(frame[used])
@@ -211,7 +211,7 @@ def row_keys(frame: Any, id: str | None) -> list[str]:
     seen: dict[str, int] = {}
     keys = []
     for row in _texts(frame[kept]):
-        key = _digest(row)
+        key = digest_of(row)
         seen[key] = seen.get(key, 0) + 1
         keys.append(key if seen[key] == 1 else f"{key}-{seen[key]}")
     return keys
@@ -230,7 +230,8 @@ def _texts(frame: Any) -> Any:
     return (list(row) for row in zip(*columns, strict=True))
 
 
-def _digest(row: list[str]) -> str:
+def digest_of(row: list[str]) -> str:
+    """Return a digest of some texts."""
     text = "\x1f".join(row).encode("utf-8", "surrogatepass")
     # The letter keeps spreadsheets from taking it for a number.
     return "r" + hashlib.blake2b(text, digest_size=8).hexdigest()
