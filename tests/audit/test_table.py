@@ -62,6 +62,25 @@ def test_times_in_zones_are_moments():
     np.testing.assert_allclose(np.diff(read), [0.0] * 26 + [1.0], atol=1e-9)
 
 
+def test_dates_of_every_type_are_the_same_days():
+    arrow = pytest.importorskip("pyarrow")
+    days = pd.Series(pd.date_range("2020-03-01 07:00", periods=40, freq="7h")).astype(object)
+    days[3] = None
+    days = pd.to_datetime(days)
+    zone = days.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
+    frame = pd.DataFrame({
+        "plain": days, "zone": zone, "text": days.dt.strftime("%Y-%m-%d %H:%M").fillna(""),
+        "arrow": days.astype(pd.ArrowDtype(arrow.timestamp("ns"))),
+        "both": zone.astype(pd.ArrowDtype(arrow.timestamp("us", "Asia/Tokyo"))),
+        "span": days - days[0], "spans": (days - days[0]).astype(pd.ArrowDtype(arrow.duration("us"))),
+    })  # fmt: skip
+    plain = columns_of(frame).plain
+    expected = np.delete(np.arange(40) * 7 / 24, 3)
+    for name in frame:
+        found = np.delete(plain[name], 3)
+        np.testing.assert_allclose(found - found[0], expected, atol=1e-9, err_msg=name)
+
+
 def test_lists_in_cells_are_left_out():
     columns = columns_of(pd.DataFrame({"x": [[0.1, 0.2 * i, 0.3] for i in range(40)]}))
     assert columns.views() == {}

@@ -219,15 +219,10 @@ def _read(series: Any, decimal_comma: bool) -> tuple[str, Array, list[str]]:
 
 
 def _in_days(series: Any) -> Array:
-    """Return dates or spans of time as days."""
-    import pandas as pd
-
-    spans = series
-    if pd.api.types.is_datetime64_any_dtype(series):
-        if getattr(series.dt, "tz", None) is not None:
-            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
-        spans = series - pd.Timestamp("2000-01-01")
-    return np.asarray(spans.dt.total_seconds().to_numpy(dtype=float, na_value=np.nan) / 86400.0)
+    """Return dates (in UTC) or spans of time as days."""
+    unit = "datetime64[us]" if series.dtype.kind == "M" else "timedelta64[us]"
+    moments = series.to_numpy(dtype=unit, na_value=np.array("NaT", unit)[()])
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 86400e6)
 
 
 def _as_numbers(values: Any, blank: Array, decimal_comma: bool) -> tuple[str, Array, str]:
