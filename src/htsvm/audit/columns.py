@@ -228,9 +228,12 @@ def _in_days(series: Any) -> Array:
 def _as_numbers(values: Any, blank: Array, decimal_comma: bool) -> tuple[str, Array, str]:
     """Return "numbers" or "dates" with the values, NaN for others, and how they were read."""
     read = _parsed(values, blank)
+    plain = not np.isnan(read[~blank]).any()
+    if plain and not (decimal_comma and values.str.contains(r"\.\d").any()):
+        return "numbers", read, ""
     dotted = bool(values[~blank].str.fullmatch(DOTTED).all())
     dotted &= decimal_comma or bool(values.str.contains(r"\.\d+\.").any())
-    if not np.isnan(read[~blank]).any() and not (dotted and values.str.contains(r"\.\d").any()):
+    if plain and not dotted:
         return "numbers", read, ""
     signs = values.str.replace("\N{MINUS SIGN}", "-")
     bare = signs.str.replace(r"^\(([^()]*\d)\)$", r"-\1", regex=True)

@@ -274,11 +274,11 @@ def _from_text(path: Path, content: bytes, columns: tuple[str, ...]) -> TableFil
     _, header = next(rows)
     # Columns without a name, such as the index of a data frame, are named by their places.
     names = [cell.strip() or f"column {place}" for place, cell in enumerate(header, start=1)]
-    cells = []
+    cells, quoted = [], '"' in text
     for line, row in rows:
         if len(row) != len(names):
             raise TableError(_odd_length(line, row, names, separator))
-        for cell in row if '"' in text else ():
+        for cell in row if quoted and NEWLINE.search("".join(row)) else ():
             breaks = cell.count("\n") or cell.count("\r")
             if breaks and cell.count(separator) >= breaks * (len(names) - 1):
                 text = f"Line {line} has a quoted cell of {breaks + 1} lines that look like rows of"
