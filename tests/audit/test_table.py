@@ -72,7 +72,8 @@ def test_dates_of_every_type_are_the_same_days():
         "plain": days, "zone": zone, "text": days.dt.strftime("%Y-%m-%d %H:%M").fillna(""),
         "arrow": days.astype(pd.ArrowDtype(arrow.timestamp("ns"))),
         "both": zone.astype(pd.ArrowDtype(arrow.timestamp("us", "Asia/Tokyo"))),
-        "span": days - days[0], "spans": (days - days[0]).astype(pd.ArrowDtype(arrow.duration("us"))),
+        "span": days - days[0],
+        "spans": (days - days[0]).astype(pd.ArrowDtype(arrow.duration("us"))),
     })  # fmt: skip
     plain = columns_of(frame).plain
     expected = np.delete(np.arange(40) * 7 / 24, 3)
