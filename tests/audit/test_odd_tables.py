@@ -122,7 +122,7 @@ CASES = [
      "line 5: a quote is opened"),
     ("two quotes that stay open", "t.csv",
      column(['"w' if i == 3 else 'w"' if i == 7 else "wz"[s % 2] for i, s in enumerate(CLASS)]),
-     0, "Line 5 has a quoted cell of 5 lines that look like rows of their own"),
+     0, "Line 5 has a cell of 5 lines like rows: is a quote missing?"),
     ("inches in a cell", "t.csv", column([f'{s}"' if i % 2 else f'{s + 1}"' for i, s in
                                           enumerate(CLASS)]), 0, "60 labels"),
     ("two columns of a name", "t.csv", lines(header="size,size,wine"), 1, "named 'size'"),
@@ -291,6 +291,21 @@ def test_feather_and_parquet_keep_the_types_of_columns(tmp_path):
         same = after.drop(columns=["wine", "htsvm_reviewed"])
         pd.testing.assert_frame_equal(same, frame.drop(columns="wine"), check_dtype=True)
         assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("ending", ["parquet", "db::t"])
+def test_a_new_label_is_the_one_without_blanks(tmp_path, ending):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"size": SIZE, "wine": [*NAMES[:-2], "barbera ", " barolo"]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    with sqlite3.connect(tmp_path / "t.db") as base:
+        frame.to_sql("t", base, index=False)
+    path = f"{tmp_path / 't'}.{ending}"
+    assert run(path, "--label", "wine", "-o", tmp_path / "page.html", "--all").exit_code == 0
+    decisions = decided(tmp_path / "page.html", {2: "barolo", 3: "barbera"})
+    assert run("apply", path, decisions, "-o", tmp_path / "c.parquet").exit_code == 0
+    after = pd.read_parquet(tmp_path / "c.parquet")["wine"].tolist()
+    assert after == [*NAMES[:2], "barolo", "barbera", *frame["wine"][4:]]
 
 
 def test_truth_values_as_labels_stay_truth_values(tmp_path):

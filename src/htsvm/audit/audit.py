@@ -266,12 +266,10 @@ def _check_frames(X: Any, **others: Any) -> None:
         if len(index) != len(first[1]) or index.equals(first[1]):
             continue
         pairs = list(zip(first[1].tolist(), index.tolist(), strict=True))
-        odd = [row for row, pair in enumerate(pairs) if repr(pair[0]) != repr(pair[1])]
-        row = odd[0] if odd else 0
-        pair = pairs[row]
+        row = next((i for i, (one, other) in enumerate(pairs) if repr(one) != repr(other)), 0)
         raise ValueError(
-            f"{first[0]} and {name} have different indices: row {row} is {pair[0]!r} in {first[0]} "
-            f"and {pair[1]!r} in {name}. Put them in one order, for instance with "
+            f"{first[0]} and {name} have different indices: row {row} is {pairs[row][0]!r} in "
+            f"{first[0]} and {pairs[row][1]!r} in {name}. Put them in one order, for instance with "
             f"{name}.loc[{first[0]}.index], or take the index off with reset_index(drop=True)."
         )
 

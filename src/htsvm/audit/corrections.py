@@ -189,11 +189,17 @@ def _frame(source: TableFile, label: str, changes: dict[int, str], reviewed: Arr
     """Return the corrected table as a data frame; labels that occur keep their type."""
     frame = source.frame.copy()
     labels = frame[label].astype(object).to_numpy(copy=True)
-    known = dict(zip(label_texts(frame[label]).tolist(), labels.tolist(), strict=True))
+    known = _known(labels.tolist())
     for row, value in changes.items():
         labels[row] = known.get(value, value)
     frame[label], frame[REVIEWED] = labels, reviewed
     return frame
+
+
+def _known(values: list[Any]) -> dict[str, Any]:
+    """Return labels by their texts; of those that differ in blanks the one without them."""
+    given = {str(value): value for value in values if value is not None}
+    return {text.strip(): value for text, value in given.items()} | given
 
 
 def _changed(pa: Any, table: Any, label: str, changes: dict[int, str], reviewed: Array) -> Any:
@@ -202,7 +208,7 @@ def _changed(pa: Any, table: Any, label: str, changes: dict[int, str], reviewed:
     column, field = table.column(place), table.field(place)
     kind, categories = field.type, pa.types.is_dictionary(field.type)
     values = column.to_pylist()
-    known = {str(value).strip(): value for value in values if value is not None}
+    known = _known(values)
     for row, text in changes.items():
         values[row] = known[text] if text in known else _new_value(pa, text, field)
     if categories:

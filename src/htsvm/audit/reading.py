@@ -281,8 +281,9 @@ def _from_text(path: Path, content: bytes, columns: tuple[str, ...]) -> TableFil
         for cell in row if quoted and NEWLINE.search("".join(row)) else ():
             breaks = cell.count("\n") or cell.count("\r")
             if breaks and cell.count(separator) >= breaks * (len(names) - 1):
-                text = f"Line {line} has a quoted cell of {breaks + 1} lines that look like rows of"
-                text += " their own: is a quote missing?"
+                text = (
+                    f"Line {line} has a cell of {breaks + 1} lines like rows: is a quote missing?"
+                )
                 findings.append(Finding("note", path.name, text))
         cells.append(row)
     frame = pd.DataFrame(cells, columns=names, dtype=object)
