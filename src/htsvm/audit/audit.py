@@ -254,7 +254,7 @@ def _views(X: Any) -> dict[str, Any]:
 def _check_frames(X: Any, **others: Any) -> None:
     """Refuse data frames with two columns of a name, and rows that are in another order."""
     first = None
-    for name, part in (_views(X) | others).items():
+    for name, part in (*_views(X).items(), *others.items()):
         columns: Any = getattr(part, "columns", None)
         index = _index_of(part)
         if getattr(columns, "has_duplicates", False):

@@ -297,10 +297,7 @@ def _odd_length(line: int, row: list[str], names: list[str], separator: str) -> 
         return f"{what} It ends with one {separator!r} too many: take it away, in all lines."
     if len(names) == 1:
         return f"{what} The first line must name the columns: take away what stands above them."
-    return (
-        f"{what} A cell that holds a {separator!r} or a line break must stand in quotes, without "
-        "blanks before them."
-    )
+    return f"{what} A cell with {separator!r} or a line break in it needs quotes, no blanks before."
 
 
 def _decoded(path: Path, content: bytes, findings: list[Finding]) -> tuple[str, str, bytes]:
