@@ -27,6 +27,7 @@ MODULES = [
     "linalg._rows",
     "linalg._vectors",
     "linalg._compiled_multiclass",
+    "solvers._steps",
     "solvers.newton._system",
     "solvers.newton._steps",
     "solvers.newton._valley",

@@ -153,4 +153,69 @@ HTSVM_CLONES static void htsvm_zones(
     counts[1] = bent;
 }
 
+/* A loss of slope top up to the knee that falls to zero at the cap, less tilt times the violation.
+   Its kink, at minus the shift of a sample, is rounded over [-width, width] by a parabola. */
+HTSVM_CLONES static void htsvm_kink(
+    ptrdiff_t m, const double *q, const double *shift, const double *dq, double t,
+    const double *penalty, double *slopes, double *sums, double top, double knee, double cap,
+    double width, double tilt)
+{
+    double total = 0.0, along = 0.0, half = 0.5 / width;
+    double bend = cap < HUGE_VAL ? top / (cap - knee) : 0.0, most = bend > 0.0 ? cap - knee : 0.0;
+    double start = bend > 0.0 ? knee : 0.0, end = bend > 0.0 ? cap : 1e300;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        double s = q[i] + t * dq[i], k = s + shift[i];
+        double share = half * (k + width);
+        share = share > 0.0 ? share : 0.0;
+        share = share < 1.0 ? share : 1.0;
+        double h = k > width ? k : 0.5 * (k + width) * share;
+        double past = s - start;
+        past = past > 0.0 ? past : 0.0;
+        past = past < most ? past : most;
+        double beyond = s - end;
+        beyond = beyond > 0.0 ? beyond : 0.0;
+        total += penalty[i] * (top * (h - beyond) - 0.5 * bend * past * past - tilt * s);
+        double slope = penalty[i] * (top * share - bend * past - tilt);
+        slopes[i] = slope;
+        along += slope * dq[i];
+    }
+    sums[0] = total;
+    sums[1] = along;
+}
+
+/* The positive part of the second derivatives of a sigmoid, times the penalties. */
+HTSVM_CLONES static void htsvm_sigmoid_curvature(
+    ptrdiff_t m, const double *q, const double *penalty, double *out, double height, double centre,
+    double width)
+{
+    double half = 0.5 / width, scale = 1.5 * height * half * half;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        double u = half * (centre - q[i]);
+        u = u > 0.0 ? u : 0.0;
+        double root = 1.0 / sqrt(1.0 + u * u), square = root * root;
+        out[i] = scale * penalty[i] * u * square * square * root;
+    }
+}
+
+/* Where the slope of a sample changes: 1 in the rounded kink, 2 between knee and cap, 0 elsewhere
+   and without penalty. Counts the samples whose place is not the old one, and those not at 0. */
+HTSVM_CLONES static void htsvm_places(
+    ptrdiff_t m, const double *q, const double *shift, const double *penalty, double knee,
+    double cap, double width, const unsigned char *old, unsigned char *place, ptrdiff_t *counts)
+{
+    ptrdiff_t changed = 0, bent = 0;
+    double end = cap < HUGE_VAL ? cap : 0.0;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        double k = q[i] + shift[i];
+        int round = (k > -width) & (k < width), falls = (q[i] > knee) & (q[i] < end) & !round;
+        place[i] = (unsigned char)((penalty[i] > 0.0) * (round | (falls << 1)));
+    }
+    for (ptrdiff_t i = 0; i < m; i++) {
+        changed += place[i] != old[i];
+        bent += place[i] != 0;
+    }
+    counts[0] = changed;
+    counts[1] = bent;
+}
+
 #endif

@@ -3,17 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, kernels
 from htsvm.losses import Loss
+from htsvm.losses.rounded import Stage
 from htsvm.problems.base import BaseProblem
 
 # A warm start (w, b, psi); where psi is None, a solver makes its own guess.
 Start = tuple[Array, float, Array | None]
+
+
+class Sums(NamedTuple):
+    """What some rows add to a smooth objective at a point; sums over blocks of rows add up.
+
+    Attributes
+    ----------
+    value : float
+        The total of the smooth loss.
+    gradient : ndarray of shape (n + 1,)
+        Its gradient in (w, b).
+    gross : float
+        The sum of the sizes of its slopes.
+    hessian : ndarray of shape (n + 1, n + 1) or None
+        The lower triangle of the positive part of its second derivatives, if asked for.
+    """
+
+    value: float
+    gradient: Array
+    gross: float
+    hessian: Array | None
+
+
+class Part(NamedTuple):
+    """The rows near the bends of a smooth loss, and what all others add: a linear function.
+
+    Attributes
+    ----------
+    problem : Problem
+        A copy of these rows.
+    rows : ndarray of int
+        Which they are.
+    base, linear, rest : float, ndarray of shape (n + 1,), float
+        The others add ``base + linear @ (w, b)``; the last is the sum of the sizes of their slopes.
+    value : float
+        The total of the smooth loss over all rows at the point.
+    """
+
+    problem: Problem
+    rows: Array
+    base: float
+    linear: Array
+    rest: float
+    value: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +176,55 @@ class Problem(BaseProblem):
         self.operator.signed_dot(self.y, dw, db, delta)
         steps = moves / (float(np.abs(delta).max(initial=0.0)) or 1.0)
         return steps, np.array([self.objective(w + t * dw, q - t * delta) for t in steps])
+
+    def sums(self, z: Array, stage: Stage, *, curvature: bool = False) -> Sums:
+        """Return value, gradient and curvature of a smooth loss at z = (w, b), in two passes.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n + 1,)
+            The point, intercept last.
+        stage : Rounded or Sigmoid
+            The smooth loss.
+        curvature : bool
+            Whether the second derivatives are asked for, which takes another pass.
+        """
+        q = self.violations(np.ascontiguousarray(z[:-1]), float(z[-1]))
+        values, slopes = stage.value_slope(q)
+        slopes = self.penalty * slopes
+        pull, total = self.operator.signed_tdot(self.y, slopes)
+        hessian = None
+        if curvature:
+            weights = self.penalty * stage.curvature(q)[0]
+            rows = np.flatnonzero(weights)
+            hessian = np.zeros((self.n_features + 1,) * 2)
+            self.operator.add_gram(rows, 1.0, hessian, weights[rows])
+        gradient = -np.append(pull, total if self.fit_intercept else 0.0)
+        return Sums(float(self.penalty @ values), gradient, float(np.abs(slopes).sum()), hessian)
+
+    def near(self, z: Array, stage: Stage, reach: float) -> Part:
+        """Return the rows that are within `reach` of a bend of a smooth loss at z = (w, b).
+
+        Parameters
+        ----------
+        z : ndarray of shape (n + 1,)
+            The point, intercept last.
+        stage : Rounded or Sigmoid
+            The smooth loss.
+        reach : float
+            How far violations may be from where the slope changes.
+        """
+        q = self.violations(np.ascontiguousarray(z[:-1]), float(z[-1]))
+        values, slopes = stage.value_slope(q)
+        values, slopes = self.penalty * values, self.penalty * slopes
+        inside = stage.bends(q, reach)
+        slopes[inside] = 0.0
+        pull, total = self.operator.signed_tdot(self.y, slopes)
+        linear = -np.append(pull, total if self.fit_intercept else 0.0)
+        base = float(values[~inside].sum()) - float(linear @ z)
+        rows = np.flatnonzero(inside)
+        rest = float(np.abs(slopes).sum())
+        return Part(self.take(rows), rows, base, linear, rest, float(values.sum()))
 
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
         """Return q = 1 - y * (X w + b)."""

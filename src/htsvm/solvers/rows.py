@@ -1,0 +1,207 @@
+"""Descents on a smooth loss that copy the rows near its bends: a working set.
+
+Most rows are far from where the slope of the loss changes. Their part of the objective is linear,
+one constant and one vector. Newton steps are taken on a copy of the others, and a pass over all
+rows then says whether the objective has really come down; if not, the steps were too long.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg import kernels
+from htsvm.losses.rounded import Sigmoid, Stage
+from htsvm.problems.binary import Problem
+from htsvm.solvers.smooth_newton import FORMED, MOVED, NewtonSteps
+
+# All steps in one call, and the pass over all rows; None where nothing was compiled.
+compiled = kernels.optional("solvers._steps")
+
+# How far rows may be from the bends and still be copied: at first, at least, at most; and as a
+# multiple of how far the last run went.
+FIRST_REACH, LEAST_REACH, MOST_REACH, REACH_SHARE = 2.0, 0.1, 2.0, 1.5
+# Up to so many stored values, and with more than this share of the rows, nothing is copied.
+COPIED, COPIED_SHARE = 30_000, 0.6
+# A step that made things worse is taken again with this share of the reach.
+CUT = 0.25
+# Passes over all rows in one descent.
+MOST_PASSES = 10
+
+
+class Descent:
+    """Newton descents on one problem.
+
+    Attributes
+    ----------
+    problem : Problem
+        What is minimised.
+    residual : float
+        The gradient residual where the last descent ended.
+    steps : int
+        Newton steps so far.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.residual, self.steps, self.reach = math.inf, 0, FIRST_REACH
+        self._whole: Any = None
+
+    def run(
+        self,
+        z: Array,
+        stage: Stage,
+        *,
+        gain: float,
+        most: int,
+        tol: float,
+        shift: Array | None = None,
+        penalty: Array | None = None,
+        bending: bool = False,
+    ) -> Array:
+        """Return where Newton steps on a smooth loss lead from z.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n + 1,)
+            The point (w, b).
+        stage : Rounded or Sigmoid
+            The smooth loss.
+        gain, tol : float
+            Ends when a step lowers the value by a share of less than `gain`, or when the gradient
+            residuals are below `tol`.
+        most : int
+            The most steps.
+        shift : ndarray, optional
+            Shifts of the kink.
+        penalty : ndarray, optional
+            Other penalties than those of the problem, for this descent alone.
+        bending : bool
+            Whether negative curvature counts.
+        """
+        z = np.array(z, dtype=np.float64)
+        options = {"gain": gain, "tol": tol, "bending": bending}
+        small = self.problem.operator.stored <= COPIED
+        if small or isinstance(stage, Sigmoid) or penalty is not None:
+            self._on_all(z, stage, penalty, shift=shift, reach=math.inf, most=most, **options)
+            return z
+        end, lowest = z.copy(), math.inf
+        for _ in range(MOST_PASSES):
+            q, near, value, slopes, gross = self._survey(z, stage, shift)
+            if not value < lowest:
+                # Rows that were left out have come back: steps were too long.
+                z = end.copy()
+                if self.reach <= LEAST_REACH:
+                    break
+                self.reach = max(CUT * self.reach, LEAST_REACH)
+                q, near, value, slopes, gross = self._survey(z, stage, shift)
+            end, lowest = z.copy(), value
+            rows = np.flatnonzero(near)
+            if len(rows) > COPIED_SHARE * self.problem.n_samples:
+                steps, status = self._on_all(
+                    z, stage, None, q=q, shift=shift, reach=math.inf, most=most, **options
+                )
+            else:
+                rest = self._rest(z, value, slopes, gross, stage, shift, rows, q)
+                steps, status = self._on_some(
+                    z, stage, rows, q, shift, rest, reach=self.reach, most=most, **options
+                )
+            most -= steps.steps
+            if status != MOVED or most <= 0:
+                moved = float(np.clip(REACH_SHARE * steps.moved, LEAST_REACH, MOST_REACH))
+                self.reach = moved
+                break
+            self.reach = min(2.0 * self.reach, MOST_REACH)
+        return z
+
+    def _on_all(self, z: Array, stage: Stage, penalty: Array | None, **options: Any) -> Any:
+        """Take steps on all rows."""
+        if self._whole is None:
+            self._whole = _steps_on(self.problem)
+        if penalty is not None:
+            self._whole.weigh(penalty)
+        status = self._whole.run(z, stage, **options)
+        if penalty is not None:
+            self._whole.weigh(self.problem.penalty)
+        return self._note(self._whole, self.problem.n_samples), status
+
+    def _on_some(
+        self,
+        z: Array,
+        stage: Stage,
+        rows: Array,
+        q: Array,
+        shift: Array | None,
+        rest: dict[str, Any],
+        **options: Any,
+    ) -> Any:
+        """Take steps on a copy of some rows."""
+        part = self.problem.take(rows)
+        part.operator.row_length = self.problem.operator.row_length
+        steps = _steps_on(part)
+        own = None if shift is None else shift[rows]
+        status = steps.run(z, stage, q=q[rows], shift=own, **rest, **options)
+        return self._note(steps, len(rows)), status
+
+    def _note(self, steps: Any, rows: int) -> Any:
+        self.residual = max(steps.stationarity, steps.balance)
+        self.steps += steps.steps
+        self.problem.operator.count(steps.passes * rows / max(self.problem.n_samples, 1))
+        return steps
+
+    def _survey(self, z: Array, stage: Stage, shift: Array | None) -> Any:
+        """Return violations, which rows matter, the value, the slopes of the others, their sum."""
+        problem = self.problem
+        w, b = np.ascontiguousarray(z[:-1]), float(z[-1])
+        if compiled is not None and problem.operator.compiled_rows is not None:
+            q, slopes = np.empty(problem.n_samples), np.empty(problem.n_samples)
+            near = np.empty(len(q), dtype=np.uint8)
+            problem.operator.count(1.0)
+            shift = np.zeros(len(q)) if shift is None else shift
+            total, gross, _ = compiled.survey(
+                problem.operator.compiled_rows, problem.y, w, b, problem.penalty, stage,
+                self.reach, shift, q, slopes, near,
+            )  # fmt: skip
+            return q, near, problem.energy(w) + total, slopes, gross
+        q = problem.violations(w, b)
+        values, slopes = stage.value_slope(q, shift)
+        near = stage.bends(q, self.reach)
+        slopes = np.where(near, 0.0, problem.penalty * slopes)
+        total = float(problem.penalty @ values)
+        return q, near, problem.energy(w) + total, slopes, float(np.abs(slopes).sum())
+
+    def _rest(
+        self,
+        z: Array,
+        value: float,
+        slopes: Array,
+        gross: float,
+        stage: Stage,
+        shift: Array | None,
+        rows: Array,
+        q: Array,
+    ) -> dict[str, Any]:
+        """Return what the rows that are not copied add: a constant and a linear function of z."""
+        problem = self.problem
+        values, _ = stage.value_slope(q[rows], None if shift is None else shift[rows])
+        base = value - problem.energy(z[:-1]) - float(problem.penalty[rows] @ values)
+        if gross == 0.0:
+            return {"base": base}
+        pull, total = problem.operator.signed_tdot(problem.y, slopes)
+        linear = -np.append(pull, total if problem.fit_intercept else 0.0)
+        return {"base": base - float(linear @ z), "linear": linear, "rest": gross}
+
+
+def _steps_on(problem: Problem) -> Any:
+    """Return what takes Newton steps on a problem."""
+    operator, R = problem.operator, problem.regularizer
+    if compiled is None or operator.compiled_rows is None or problem.n_features > FORMED:
+        return NewtonSteps(problem)
+    return compiled.Steps(
+        operator.compiled_rows, problem.y, problem.penalty, np.ascontiguousarray(R.diagonal()),
+        R.values if R.is_matrix else None, row_length=operator.row_length,
+        fit_intercept=problem.fit_intercept,
+    )  # fmt: skip

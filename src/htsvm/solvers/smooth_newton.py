@@ -1,0 +1,263 @@
+"""Newton's method for the regulariser plus a smooth loss.
+
+The reference of `_steps.pyx`, which does the same in one call; and what is used without a compiler,
+and for rows of many columns, where systems are solved by conjugate gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.linalg.positive import Cholesky, cholesky_factor, conjugate_gradients
+from htsvm.losses.rounded import Sigmoid, Stage
+from htsvm.optimality.residuals import balance, of_gradient
+from htsvm.problems.binary import Problem
+
+# How a run of steps ended.
+FINISHED, SETTLED, MOVED, OUT_OF_STEPS, NO_DESCENT = range(5)
+# Shares of the negative curvature, and ridges as a share of the diagonal, that are tried in turn
+# until a system is positive definite.
+SHARES, RIDGES = (1.0, 0.75, 0.4), (0.0, 1e-10, 1e-6, 1e-2)
+# Strong Wolfe conditions: a step gains the first share of what the slope promises, and the slope
+# falls to the second (Nocedal and Wright, 2006, section 3.1).
+MOST_TRIALS, DECREASE, CURVATURE = 30, 1e-4, 0.3
+# Up to so many columns Newton systems are formed.
+FORMED = 1000
+# Conjugate gradients: by how much they reduce the residual, and their most steps.
+CG_TOLERANCE, CG_STEPS = 0.1, 250
+
+
+class NewtonSteps:
+    """Newton's method for a smooth loss on some rows.
+
+    Attributes
+    ----------
+    value : float
+        The function at the end of the last run.
+    stationarity, balance : float
+        The residuals of its gradient, as in `htsvm.optimality.residuals`.
+    steps : int
+        The steps of the last run.
+    moved : float
+        About how far the violations went in it.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.weigh(problem.penalty)
+        self.value, self.moved, self.steps, self.passes = math.nan, 0.0, 0, 0.0
+        self.stationarity = self.balance = math.inf
+
+    def weigh(self, penalty: Array) -> None:
+        """Give the samples other penalties."""
+        self.penalty = penalty
+
+    def violations(self) -> Array:
+        """Return the violations at the point where the last run ended."""
+        return self.q
+
+    def run(
+        self,
+        z: Array,
+        stage: Stage,
+        *,
+        q: Array | None = None,
+        shift: Array | None = None,
+        base: float = 0.0,
+        linear: Array | None = None,
+        rest: float = 0.0,
+        tol: float,
+        gain: float,
+        reach: float,
+        most: int,
+        bending: bool,
+    ) -> int:
+        """Take steps from z, which is changed; return how it ended.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n + 1,)
+            The point (w, b).
+        stage : Rounded or Sigmoid
+            The smooth loss.
+        q : ndarray, optional
+            The violations at z, if they are known.
+        shift : ndarray, optional
+            Shifts of the kink.
+        base, linear, rest : float, ndarray, float
+            What other rows add to the value and to the gradient, and the sum of their slopes.
+        tol, gain : float
+            Ends when the gradient residuals are below `tol`, or where a step lowers the value by a
+            share of less than `gain`.
+        reach : float
+            Ends when the violations may have changed by this, which no step exceeds.
+        most : int
+            The most steps.
+        bending : bool
+            Whether negative curvature counts.
+        """
+        self.stage, self.shift, self.base, self.rest = stage, shift, base, rest
+        self.linear = np.zeros(len(z)) if linear is None else linear
+        self.bending = bending and not isinstance(stage, Sigmoid)
+        self.q = self.problem.violations(np.ascontiguousarray(z[:-1]), z[-1]) if q is None else q
+        self.steps, self.moved, before = 0, 0.0, math.inf
+        while True:
+            gradient = self._differentiate(z)
+            if max(self.stationarity, self.balance) <= tol:
+                return FINISHED
+            if before - self.value <= gain * abs(self.value):
+                return SETTLED
+            if self.moved > 0.9 * reach:
+                return MOVED
+            if self.steps >= most:
+                return OUT_OF_STEPS
+            before = self.value
+            direction = self._direction(gradient)
+            if direction is None or not float(gradient @ direction) < 0.0:
+                return NO_DESCENT
+            if not self._move(z, direction, float(gradient @ direction), reach):
+                return NO_DESCENT
+            self.steps += 1
+
+    def _differentiate(self, z: Array) -> Array:
+        """Return the gradient; set value and residuals."""
+        problem, w = self.problem, z[:-1]
+        values, slopes = self.stage.value_slope(self.q, self.shift)
+        slopes *= self.penalty
+        pull, total = problem.operator.signed_tdot(problem.y, slopes)
+        own, gross = problem.regularizer.dot(w), float(np.abs(slopes).sum()) + self.rest
+        energy = 0.5 * float(own @ w)
+        self.value = energy + self.base + float(self.linear @ z) + float(self.penalty @ values)
+        pull = pull - self.linear[:-1]
+        self.stationarity = of_gradient(
+            own, pull, gross * problem.operator.row_length, problem.regularizer
+        )
+        total = total - float(self.linear[-1]) if problem.fit_intercept else 0.0
+        self.balance = balance(total, gross)
+        return np.append(own - pull, -total)
+
+    def _direction(self, gradient: Array) -> Array | None:
+        """Return the direction, with as much of the negative curvature as the system bears."""
+        up, down = self.stage.curvature(self.q, self.shift)
+        up, down = self.penalty * up, self.penalty * down
+        if self.problem.n_features > FORMED:
+            return self._conjugate_direction(gradient, up, down)
+        order = len(gradient) if self.problem.fit_intercept else len(gradient) - 1
+        gram = self._gram(up)
+        tries = [(0.0, ridge) for ridge in RIDGES]
+        if self.bending and np.any(down):
+            falling = self._gram(down)
+            tries = [(share, 0.0) for share in SHARES] + tries
+        for share, ridge in tries:
+            H = gram - share * falling if share else gram.copy()
+            self.problem.regularizer.add_to(H)
+            H[np.diag_indices(len(H))] *= 1.0 + ridge
+            if self.problem.fit_intercept:
+                mass = H[-1, -1] or 1e10 * (abs(float(gradient[-1])) or 1.0)
+                H[-1, -1] += 1e-10 * mass
+            if cholesky_factor(H[:order, :order]) is not None:
+                found = Cholesky(H[:order, :order]).solve(-gradient[:order])
+                return np.append(found, np.zeros(len(gradient) - order))
+        return None
+
+    def _gram(self, weights: Array) -> Array:
+        """Return the sum of weights times (x, 1)(x, 1)'."""
+        n = self.problem.n_features
+        out = np.zeros((n + 1, n + 1))
+        rows = np.flatnonzero(weights)
+        self.problem.operator.add_gram(rows, 1.0, out, weights[rows])
+        return np.tril(out) + np.tril(out, -1).T
+
+    def _conjugate_direction(self, gradient: Array, up: Array, down: Array) -> Array:
+        """Return the direction by conjugate gradients, which end at negative curvature."""
+        problem, n = self.problem, self.problem.n_features
+        weights = up - down if self.bending else up
+        rows = np.flatnonzero(weights)
+        part, weights = problem.operator.take(rows), weights[rows]
+        ones = np.ones(len(rows), dtype=np.int8)
+        positive = np.maximum(weights, 0.0)
+        ridge = 1e-10 * float(positive.sum()) or abs(float(gradient[-1])) or 1.0
+        diagonal = np.append(
+            part.squared_pull(positive[:, None])[0] + problem.regularizer.diagonal(),
+            float(positive.sum()) + ridge,
+        )
+        inner = np.empty(len(rows))
+
+        def apply(v: Array) -> Array:
+            part.signed_dot(ones, np.ascontiguousarray(v[:n]), float(v[n]), inner)
+            image, total = part.signed_tdot(ones, inner * weights)
+            image += problem.regularizer.dot(v[:n])
+            return np.append(image, total + ridge * v[n] if problem.fit_intercept else 0.0)
+
+        found, steps = conjugate_gradients(
+            apply, -gradient, lambda v: v / diagonal, tolerance=CG_TOLERANCE, most_steps=CG_STEPS
+        )
+        self.passes += 2.0 * steps * len(rows) / len(self.q)
+        return found
+
+    def _move(self, z: Array, direction: Array, slope: float, reach: float) -> bool:
+        """Move along the direction to where the slope has fallen; False if nothing is gained."""
+        problem = self.problem
+        dw, db = np.ascontiguousarray(direction[:-1]), float(direction[-1])
+        dq = np.empty_like(self.q)
+        problem.operator.signed_dot(problem.y, dw, db, dq)
+        np.negative(dq, out=dq)
+        pace = 3.0 * math.sqrt(float(dq @ dq) / len(dq))
+        own = problem.regularizer.dot(dw)
+        linear = float(own @ z[:-1]) + float(self.linear @ direction)
+        square, start = float(own @ dw), self.value - float(self._loss(0.0, dq)[0])
+
+        def at(t: float) -> tuple[float, float]:
+            value, along = self._loss(t, dq)
+            return start + value + t * linear + 0.5 * t * t * square, along + linear + t * square
+
+        t = wolfe_step(at, self.value, slope, reach - self.moved, pace)
+        z += t * direction
+        self.q = self.q + t * dq
+        self.moved += t * pace
+        return t > 0.0
+
+    def _loss(self, t: float, dq: Array) -> tuple[float, float]:
+        """Return the loss after a step t, and its derivative along the direction."""
+        values, slopes = self.stage.value_slope(self.q + t * dq, self.shift)
+        return float(self.penalty @ values), float((self.penalty * slopes) @ dq)
+
+
+def wolfe_step(at: Any, value: float, slope: float, reach: float, pace: float) -> float:
+    """Return a step that gains enough and where the slope has fallen; zero if none gains.
+
+    Parameters
+    ----------
+    at : callable
+        Value and derivative after a step t.
+    value, slope : float
+        The value and the (negative) derivative at t = 0.
+    reach, pace : float
+        No step is longer than the first over the second.
+    """
+    farthest = reach / max(pace, 1e-300)
+    t, low, high, slope_low, slope_high = min(1.0, farthest), 0.0, math.inf, slope, 0.0
+    best, lowest = 0.0, value
+    for _ in range(MOST_TRIALS):
+        reached, along = at(t)
+        if reached < lowest:
+            lowest, best = reached, t
+        if reached > value + DECREASE * t * slope or along > CURVATURE * abs(slope):
+            high, slope_high = t, along
+        elif along < CURVATURE * slope and t < farthest:
+            low, slope_low = t, along
+        else:
+            return t
+        if math.isinf(high):
+            t = min(3.0 * t, farthest)
+            continue
+        t = 0.5 * (low + high)
+        if slope_high > 0.0 > slope_low:
+            margin = 0.1 * (high - low)
+            t = low - slope_low * (high - low) / (slope_high - slope_low)
+            t = min(max(t, low + margin), high - margin)
+    return best
