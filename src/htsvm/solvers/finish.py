@@ -1,0 +1,216 @@
+"""The end of a fit: multipliers by shifts of the kink, until the residuals are below a tolerance.
+
+The augmented Lagrangian of the paper with q eliminated by its prox is the smooth function whose
+kink of sample i is moved by a shift; the multiplier update is ``shift <- shift + q``, kept within
+the width of the kink (Bertsekas, Constrained Optimization and Lagrange Multiplier Methods, 1982,
+chapter 2). What differs from Algorithm 1 is that w and b are found together, by Newton's method.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.losses.rounded import Rounded, rounded
+from htsvm.optimality.residuals import violation
+from htsvm.problems.binary import Problem
+from htsvm.solvers.rows import Descent
+
+# How far the kink is rounded at the end, in units of the loss.
+WIDTH = 0.015
+# The kink is narrowed to the second share where multipliers have not come near by the first.
+LAGS, NARROWER = 0.25, 0.25
+# Rounds of multipliers with the loss itself; of weights, and of multipliers for each of them.
+ROUNDS, WEIGHTINGS = 15, 30
+# Newton steps in a round, and the share of the tolerance to which it is solved.
+MOST_STEPS, INNER = 50, 0.1
+
+
+@dataclass
+class End:
+    """Where a fit ends.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n + 1,)
+        The point (w, b).
+    psi : ndarray of shape (m,)
+        Its multipliers.
+    residual : float
+        The largest residual there.
+    objective : float
+        The objective there.
+    """
+
+    z: Array
+    psi: Array
+    residual: float
+    objective: float
+
+
+Record = Callable[..., None]
+
+
+def unit_of(problem: Problem) -> float:
+    """Return the unit of the widths of kinks: the cap, but at most one."""
+    return min(problem.loss.cap, 1.0)
+
+
+def finish(
+    descent: Descent, z: Array, psi: Array | None, *, tol: float, most: int, record: Record
+) -> End:
+    """Return the stationary point near z.
+
+    Parameters
+    ----------
+    descent : Descent
+        Newton's method on the problem.
+    z, psi : ndarray
+        The point (w, b), and its multipliers if they are known.
+    tol : float
+        What the residuals are to be below.
+    most : int
+        The most rounds.
+    record : callable
+        Is told of each round.
+    """
+    problem, loss = descent.problem, descent.problem.loss
+    width = WIDTH * unit_of(problem)
+    # 1. A convex loss has one minimum, at whatever width.
+    if loss.weak_convexity == 0.0:
+        share = None if psi is None else _shares(problem, psi)
+        return _hinge_rounds(problem, z, share, tol, most, record)
+    end = End(z, np.zeros(problem.n_samples), math.inf, problem.objective_at(z[:-1], z[-1]))
+    # 2. The loss itself, where it bends but does not jump.
+    if loss.weak_convexity < math.inf:
+        if psi is None:
+            z = descent.run(z, rounded(loss, width), gain=0.1 * tol, most=25, tol=INNER * tol)
+        share = np.zeros(problem.n_samples) if psi is None else _shares(problem, psi)
+        found = _rounds(descent, z, share, width, tol, min(ROUNDS, most), record, end.objective)
+        if found.residual <= tol:
+            return found
+        end = min(end, found, key=lambda one: one.objective)
+    # 3. Hard margins, and kinks that fall: weighted hinge problems that touch the loss.
+    return _majorised(problem, end, tol, most, record)
+
+
+def _shares(problem: Problem, psi: Array) -> Array:
+    """Return the shifts, as shares of the width, that multipliers stand for."""
+    stage = rounded(problem.loss, 1.0)
+    slopes = np.divide(-psi, problem.penalty, out=np.zeros(len(psi)), where=problem.penalty > 0.0)
+    shares: Array = np.clip(2.0 * (slopes + stage.tilt) / stage.top - 1.0, -1.0, 1.0)
+    return shares
+
+
+def _rounds(
+    descent: Descent,
+    z: Array,
+    share: Array,
+    width: float,
+    tol: float,
+    most: int,
+    record: Record,
+    ceiling: float = math.inf,
+) -> End:
+    """Return where Newton's method and updates of the shifts lead in turn."""
+    problem, p = descent.problem, descent.problem.penalty
+    convex = problem.loss.weak_convexity == 0.0
+    last, end = math.inf, End(z, np.zeros(len(p)), math.inf, math.inf)
+    for _ in range(most):
+        # 1. Minimise with the shifts as they are.
+        stage, shift = rounded(problem.loss, width), share * width
+        z = descent.run(
+            z, stage, gain=0.0, most=MOST_STEPS, tol=INNER * tol, shift=shift, bending=not convex
+        )
+        # 2. Their slopes are the multipliers; what the shifts would change is complementarity.
+        q = problem.violations(z[:-1].copy(), float(z[-1]))
+        moved = np.clip(shift + q, -width, width)
+        off = violation(float(p @ np.square(moved - shift)), float(p @ (1.0 + q * q)))
+        psi = -p * stage.value_slope(q, shift)[1]
+        objective = problem.objective(z[:-1], q)
+        residual = max(off, descent.residual)
+        record(width=width, objective=objective, residual=residual, steps=descent.steps)
+        end = End(z, psi, residual, objective)
+        if residual <= tol or not objective <= (1.0 + tol) * ceiling:
+            break
+        # 3. Move the shifts; narrow the kink where they lag.
+        share = moved / stage.width
+        if descent.residual <= tol and off > LAGS * last:
+            width *= NARROWER
+        last = off
+    return end
+
+
+def _hinge_rounds(
+    problem: Problem, z: Array, share: Array | None, tol: float, most: int, record: Record
+) -> End:
+    """Solve a convex problem, with a kink as wide as its multipliers ask for.
+
+    Where margins are hard, multipliers are far below the penalties, and the kink has to be wide.
+    """
+    p, w = problem.penalty, z[:-1].copy()
+    q = problem.violations(w, float(z[-1]))
+    energy, stage = problem.energy(w), rounded(problem.loss, 1.0)
+    least = WIDTH
+    width = 1.0
+    if energy > 0.0:
+        size = min(problem.n_features, problem.n_samples)
+        width = max(stage.top * float(p.mean()) * size / (4.0 * energy), least)
+    if share is None:
+        share = np.sign(q)
+    return _rounds(Descent(problem), z, share, width, tol, most, record)
+
+
+def _majorised(problem: Problem, end: End, tol: float, most: int, record: Record) -> End:
+    """Return where weighted hinge problems lead that touch the loss (majorisation, CCCP)."""
+    z, share, best = end.z, None, end
+    for _ in range(WEIGHTINGS):
+        w, b = z[:-1].copy(), float(z[-1])
+        hinge, objective = problem.majorised(w, b)
+        z, share = _scaled_down(hinge, z) if share is None else (z, share)
+        inner = _hinge_rounds(hinge, z, share, INNER * tol, most, record)
+        z = inner.z
+        q = problem.violations(z[:-1].copy(), float(z[-1]))
+        # Multipliers within the bounds of the loss at the new point.
+        slopes = np.empty(len(q))
+        problem.loss.slopes(q, problem.penalty, slopes)
+        psi = -np.minimum(-inner.psi, slopes)
+        _, pull, residual = _residuals(problem, z, q, psi)
+        reached = problem.objective(z[:-1], q)
+        record(width=0.0, objective=reached, residual=residual, steps=0)
+        best = End(z, psi, residual, reached)
+        share = np.clip(2.0 * -psi / np.maximum(slopes, 1e-300) - 1.0, -1.0, 1.0)
+        share = np.where(slopes > 0.0, share, -1.0)
+        if residual <= tol:
+            break
+    return best
+
+
+def _scaled_down(hinge: Problem, z: Array) -> tuple[Array, Array]:
+    """Return the multiple of z whose smallest margin is one, and first shares of shifts."""
+    scores = 1.0 - hinge.violations(z[:-1].copy(), float(z[-1]))
+    margin = float(scores[hinge.penalty > 0.0].min(initial=math.inf))
+    if 1.0 < margin < math.inf:
+        z, scores = z / margin, scores / margin
+    return z, np.sign(1.0 - scores)
+
+
+def _residuals(problem: Problem, z: Array, q: Array, psi: Array) -> tuple[Any, Any, float]:
+    """Return gradient residuals and complementarity of a point with its multipliers."""
+    from htsvm.optimality.residuals import balance, of_gradient
+
+    pull, total = problem.operator.signed_tdot(problem.y, -psi)
+    own, gross = problem.regularizer.dot(z[:-1]), float(-psi.sum())
+    stationarity = of_gradient(own, pull, gross * problem.operator.row_length, problem.regularizer)
+    off = balance(total, gross) if problem.fit_intercept else 0.0
+    nu = problem.loss.unit_step
+    step = np.divide(-psi, problem.penalty, out=np.zeros(len(psi)), where=problem.penalty > 0)
+    prox = problem.loss.prox_distance(q, q + nu * step, np.full(len(q), nu))
+    p = problem.penalty
+    error = violation(float(p @ np.square(prox)), float(p @ (1.0 + q * q)))
+    return own, pull, max(stationarity, off, error)
