@@ -26,6 +26,9 @@ class BaseProblem:
 
     # What makes the row state of a solver, where rows are not in this process.
     rows: ClassVar[Callable[..., Any] | None] = None
+    # What solves the problem in the place of a solver, given its options and a start, where rows
+    # are not in this process.
+    solved_by: ClassVar[Callable[..., Any] | None] = None
 
     @property
     def n_samples(self) -> int:

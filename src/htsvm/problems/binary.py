@@ -38,6 +38,24 @@ class Sums(NamedTuple):
     hessian: Array | None
 
 
+class Rest(NamedTuple):
+    """What rows elsewhere add to an objective: ``base + linear @ (w, b)``.
+
+    Attributes
+    ----------
+    base : float
+        The constant.
+    linear : ndarray of shape (n + 1,)
+        The gradient in (w, b).
+    gross : float
+        The sum of the sizes of the slopes of these rows.
+    """
+
+    base: float
+    linear: Array
+    gross: float
+
+
 class Part(NamedTuple):
     """The rows near the bends of a smooth loss, and what all others add: a linear function.
 
@@ -47,17 +65,15 @@ class Part(NamedTuple):
         A copy of these rows.
     rows : ndarray of int
         Which they are.
-    base, linear, rest : float, ndarray of shape (n + 1,), float
-        The others add ``base + linear @ (w, b)``; the last is the sum of the sizes of their slopes.
+    rest : Rest
+        What the others add.
     value : float
         The total of the smooth loss over all rows at the point.
     """
 
     problem: Problem
     rows: Array
-    base: float
-    linear: Array
-    rest: float
+    rest: Rest
     value: float
 
 
@@ -223,8 +239,8 @@ class Problem(BaseProblem):
         linear = -np.append(pull, total if self.fit_intercept else 0.0)
         base = float(values[~inside].sum()) - float(linear @ z)
         rows = np.flatnonzero(inside)
-        rest = float(np.abs(slopes).sum())
-        return Part(self.take(rows), rows, base, linear, rest, float(values.sum()))
+        rest = Rest(base, linear, float(np.abs(slopes).sum()))
+        return Part(self.take(rows), rows, rest, float(values.sum()))
 
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
         """Return q = 1 - y * (X w + b)."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses.rounded import Rounded, rounded
-from htsvm.optimality.residuals import violation
+from htsvm.optimality.residuals import balance, of_gradient, violation
 from htsvm.problems.binary import Problem
 from htsvm.solvers.rows import Descent
 
@@ -84,8 +83,9 @@ def finish(
     # 1. A convex loss has one minimum, at whatever width.
     if loss.weak_convexity == 0.0:
         share = None if psi is None else _shares(problem, psi)
-        return _hinge_rounds(problem, z, share, tol, most, record)
-    end = End(z, np.zeros(problem.n_samples), math.inf, problem.objective_at(z[:-1], z[-1]))
+        return _hinge_rounds(descent, z, share, tol, most, record)
+    q = problem.violations(z[:-1].copy(), float(z[-1]))
+    end = End(z, np.zeros(problem.n_samples), math.inf, descent.objective(z, q))
     # 2. The loss itself, where it bends but does not jump.
     if loss.weak_convexity < math.inf:
         if psi is None:
@@ -96,7 +96,7 @@ def finish(
             return found
         end = min(end, found, key=lambda one: one.objective)
     # 3. Hard margins, and kinks that fall: weighted hinge problems that touch the loss.
-    return _majorised(problem, end, tol, most, record)
+    return _majorised(descent, end, tol, most, record)
 
 
 def _shares(problem: Problem, psi: Array) -> Array:
@@ -132,7 +132,7 @@ def _rounds(
         moved = np.clip(shift + q, -width, width)
         off = violation(float(p @ np.square(moved - shift)), float(p @ (1.0 + q * q)))
         psi = -p * stage.value_slope(q, shift)[1]
-        objective = problem.objective(z[:-1], q)
+        objective = descent.objective(z, q)
         residual = max(off, descent.residual)
         record(width=width, objective=objective, residual=residual, steps=descent.steps)
         end = End(z, psi, residual, objective)
@@ -147,12 +147,13 @@ def _rounds(
 
 
 def _hinge_rounds(
-    problem: Problem, z: Array, share: Array | None, tol: float, most: int, record: Record
+    descent: Descent, z: Array, share: Array | None, tol: float, most: int, record: Record
 ) -> End:
     """Solve a convex problem, with a kink as wide as its multipliers ask for.
 
     Where margins are hard, multipliers are far below the penalties, and the kink has to be wide.
     """
+    problem = descent.problem
     p, w = problem.penalty, z[:-1].copy()
     q = problem.violations(w, float(z[-1]))
     energy, stage = problem.energy(w), rounded(problem.loss, 1.0)
@@ -163,25 +164,23 @@ def _hinge_rounds(
         width = max(stage.top * float(p.mean()) * size / (4.0 * energy), least)
     if share is None:
         share = np.sign(q)
-    return _rounds(Descent(problem), z, share, width, tol, most, record)
+    return _rounds(descent, z, share, width, tol, most, record)
 
 
-def _majorised(problem: Problem, end: End, tol: float, most: int, record: Record) -> End:
+def _majorised(descent: Descent, end: End, tol: float, most: int, record: Record) -> End:
     """Return where weighted hinge problems lead that touch the loss (majorisation, CCCP)."""
-    z, share, best = end.z, None, end
+    problem, z, share, best = descent.problem, end.z, None, end
     for _ in range(WEIGHTINGS):
-        w, b = z[:-1].copy(), float(z[-1])
-        hinge, objective = problem.majorised(w, b)
+        hinge, _ = problem.majorised(z[:-1].copy(), float(z[-1]))
         z, share = _scaled_down(hinge, z) if share is None else (z, share)
-        inner = _hinge_rounds(hinge, z, share, INNER * tol, most, record)
+        inner = _hinge_rounds(Descent(hinge, descent.rest), z, share, INNER * tol, most, record)
         z = inner.z
         q = problem.violations(z[:-1].copy(), float(z[-1]))
         # Multipliers within the bounds of the loss at the new point.
         slopes = np.empty(len(q))
         problem.loss.slopes(q, problem.penalty, slopes)
         psi = -np.minimum(-inner.psi, slopes)
-        _, pull, residual = _residuals(problem, z, q, psi)
-        reached = problem.objective(z[:-1], q)
+        residual, reached = _residual(descent, z, q, psi), descent.objective(z, q)
         record(width=0.0, objective=reached, residual=residual, steps=0)
         best = End(z, psi, residual, reached)
         share = np.clip(2.0 * -psi / np.maximum(slopes, 1e-300) - 1.0, -1.0, 1.0)
@@ -200,17 +199,15 @@ def _scaled_down(hinge: Problem, z: Array) -> tuple[Array, Array]:
     return z, np.sign(1.0 - scores)
 
 
-def _residuals(problem: Problem, z: Array, q: Array, psi: Array) -> tuple[Any, Any, float]:
-    """Return gradient residuals and complementarity of a point with its multipliers."""
-    from htsvm.optimality.residuals import balance, of_gradient
-
+def _residual(descent: Descent, z: Array, q: Array, psi: Array) -> float:
+    """Return the largest residual of a point with its multipliers."""
+    problem, rest, p = descent.problem, descent.rest, descent.problem.penalty
     pull, total = problem.operator.signed_tdot(problem.y, -psi)
-    own, gross = problem.regularizer.dot(z[:-1]), float(-psi.sum())
-    stationarity = of_gradient(own, pull, gross * problem.operator.row_length, problem.regularizer)
-    off = balance(total, gross) if problem.fit_intercept else 0.0
-    nu = problem.loss.unit_step
-    step = np.divide(-psi, problem.penalty, out=np.zeros(len(psi)), where=problem.penalty > 0)
-    prox = problem.loss.prox_distance(q, q + nu * step, np.full(len(q), nu))
-    p = problem.penalty
-    error = violation(float(p @ np.square(prox)), float(p @ (1.0 + q * q)))
-    return own, pull, max(stationarity, off, error)
+    own, gross = problem.regularizer.dot(z[:-1]), float(np.abs(psi).sum()) + rest.gross
+    length = gross * problem.operator.row_length
+    stationarity = of_gradient(own, pull - rest.linear[:-1], length, problem.regularizer)
+    off = balance(total - float(rest.linear[-1]), gross) if problem.fit_intercept else 0.0
+    slope = np.divide(-psi, p, out=np.zeros(len(psi)), where=p > 0.0)
+    nu = problem.loss.reference_step(q, slope)
+    error = problem.loss.prox_distance(q, q + nu * slope, nu)
+    return max(stationarity, off, violation(float(p @ np.square(error)), float(p @ (1.0 + q * q))))

@@ -15,7 +15,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.losses.rounded import Sigmoid, Stage
-from htsvm.problems.binary import Problem
+from htsvm.problems.binary import Problem, Rest
 from htsvm.solvers.smooth_newton import FORMED, MOVED, NewtonSteps
 
 # All steps in one call, and the pass over all rows; None where nothing was compiled.
@@ -39,6 +39,8 @@ class Descent:
     ----------
     problem : Problem
         What is minimised.
+    rest : Rest
+        What rows elsewhere add to it.
     residual : float
         The gradient residual where the last descent ended.
     steps : int
@@ -123,7 +125,8 @@ class Descent:
             self._whole = _steps_on(self.problem)
         if penalty is not None:
             self._whole.weigh(penalty)
-        status = self._whole.run(z, stage, **options)
+        base, linear, gross = self.rest
+        status = self._whole.run(z, stage, base=base, linear=linear, rest=gross, **options)
         if penalty is not None:
             self._whole.weigh(self.problem.penalty)
         return self._note(self._whole, self.problem.n_samples), status
@@ -165,13 +168,21 @@ class Descent:
                 problem.operator.compiled_rows, problem.y, w, b, problem.penalty, stage,
                 self.reach, shift, q, slopes, near,
             )  # fmt: skip
-            return q, near, problem.energy(w) + total, slopes, gross
+            return q, near, self._outside(z) + total, slopes, gross
         q = problem.violations(w, b)
         values, slopes = stage.value_slope(q, shift)
         near = stage.bends(q, self.reach)
         slopes = np.where(near, 0.0, problem.penalty * slopes)
         total = float(problem.penalty @ values)
-        return q, near, problem.energy(w) + total, slopes, float(np.abs(slopes).sum())
+        return q, near, self._outside(z) + total, slopes, float(np.abs(slopes).sum())
+
+    def _outside(self, z: Array) -> float:
+        """Return what the regulariser and rows elsewhere add to the objective."""
+        return self.problem.energy(z[:-1]) + self.rest.base + float(self.rest.linear @ z)
+
+    def objective(self, z: Array, q: Array) -> float:
+        """Return the objective with the loss itself at z, given its violations."""
+        return self._outside(z) + self.problem.loss.total(q, self.problem.penalty)
 
     def _rest(
         self,
@@ -188,11 +199,12 @@ class Descent:
         problem = self.problem
         values, _ = stage.value_slope(q[rows], None if shift is None else shift[rows])
         base = value - problem.energy(z[:-1]) - float(problem.penalty[rows] @ values)
-        if gross == 0.0:
-            return {"base": base}
-        pull, total = problem.operator.signed_tdot(problem.y, slopes)
-        linear = -np.append(pull, total if problem.fit_intercept else 0.0)
-        return {"base": base - float(linear @ z), "linear": linear, "rest": gross}
+        linear = self.rest.linear
+        if gross > 0.0:
+            pull, total = problem.operator.signed_tdot(problem.y, slopes)
+            linear = linear - np.append(pull, total if problem.fit_intercept else 0.0)
+        base -= float(linear @ z)
+        return {"base": base, "linear": linear, "rest": gross + self.rest.gross}
 
 
 def _steps_on(problem: Problem) -> Any:

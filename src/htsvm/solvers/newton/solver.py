@@ -86,6 +86,13 @@ class Newton(Solver):
 
     def _solve(self, problem: Problem, start: Start | None) -> SolverResult:
         """Return a stationary point of a problem in coordinates that suit a search."""
+        from htsvm.solvers import search
+
+        if problem.solved_by is not None:
+            return problem.solved_by(self, start)
+        if problem.rows is None and not problem.operator.representers:
+            with single_threaded_blas(problem.operator):
+                return search.solve(problem, self, start)
         problem = problem.tilted()
         rng = np.random.default_rng(self.random_state)
         kind, clock = _kind_of_run(problem), Clock()
