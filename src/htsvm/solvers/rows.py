@@ -47,8 +47,9 @@ class Descent:
         Newton steps so far.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, rest: Rest | None = None) -> None:
         self.problem = problem
+        self.rest = rest or Rest(0.0, np.zeros(problem.n_features + 1), 0.0)
         self.residual, self.steps, self.reach = math.inf, 0, FIRST_REACH
         self._whole: Any = None
 
