@@ -466,6 +466,7 @@ cdef class Steps:
         cdef double linear, square, low = 0.0, high = INFINITY, slope_low = slope, slope_high = 0.0
         cdef double value, derivative, best = 0.0, lowest = self.value, margin, farthest, t, start
         cdef int number
+        cdef bint above
         self._set_out()
         farthest = reach / fmax(self.pace, 1e-300)
         t = fmin(1.0, farthest)
@@ -479,7 +480,8 @@ cdef class Steps:
             value = start + self.loss + t * linear + 0.5 * t * t * square
             if value < lowest:
                 lowest, best = value, t
-            if value > self.value + DECREASE * t * slope or derivative > CURVATURE * fabs(slope):
+            above = value > self.value + DECREASE * t * slope
+            if above or derivative > CURVATURE * fabs(slope):
                 high, slope_high = t, derivative
             elif derivative < CURVATURE * slope and t < farthest:
                 low, slope_low = t, derivative
@@ -492,6 +494,7 @@ cdef class Steps:
             if slope_high > 0.0 and slope_low < 0.0:
                 margin = 0.1 * (high - low)
                 t = low - slope_low * (high - low) / (slope_high - slope_low)
-                t = fmin(fmax(t, low + margin), high - margin)
+                # What is too high is not a little too far: the bracket is halved at least.
+                t = fmin(fmax(t, low + margin), 0.5 * (low + high) if above else high - margin)
         self._evaluate(best)
         return best

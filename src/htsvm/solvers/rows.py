@@ -103,7 +103,7 @@ class Descent:
                 q, near, value, slopes, gross = self._survey(z, stage, shift)
             end, lowest = z.copy(), value
             rows = np.flatnonzero(near)
-            if len(rows) > COPIED_SHARE * self.problem.n_samples:
+            if not 0 < len(rows) <= COPIED_SHARE * self.problem.n_samples:
                 steps, status = self._on_all(
                     z, stage, None, q=q, shift=shift, reach=math.inf, most=most, **options
                 )

@@ -20,7 +20,8 @@ from htsvm.linalg.positive import conjugate_gradients, solve_positive
 from htsvm.losses import Loss
 from htsvm.losses.rounded import Sigmoid, rounded
 from htsvm.problems.binary import Problem, Start
-from htsvm.solvers.finish import finish, unit_of
+from htsvm.optimality.residuals import LEAST_GAIN
+from htsvm.solvers.finish import End, finish, unit_of
 from htsvm.solvers.result import History, SolverResult
 from htsvm.solvers.rows import Descent
 from htsvm.solvers.smooth_newton import FORMED
@@ -32,9 +33,10 @@ NAMES = ("least_squares", "convex", "annealed", "pushed")
 WIDTH, CONVEX_WIDTHS, LEADING_WIDTH = 0.15, (0.5, 0.15), 0.3
 # Caps on the way from the convex solution to the loss itself, in caps.
 CAPS = (4.0, 2.0, 1.4)
-# Sigmoids of a push, in caps, and the share of the median violation that they are not below; from
-# there they narrow by the factor.
-SIGMOIDS, SPREAD, NARROWER = (0.7, 0.35), 0.3, 0.25
+# Widths of sigmoids, in caps: two ways down from least squares, and the way of a push. Where the
+# violations are spread more widely, the first is that share of their median, and narrows by the
+# factor.
+ANNEALED, PUSHED, SPREAD, NARROWER = ((0.35,), (2.8, 1.4, 0.7, 0.35)), (0.7, 0.35), 0.3, 0.25
 # Penalties of a push rise and fall so often in a standard deviation along a random direction.
 WAVES = 8.0
 # A stage ends where a step gains less than this share of the objective: stand-ins, the loss itself.
@@ -46,7 +48,7 @@ MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
 # Stored values that are searched with stand-ins, and with the loss itself.
 WIDE_VALUES, VALUES = 300_000, 3_000_000
 # Pushes: as many as this number of stored values allows, within the bounds.
-PUSHED_VALUES, PUSHES = 300_000, (2, 12)
+PUSHED_VALUES, PUSHES = 100_000, (1, 6)
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
 STREAM = int.from_bytes(b"starts", "big")
 
@@ -79,8 +81,7 @@ def solve(problem: Problem, options: Any, start: Start | None) -> SolverResult:
     # 1. A warm start alone, where no others are asked for.
     if start is not None and not (options.compare_warm and run.names):
         return run.finished("warm", np.append(start[0], start[1]), start[2])
-    # 2. The best constant classifier, and least squares.
-    run.add("constant", run.constant())
+    # 2. Least squares.
     least_squares = run.least_squares()
     # 3. Without a cap; a convex loss, or one whose cap no sample reaches, needs no search.
     convex = run.convex(least_squares)
@@ -91,14 +92,15 @@ def solve(problem: Problem, options: Any, start: Start | None) -> SolverResult:
         run.add("least_squares", run.settled(least_squares))
     if convex is not None:
         run.add("convex", run.settled(run.led(convex)))
-    if "annealed" in run.names:
-        run.add("annealed", run.settled(run.annealed(least_squares, STEPS)))
+    for widths in ANNEALED if "annealed" in run.names else ():
+        run.add("annealed", run.settled(run.annealed(least_squares, widths, STEPS)))
     if start is not None:
         run.add("warm", run.settled(run.led(np.append(start[0], start[1]), caps=())))
     # 5. Pushes from the lowest point.
     for _ in range(run.pushes()):
         run.add("pushed", run.settled(run.pushed()))
-    # 6. The finish.
+    # 6. The best constant classifier, and the finish.
+    run.add("constant", run.constant())
     name, z = run.lowest()
     return run.finished(name, z, None)
 
@@ -141,16 +143,20 @@ class Search:
     # ---- points
 
     def add(self, name: str, z: Array) -> None:
-        """Note a point, if it is the lowest of its name."""
+        """Note a point, if it is the lowest of its name; other constants than the best are not."""
         value = float(self.few.problem.objective_at(z[:-1].copy(), float(z[-1])))
-        if not value < self.found.get(name, (math.inf,))[0]:
+        constant = self.few.problem.energy(z[:-1]) <= LEAST_GAIN * value
+        if value >= self.found.get(name, (math.inf,))[0] or (constant and name != "constant"):
             return
         self.found[name] = value, z
         self._record(start=name, width=WIDTH * self.unit, objective=value)
 
     def lowest(self) -> tuple[str, Array]:
-        """Return name and point of the lowest objective."""
+        """Return name and point of the lowest objective; the constant one, if that is as low."""
         name = min(self.found, key=lambda one: self.found[one][0])
+        if "constant" in self.found:
+            level = (1.0 - LEAST_GAIN) * self.found["constant"][0]
+            name = name if self.found[name][0] < level else "constant"
         return name, self.found[name][1]
 
     def constant(self) -> Array:
@@ -204,21 +210,22 @@ class Search:
         stage = rounded(_bending(self.loss), WIDTH * self.unit)
         return self.few.run(z, stage, gain=FINE, most=FINE_STEPS, tol=TOL)
 
-    def annealed(self, z: Array, most: int, penalty: Array | None = None) -> Array:
-        """Return where sigmoids lead, at first as wide as the violations are spread."""
+    def annealed(
+        self, z: Array, widths: tuple[float, ...], most: int, penalty: Array | None = None
+    ) -> Array:
+        """Return where sigmoids lead that become narrower; `penalty` is for the first alone."""
         problem, cap = self.wide.problem, self.loss.cap
         q = problem.violations(z[:-1].copy(), float(z[-1]))
         factor = max(1.0, SPREAD * float(np.median(np.abs(q))) / cap)
-        first, last = (Sigmoid(cap, 0.5 * cap, width * cap) for width in SIGMOIDS)
-        if penalty is not None:
-            stage = first._replace(width=factor * first.width)
-            z = self.wide.run(z, stage, gain=ROUGH, most=most, tol=TOL, penalty=penalty)
-        while True:
-            stage = last._replace(width=factor * last.width)
-            z = self.wide.run(z, stage, gain=ROUGH, most=most, tol=TOL)
-            if factor == 1.0:
-                return z
-            factor = max(NARROWER * factor, 1.0)
+        spread = []
+        while factor > 1.0:
+            spread.append(factor * widths[-1])
+            factor *= NARROWER
+        widths = (*(width for width in spread if width > widths[0]), *widths)
+        for number, width in enumerate(widths):
+            stage, own = Sigmoid(cap, 0.5 * cap, width * cap), penalty if number == 0 else None
+            z = self.wide.run(z, stage, gain=ROUGH, most=most, tol=TOL, penalty=own)
+        return z
 
     def pushes(self) -> int:
         """Return how many pushes there is time for."""
@@ -237,17 +244,23 @@ class Search:
         u = (u - u.mean()) / (float(u.std()) or 1.0)
         phase = self.rng.uniform(0.0, 2.0 * np.pi, 2)[(problem.y > 0).astype(np.intp)]
         penalty = problem.penalty * (1.0 + np.sin(WAVES * u + phase))
-        return self.annealed(self.lowest()[1], PUSH_STEPS, penalty)
+        z = self.lowest()[1] if self.found else self.constant()
+        return self.annealed(z, PUSHED, PUSH_STEPS, penalty)
 
     # ---- the end
 
     def finished(self, name: str, z: Array, psi: Array | None) -> SolverResult:
         """Return the result of the finish from a point."""
-        most = self.options.max_iter
-        end = finish(self.all, z, psi, tol=self.options.tol, most=most, record=self._record)
+        most, loss = self.options.max_iter, self.problem.loss
+        if name == "constant" and float(loss.subdifferential(1.0 + abs(z[-1]))[1]) == 0.0:
+            # No sample pulls.
+            psi = np.zeros(self.problem.n_samples)
+            end = End(z, psi, 0.0, float(self.problem.trivial_objective))
+        else:
+            end = finish(self.all, z, psi, tol=self.options.tol, most=most, record=self._record)
         constant, objective = False, float(self.problem.trivial_objective)
         residual, w, b, psi = end.residual, end.z[:-1].copy(), float(end.z[-1]), end.psi
-        if not end.objective < objective * (1.0 - 1e-9):
+        if not end.objective < objective * (1.0 - LEAST_GAIN):
             constant, name = True, "constant"
             w, b, psi = np.zeros_like(w), float(self.problem.trivial()[1]), 0.0 * psi
         return SolverResult(

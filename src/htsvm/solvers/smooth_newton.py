@@ -246,7 +246,8 @@ def wolfe_step(at: Any, value: float, slope: float, reach: float, pace: float) -
         reached, along = at(t)
         if reached < lowest:
             lowest, best = reached, t
-        if reached > value + DECREASE * t * slope or along > CURVATURE * abs(slope):
+        above = reached > value + DECREASE * t * slope
+        if above or along > CURVATURE * abs(slope):
             high, slope_high = t, along
         elif along < CURVATURE * slope and t < farthest:
             low, slope_low = t, along
@@ -259,5 +260,6 @@ def wolfe_step(at: Any, value: float, slope: float, reach: float, pace: float) -
         if slope_high > 0.0 > slope_low:
             margin = 0.1 * (high - low)
             t = low - slope_low * (high - low) / (slope_high - slope_low)
-            t = min(max(t, low + margin), high - margin)
+            # What is too high is not a little too far: the bracket is halved at least.
+            t = min(max(t, low + margin), 0.5 * (low + high) if above else high - margin)
     return best
