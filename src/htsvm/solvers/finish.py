@@ -18,10 +18,13 @@ from htsvm._typing import Array
 from htsvm.losses.rounded import Rounded, rounded
 from htsvm.optimality.residuals import balance, of_gradient, violation
 from htsvm.problems.binary import Problem
+from htsvm.solvers import wide
 from htsvm.solvers.rows import Descent
 
 # How far the kink is rounded at the end, in units of the loss.
 WIDTH = 0.015
+# ... where first multipliers are guessed from a point.
+ROUGH_WIDTH = 0.15
 # The kink is narrowed to the second share where multipliers have not come near by the first.
 LAGS, NARROWER = 0.25, 0.25
 # Rounds of multipliers with the loss itself; of weights, and of multipliers for each of them.
@@ -80,6 +83,11 @@ def finish(
     """
     problem, loss = descent.problem, descent.problem.loss
     width = WIDTH * unit_of(problem)
+    if wide.suits(problem) and 0.0 <= loss.weak_convexity < math.inf:
+        found = _swept(descent, z, psi, tol, most, record)
+        if found.residual <= tol:
+            return found
+        z, psi = found.z, None
     # 1. A convex loss has one minimum, at whatever width.
     if loss.weak_convexity == 0.0:
         share = None if psi is None else _shares(problem, psi)
@@ -97,6 +105,31 @@ def finish(
         end = min(end, found, key=lambda one: one.objective)
     # 3. Hard margins, and kinks that fall: weighted hinge problems that touch the loss.
     return _majorised(descent, end, tol, most, record)
+
+
+def _swept(
+    descent: Descent, z: Array, psi: Array | None, tol: float, most: int, record: Record
+) -> End:
+    """Return where coordinate descent in the dual leads."""
+    problem = descent.problem
+    if psi is None:
+        stage = rounded(problem.loss, ROUGH_WIDTH * unit_of(problem))
+        q = problem.violations(z[:-1].copy(), float(z[-1]))
+        psi = -problem.penalty * np.maximum(stage.value_slope(q)[1], 0.0)
+    sweeps = wide.Sweeps(problem, z, -psi)
+    residuals: list[float] = []
+    end = End(z, psi, math.inf, math.inf)
+    for _ in range(most):
+        sweeps.round()
+        z, psi = np.append(sweeps.w, sweeps.b), -sweeps.alpha.copy()
+        residual = max(_residual(descent, z, sweeps.q, psi), sweeps.lag)
+        end = End(z, psi, residual, problem.objective(sweeps.w, sweeps.q))
+        record(width=0.0, objective=end.objective, residual=residual)
+        residuals.append(residual)
+        recent = residuals[-1 - wide.PATIENCE :]
+        if residual <= tol or (len(recent) > wide.PATIENCE and min(recent[1:]) > 0.5 * recent[0]):
+            break
+    return end
 
 
 def _shares(problem: Problem, psi: Array) -> Array:

@@ -16,6 +16,8 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.losses.rounded import Sigmoid, Stage
 from htsvm.problems.binary import Problem, Rest
+from htsvm.solvers import wide
+from htsvm.solvers.multiclass.lbfgs import minimise
 from htsvm.solvers.smooth_newton import FORMED, MOVED, NewtonSteps
 
 # All steps in one call, and the pass over all rows; None where nothing was compiled.
@@ -86,6 +88,11 @@ class Descent:
             Whether negative curvature counts.
         """
         z = np.array(z, dtype=np.float64)
+        if wide.suits(self.problem) and gain > 0.0 and not bending:
+            own = self.problem.penalty if penalty is None else penalty
+            z, _, steps = minimise(wide.SmoothLoss(self.problem, own, stage), z, most, gain)
+            self.steps += steps
+            return z
         options = {"gain": gain, "tol": tol, "bending": bending}
         small = self.problem.operator.stored <= COPIED
         if small or isinstance(stage, Sigmoid) or penalty is not None:

@@ -21,6 +21,7 @@ from htsvm.losses import Loss
 from htsvm.losses.rounded import Sigmoid, rounded
 from htsvm.problems.binary import Problem, Start
 from htsvm.optimality.residuals import LEAST_GAIN
+from htsvm.solvers import wide
 from htsvm.solvers.finish import End, finish, unit_of
 from htsvm.solvers.result import History, SolverResult
 from htsvm.solvers.rows import Descent
@@ -88,11 +89,11 @@ def solve(problem: Problem, options: Any, start: Start | None) -> SolverResult:
     if convex is not None and run.is_not_truncated(convex):
         return run.finished("convex", convex, None)
     # 4. The other starts.
-    if "least_squares" in run.names:
+    if "least_squares" in run.names and not wide.suits(problem):
         run.add("least_squares", run.settled(least_squares))
     if convex is not None:
         run.add("convex", run.settled(run.led(convex)))
-    for widths in ANNEALED if "annealed" in run.names else ():
+    for widths in ANNEALED[: 1 if wide.suits(problem) else None] if "annealed" in run.names else ():
         run.add("annealed", run.settled(run.annealed(least_squares, widths, STEPS)))
     if start is not None:
         run.add("warm", run.settled(run.led(np.append(start[0], start[1]), caps=())))
@@ -229,7 +230,7 @@ class Search:
 
     def pushes(self) -> int:
         """Return how many pushes there is time for."""
-        if "pushed" not in self.names:
+        if "pushed" not in self.names or wide.suits(self.problem):
             return 0
         problem = self.few.problem
         number = PUSHED_VALUES / (problem.operator.stored + problem.n_samples)
