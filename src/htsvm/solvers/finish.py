@@ -94,8 +94,8 @@ def finish(
         return _hinge_rounds(descent, z, share, tol, most, record)
     q = problem.violations(z[:-1].copy(), float(z[-1]))
     end = End(z, np.zeros(problem.n_samples), math.inf, descent.objective(z, q))
-    # 2. The loss itself, where it bends but does not jump.
-    if loss.weak_convexity < math.inf:
+    # 2. The loss itself, where its slope is known and does not jump.
+    if loss.slope_line is not None:
         if psi is None:
             z = descent.run(z, rounded(loss, width), gain=0.1 * tol, most=25, tol=INNER * tol)
         share = np.zeros(problem.n_samples) if psi is None else _shares(problem, psi)

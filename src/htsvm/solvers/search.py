@@ -17,7 +17,6 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.positive import conjugate_gradients, solve_positive
-from htsvm.losses import Loss
 from htsvm.losses.rounded import Sigmoid, rounded
 from htsvm.problems.binary import Problem, Start
 from htsvm.optimality.residuals import LEAST_GAIN
@@ -181,9 +180,10 @@ class Search:
 
     def convex(self, z: Array) -> Array | None:
         """Return about the solution without a cap."""
-        without = self.loss.stretched(math.inf) if self.loss.cap < math.inf else self.loss
-        if without is None or "convex" not in self.names:
+        if "convex" not in self.names and self.loss.cap < math.inf:
             return None
+        without = self.loss.stretched(math.inf) if self.loss.cap < math.inf else None
+        without = without or self.loss
         first, last = (rounded(without, width) for width in CONVEX_WIDTHS)
         z = self.wide.run(z, first, gain=ROUGH, most=STEPS, tol=TOL)
         z = self.few.run(z, last, gain=ROUGH, most=STEPS, tol=TOL)
@@ -202,13 +202,13 @@ class Search:
     def led(self, z: Array, caps: tuple[float, ...] = CAPS) -> Array:
         """Return where caps that come down lead."""
         for cap in caps:
-            stage = rounded(_bending(self.loss.stretched(cap)), LEADING_WIDTH * self.unit)
+            stage = rounded(self.loss.stretched(cap) or self.loss, LEADING_WIDTH * self.unit)
             z = self.few.run(z, stage, gain=ROUGH, most=STEPS, tol=TOL)
         return z
 
     def settled(self, z: Array) -> Array:
         """Return where the loss itself leads, its kink rounded."""
-        stage = rounded(_bending(self.loss), WIDTH * self.unit)
+        stage = rounded(self.loss, WIDTH * self.unit)
         return self.few.run(z, stage, gain=FINE, most=FINE_STEPS, tol=TOL)
 
     def annealed(
@@ -290,13 +290,6 @@ class Search:
 def _checked(names: Any) -> tuple[str, ...]:
     """Return the names of the starts that are compared."""
     return NAMES if isinstance(names, str) else tuple(names)
-
-
-def _bending(loss: Any) -> Loss:
-    """Return a loss near this one that bends where it has a concave kink."""
-    near = loss.bent()
-    found: Loss = loss if near is None else near[0]
-    return found
 
 
 def ridge_point(problem: Problem, penalty: Array) -> Array:
