@@ -8,6 +8,7 @@ rows then says whether the objective has really come down; if not, the steps wer
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from htsvm.linalg import kernels
 from htsvm.losses.rounded import Sigmoid, Stage
 from htsvm.problems.binary import Problem, Rest
 from htsvm.solvers import wide
+from htsvm.solvers.descend import FORMED, MOVED, NewtonSteps
 from htsvm.solvers.multiclass.lbfgs import minimise
-from htsvm.solvers.smooth_newton import FORMED, MOVED, NewtonSteps
 
 # All steps in one call, and the pass over all rows; None where nothing was compiled.
 compiled = kernels.optional("solvers._steps")
@@ -32,6 +33,21 @@ COPIED, COPIED_SHARE = 30_000, 0.6
 CUT = 0.25
 # Passes over all rows in one descent.
 MOST_PASSES = 10
+# The budget of a solve in steps and in passes; ordinary fits need a tenth of it.
+MOST_STEPS, MOST_WORK = 3000, 100_000.0
+
+
+@dataclass
+class Budget:
+    """What all descents of a solve may spend together."""
+
+    steps: int = MOST_STEPS
+    passes: float = MOST_WORK
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.steps <= 0 or self.passes <= 0.0
 
 
 class Descent:
@@ -43,14 +59,18 @@ class Descent:
         What is minimised.
     rest : Rest
         What rows elsewhere add to it.
+    budget : Budget
+        What is left of steps and passes; nothing moves where it is spent.
     residual : float
         The gradient residual where the last descent ended.
     steps : int
         Newton steps so far.
     """
 
-    def __init__(self, problem: Problem, rest: Rest | None = None) -> None:
-        self.problem = problem
+    def __init__(
+        self, problem: Problem, rest: Rest | None = None, budget: Budget | None = None
+    ) -> None:
+        self.problem, self.budget = problem, budget or Budget()
         self.rest = rest or Rest(0.0, np.zeros(problem.n_features + 1), 0.0)
         self.residual, self.steps, self.reach = math.inf, 0, FIRST_REACH
         self._whole: Any = None
@@ -87,11 +107,14 @@ class Descent:
         bending : bool
             Whether negative curvature counts.
         """
-        z = np.array(z, dtype=np.float64)
+        z, most = np.array(z, dtype=np.float64), min(most, self.budget.steps)
+        if self.budget.spent:
+            return z
         if wide.suits(self.problem) and gain > 0.0 and not bending:
             own = self.problem.penalty if penalty is None else penalty
             z, _, steps = minimise(wide.SmoothLoss(self.problem, own, stage), z, most, gain)
             self.steps += steps
+            self.budget.steps -= steps
             return z
         options = {"gain": gain, "tol": tol, "bending": bending}
         small = self.problem.operator.stored <= COPIED
@@ -159,8 +182,11 @@ class Descent:
 
     def _note(self, steps: Any, rows: int) -> Any:
         self.residual = max(steps.stationarity, steps.balance)
+        passes = steps.passes * rows / max(self.problem.n_samples, 1)
         self.steps += steps.steps
-        self.problem.operator.count(steps.passes * rows / max(self.problem.n_samples, 1))
+        self.budget.steps -= steps.steps
+        self.budget.passes -= passes
+        self.problem.operator.count(passes)
         return steps
 
     def _survey(self, z: Array, stage: Stage, shift: Array | None) -> Any:
