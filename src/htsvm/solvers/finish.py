@@ -29,8 +29,8 @@ ROUGH_WIDTH = 0.15
 CLOSE = 0.1
 # The kink is narrowed to the second share where multipliers have not come near by the first.
 LAGS, NARROWER = 0.25, 0.25
-# Rounds of multipliers with the loss itself; of weights, and of multipliers for each of them.
-ROUNDS, WEIGHTINGS = 15, 30
+# Rounds of multipliers with the loss itself, and with a convex one; rounds of weights.
+ROUNDS, MOST_ROUNDS, WEIGHTINGS = 15, 30, 30
 # Newton steps in a round, and the share of the tolerance to which it is solved.
 MOST_STEPS, INNER = 50, 0.1
 
@@ -101,7 +101,7 @@ def finish(
         if psi is None:
             z = descent.run(z, rounded(loss, width), gain=0.1 * tol, most=25, tol=INNER * tol)
         share = np.zeros(problem.n_samples) if psi is None else _shares(problem, psi)
-        found = _rounds(descent, z, share, width, tol, min(ROUNDS, most), record, end.objective)
+        found = _rounds(descent, z, share, width, tol, most, record, end.objective)
         if found.residual <= tol:
             return found
         end = min(end, found, key=lambda one: one.objective)
@@ -156,8 +156,9 @@ def _rounds(
     problem, p = descent.problem, descent.problem.penalty
     convex = problem.loss.weak_convexity == 0.0
     last, end = math.inf, End(z, np.zeros(len(p)), math.inf, math.inf)
-    for _ in range(most):
+    for _ in range(min(most, ROUNDS if not convex else MOST_ROUNDS)):
         # 1. Minimise with the shifts as they are.
+        steps = descent.steps
         stage, shift = rounded(problem.loss, width), share * width
         z = descent.run(
             z, stage, gain=0.0, most=MOST_STEPS, tol=INNER * tol, shift=shift, bending=not convex
@@ -175,7 +176,7 @@ def _rounds(
             break
         # 3. Move the shifts; narrow the kink where they lag.
         share = moved / stage.width
-        if descent.residual <= tol and off > LAGS * last:
+        if (descent.residual <= tol or descent.steps == steps) and off > LAGS * last:
             width *= NARROWER
         last = off
     return end

@@ -24,9 +24,10 @@ from htsvm.solvers.multiclass.lbfgs import minimise
 # All steps in one call, and the pass over all rows; None where nothing was compiled.
 compiled = kernels.optional("solvers._steps")
 
-# How far rows may be from the bends and still be copied: at first, at least, at most; and as a
-# multiple of how far the last run went.
-FIRST_REACH, LEAST_REACH, MOST_REACH, REACH_SHARE = 2.0, 0.1, 2.0, 1.5
+# How far rows may be from the bends and still be copied: at first and at most, and at least.
+MOST_REACH, LEAST_REACH = 2.0, 0.1
+# What sums over the rows are known up to.
+ROUNDING = 1e-13
 # Up to so many stored values, and with more than this share of the rows, nothing is copied.
 COPIED, COPIED_SHARE = 30_000, 0.6
 # A step that made things worse is taken again with this share of the reach.
@@ -72,7 +73,7 @@ class Descent:
     ) -> None:
         self.problem, self.budget = problem, budget or Budget()
         self.rest = rest or Rest(0.0, np.zeros(problem.n_features + 1), 0.0)
-        self.residual, self.steps, self.reach = math.inf, 0, FIRST_REACH
+        self.residual, self.steps, self.reach = math.inf, 0, MOST_REACH
         self._whole: Any = None
 
     def run(
@@ -121,33 +122,32 @@ class Descent:
         if small or isinstance(stage, Sigmoid) or penalty is not None:
             self._on_all(z, stage, penalty, shift=shift, reach=math.inf, most=most, **options)
             return z
-        end, lowest = z.copy(), math.inf
+        end, lowest, settled = z.copy(), math.inf, False
         for _ in range(MOST_PASSES):
             q, near, value, slopes, gross = self._survey(z, stage, shift)
-            if not value < lowest:
+            if not value <= lowest + ROUNDING * abs(value):
                 # Rows that were left out have come back: steps were too long.
-                z = end.copy()
-                if self.reach <= LEAST_REACH:
-                    break
-                self.reach = max(CUT * self.reach, LEAST_REACH)
+                z, settled = end.copy(), False
+                self.reach *= CUT
                 q, near, value, slopes, gross = self._survey(z, stage, shift)
+            if settled or most <= 0:
+                break
             end, lowest = z.copy(), value
             rows = np.flatnonzero(near)
-            if not 0 < len(rows) <= COPIED_SHARE * self.problem.n_samples:
-                steps, status = self._on_all(
+            some = 0 < len(rows) <= COPIED_SHARE * self.problem.n_samples
+            if self.reach < LEAST_REACH or not some:
+                steps, _ = self._on_all(
                     z, stage, None, q=q, shift=shift, reach=math.inf, most=most, **options
                 )
-            else:
-                rest = self._rest(z, value, slopes, gross, stage, shift, rows, q)
-                steps, status = self._on_some(
-                    z, stage, rows, q, shift, rest, reach=self.reach, most=most, **options
-                )
-            most -= steps.steps
-            if status != MOVED or most <= 0:
-                moved = float(np.clip(REACH_SHARE * steps.moved, LEAST_REACH, MOST_REACH))
-                self.reach = moved
                 break
+            rest = self._rest(z, value, slopes, gross, stage, shift, rows, q)
+            steps, status = self._on_some(
+                z, stage, rows, q, shift, rest, reach=self.reach, most=most, **options
+            )
+            most -= steps.steps
+            settled = status != MOVED
             self.reach = min(2.0 * self.reach, MOST_REACH)
+        self.reach = float(np.clip(self.reach, LEAST_REACH, MOST_REACH))
         return z
 
     def _on_all(self, z: Array, stage: Stage, penalty: Array | None, **options: Any) -> Any:

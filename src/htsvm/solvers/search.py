@@ -53,6 +53,8 @@ MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
 WIDE_VALUES, VALUES = 300_000, 3_000_000
 # Pushes: as many as this number of stored values allows, within the bounds.
 PUSHED_VALUES, PUSHES = 40_000, (2, 24)
+# A convex solution that no cap touches is the end below this share of the constant objective.
+FAR_BELOW = 0.1
 # Penalties that outweigh the regulariser by more are made smaller.
 HARD = 1e12
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
@@ -133,8 +135,10 @@ class Newton(Solver):
     def _solve(self, problem: Problem, start: Start | None) -> SolverResult:
         """Return a stationary point of a problem in coordinates that suit a search."""
         with single_threaded_blas(problem.operator):
-            soft = softened(problem, self, start)
-            plain = solve(problem, self, start) if soft is None or soft.residual > 0.0 else soft
+            soft, is_solution = softened(problem, self, start)
+            if soft is not None and is_solution:
+                return soft
+            plain = solve(problem, self, start)
             return plain if soft is None or plain.objective <= soft.objective else soft
 
 
@@ -181,18 +185,21 @@ def first_point(problem: Problem, options: Newton) -> Start:
     return w, b, -problem.penalty * np.maximum(slope, 0.0)
 
 
-def softened(problem: Problem, options: Newton, start: Start | None) -> SolverResult | None:
+def softened(
+    problem: Problem, options: Newton, start: Start | None
+) -> tuple[SolverResult | None, bool]:
     """Return the solution for smaller penalties, where these outweigh the regulariser by far.
 
     Where a margin separates all samples its multipliers are far below such penalties, which
-    rounding would hide; with a smaller C the solution is the same, and its residual is set to zero.
+    rounding would hide, and the solution for a smaller C is that of the problem: the second says
+    whether it is.
     """
     R = problem.regularizer.values
     # Of scaled columns a row has its length in the metric of R already.
     own = float(R) if R.ndim == 0 else 1.0
     strength = problem.trivial_objective * problem.operator.row_length**2 / (own or 1.0)
     if problem.operator.representers or not HARD < strength < math.inf:
-        return None
+        return None, False
     factor = 2.0 ** math.floor(math.log2(HARD / strength))
     soft = replace(problem, penalty=factor * problem.penalty, C=factor * problem.C)
     result = solve(soft, options, start)
@@ -204,11 +211,13 @@ def softened(problem: Problem, options: Newton, start: Start | None) -> SolverRe
     w, b = w / margin, b / margin
     bound = float(rounded(problem.loss, 1.0).top) * soft.penalty
     satisfied = float(q.max(initial=0.0, where=problem.penalty > 0.0)) < 0.5
-    hard = result.converged and satisfied and not np.any(-psi > 0.5 * bound)
-    return replace(
-        result, coef=w, intercept=b, multipliers=psi if hard else psi / factor,
-        objective=float(problem.objective_at(w, b)), residual=0.0 if hard else result.residual,
+    inside = not np.any(-psi > 0.5 * bound)
+    hard = inside and satisfied and result.converged and not result.constant
+    result = replace(
+        result, coef=w, intercept=b, multipliers=psi if inside else psi / factor,
+        objective=float(problem.objective_at(w, b)),
     )  # fmt: skip
+    return result, hard
 
 
 class Search:
@@ -319,7 +328,7 @@ class Search:
             return True
         q = self.problem.violations(z[:-1].copy(), float(z[-1]))
         largest = float(q[self.problem.penalty > 0.0].max(initial=0.0))
-        below = self.convex_objective < 0.5 * self.problem.trivial_objective
+        below = self.convex_objective < FAR_BELOW * self.problem.trivial_objective
         return below and largest < self.loss.curved_interval[0]
 
     def led(self, z: Array, caps: tuple[float, ...] = CAPS) -> Array:
