@@ -102,7 +102,7 @@ def finish(
             z = descent.run(z, rounded(loss, width), gain=0.1 * tol, most=25, tol=INNER * tol)
         share = np.zeros(problem.n_samples) if psi is None else _shares(problem, psi)
         found = _rounds(descent, z, share, width, tol, most, record, end.objective)
-        if found.residual <= tol:
+        if found.residual <= tol and found.objective <= (1.0 + tol) * end.objective:
             return found
         end = min(end, found, key=lambda one: one.objective)
     # 3. Hard margins, and kinks that fall: weighted hinge problems that touch the loss.
@@ -219,7 +219,9 @@ def _majorised(descent: Descent, end: End, tol: float, most: int, record: Record
         problem.loss.slopes(q, problem.penalty, slopes)
         psi = -np.minimum(-inner.psi, slopes)
         residual, reached = residual_of(descent, z, q, psi), descent.objective(z, q)
-        record(width=0.0, objective=reached, residual=residual, steps=0)
+        record(width=0.0, objective=reached, residual=residual, steps=descent.steps)
+        if reached > (1.0 + tol) * best.objective:
+            break
         best = End(z, psi, residual, reached)
         share = np.clip(2.0 * -psi / np.maximum(slopes, 1e-300) - 1.0, -1.0, 1.0)
         share = np.where(slopes > 0.0, share, -1.0)
