@@ -16,7 +16,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses.rounded import rounded
-from htsvm.optimality.residuals import balance, of_gradient, violation
+from htsvm.optimality.residuals import balance, complementarity, of_gradient, violation
 from htsvm.problems.binary import Problem
 from htsvm.solvers import wide
 from htsvm.solvers.rows import Descent
@@ -170,6 +170,10 @@ def _rounds(
         psi = -p * stage.value_slope(q, shift)[1]
         objective = descent.objective(z, q)
         residual = max(off, descent.residual)
+        if convex:
+            # The other part of the duality gap, which certificates of convex problems look at.
+            slack = stage.top * p * np.maximum(q, 0.0) + (psi - stage.tilt * p) * q
+            residual = max(residual, complementarity(float(slack.sum()), objective))
         record(width=width, objective=objective, residual=residual, steps=descent.steps)
         end = End(z, psi, residual, objective)
         if residual <= tol or descent.budget.spent or not objective <= (1.0 + tol) * ceiling:
