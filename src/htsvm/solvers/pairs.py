@@ -47,12 +47,12 @@ def solve_pairs(problem: Problem, options: Any, start: Start | None, record: Rec
     m, tol = problem.n_samples, options.tol
     w, b, psi = start or (np.zeros(m), 0.0, np.zeros(m))
     alpha = np.zeros(m) if psi is None else np.maximum(-psi, 0.0)
+    w = w if psi is None else problem.y * alpha
     q = problem.violations(w, b)
     weights, descent = np.empty(m), Descent(problem)
     z = np.append(w, b)
-    end = End(z, -alpha, residual_of(descent, z, q, -alpha), problem.objective(w, q))
-    if start is not None and end.residual <= tol and problem.loss.weak_convexity > 0.0:
-        return end
+    first = End(z, -alpha, residual_of(descent, z, q, -alpha), problem.objective(w, q))
+    end = first
     for number in range(options.max_iter):
         # 1. The hinge losses that touch the loss.
         problem.loss.slopes(q, problem.penalty, weights)
@@ -69,7 +69,7 @@ def solve_pairs(problem: Problem, options: Any, start: Start | None, record: Rec
         settled = residual <= tol and gain <= GAIN * tol * abs(end.objective)
         if settled or np.array_equal(z, before.z):
             break
-    return end
+    return first if first.residual <= tol < end.residual else end
 
 
 def _weighted(
