@@ -19,10 +19,7 @@ from benchmarks import (  # noqa: E402
     audit,
     distributed,
     kernels,
-    label_issues,
     memory,
-    minima,
-    multiclass_speed,
     multiview_speed,
     path,
     report,
@@ -44,12 +41,9 @@ PARTS = {
     "memory": memory,
     "startup": startup,
     "multiview-speed": multiview_speed,
-    "multiclass-speed": multiclass_speed,
-    "label-issues": label_issues,
     "audit": audit,
     "distributed": distributed,
     "kernels": kernels,
-    "minima": minima,
 }
 RESULTS = Path(__file__).parent / "results"
 FULL_REPEATS, QUICK_REPEATS = 5, 3

@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
 from benchmarks import multiclass_data
-from benchmarks.sets import published
-from htsvm.datasets import flip_labels
+from benchmarks.sets import published, standardised, wrong
 
 LARGE = ("a9a", "w8a", "ijcnn1", "skin", "susy")
 SMALL = (
@@ -62,7 +59,7 @@ class Cell:
         if self.group == "several classes":
             return _several(self, rows)
         X, y, X_test, y_test = _split(self, rows)
-        return Data(X, _with_noise(self, X, y), X_test, y_test)
+        return Data(X, wrong(self.noise, X, y, self.draw), X_test, y_test)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,20 +130,5 @@ def _scaled(X: Any, X_test: Any) -> tuple[Any, Any]:
     dense = [
         part.toarray() if sp.issparse(part) else np.asarray(part, float) for part in (X, X_test)
     ]
-    gaps = np.nanmedian(dense[0], axis=0)
-    dense = [np.where(np.isnan(part), gaps, part) for part in dense]
-    scaler = StandardScaler().fit(dense[0])
-    first, second = (np.ascontiguousarray(scaler.transform(part)) for part in dense)
+    first, second = map(np.ascontiguousarray, standardised(*dense))
     return first, second
-
-
-def _with_noise(cell: Cell, X: Any, y: np.ndarray) -> np.ndarray:
-    seed = 1000 + cell.draw
-    if cell.noise == CLEAN:
-        return y
-    if cell.noise.startswith("symmetric"):
-        return flip_labels(y, int(cell.noise.split()[1]) / 100, random_state=seed)[0]
-    if cell.noise.startswith("one-sided"):
-        return flip_labels(y, 0.3, classes=[-1], random_state=seed)[0]
-    scores = LogisticRegression(max_iter=1000).fit(X, y).decision_function(X)
-    return flip_labels(y, 0.2, kind="boundary", scores=scores, random_state=seed)[0]

@@ -15,13 +15,11 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from benchmarks import multiclass_data
 from benchmarks.bars import Row
-from benchmarks.sets import published
-from htsvm.datasets import flip_labels
+from benchmarks.sets import published, standardised, wrong
 
 LARGE = ("ijcnn1", "skin", "susy", "a9a", "w8a")
 SMALL = (
@@ -70,41 +68,19 @@ def split(name: str, noise: str, draw: int, rows: int = ROWS) -> Split:
     order = np.random.default_rng(draw).permutation(len(y))
     size = min(rows, int(0.6 * len(y)))
     train, test = order[:size], order[size : size + TEST_ROWS]
-    X_train, X_test = _standardised(_dense(X[train]), _dense(X[test]))
+    X_train, X_test = standardised(_dense(X[train]), _dense(X[test]))
     return Split(name, noise, draw, X_train, wrong(noise, X_train, y[train], draw), X_test, y[test])
 
 
 def _images(noise: str, draw: int, rows: int) -> Split:
     data = multiclass_data.cifar(HUMAN[noise])
     train = np.random.default_rng(draw).permutation(len(data.y))[:rows]
-    X, X_test = _standardised(data.X[train], data.X_test)
+    X, X_test = standardised(data.X[train], data.X_test)
     return Split(IMAGES, noise, draw, X, data.y[train], X_test, data.y_test)
 
 
 def _dense(X: Any) -> np.ndarray:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-
-
-def _standardised(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return columns of mean zero and variance one; gaps are filled with the median."""
-    middle = np.nanmedian(X, axis=0)
-    X, X_test = (np.where(np.isnan(part), middle, part) for part in (X, X_test))
-    scaler = StandardScaler().fit(X)
-    return scaler.transform(X), scaler.transform(X_test)
-
-
-def wrong(noise: str, X: np.ndarray, y: np.ndarray, draw: int) -> np.ndarray:
-    """Return labels with errors of the given kind."""
-    if noise == "none":
-        return y
-    kind, rate = noise.split()[0], int(noise.split()[1]) / 100.0
-    seed = 1000 + draw
-    if kind == "one-sided":
-        return flip_labels(y, rate, classes=[-1], random_state=seed)[0]
-    scores = None
-    if kind == "boundary":
-        scores = LogisticRegression(max_iter=500).fit(X, y).decision_function(X)
-    return flip_labels(y, rate, kind=kind, scores=scores, random_state=seed)[0]
 
 
 def gammas(data: Split) -> list[float]:
