@@ -141,8 +141,6 @@ def run_part(name: str, plan: Plan, folder: Path) -> None:
     page = report.part_page(name, part.bars(rows), part.tables(rows), described)
     report.write(folder / f"{name}.csv", report.csv_text(rows))
     report.write(folder / f"{name}.md", page)
-    if hasattr(part, "figure"):
-        part.figure(rows, folder / f"{name}.svg")
     report.remember(folder, name, described)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import train_test_split
 
 from benchmarks import multiclass_data
-from benchmarks.sets import published, standardised, wrong
+from benchmarks.sets import Dataset, published, standardised, wrong
 
 LARGE = ("a9a", "w8a", "ijcnn1", "skin", "susy")
 SMALL = (
@@ -54,22 +54,12 @@ class Cell:
         """A name for files."""
         return f"{self.group}, {self.name}, {self.noise}, draw {self.draw}"
 
-    def load(self, rows: int | None) -> Data:
+    def load(self, rows: int | None) -> Dataset:
         """Return the data, or raise MissingData; at most so many training rows of large sets."""
         if self.group == "several classes":
             return _several(self, rows)
         X, y, X_test, y_test = _split(self, rows)
-        return Data(X, wrong(self.noise, X, y, self.draw), X_test, y_test)
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """Training rows with labels as given, test rows with true ones."""
-
-    X: Any
-    y: np.ndarray
-    X_test: Any
-    y_test: np.ndarray
+        return Dataset(self.name, X, wrong(self.noise, X, y, self.draw), X_test, y_test)
 
 
 def cells(draws: int, quick: bool) -> list[Cell]:
@@ -92,15 +82,14 @@ def cells(draws: int, quick: bool) -> list[Cell]:
     return found
 
 
-def _several(cell: Cell, rows: int | None) -> Data:
+def _several(cell: Cell, rows: int | None) -> Dataset:
     if cell.name == "CIFAR-10N":
         data = multiclass_data.cifar(cell.noise)
         # The rows are in no order.
         some = slice(min(rows or IMAGE_ROWS, IMAGE_ROWS))
-        return Data(data.X[some], data.y[some], data.X_test, data.y_test)
+        return replace(data, X=data.X[some], y=data.y[some])
     read = getattr(multiclass_data, cell.name)
-    data = read(*next(row for row in MADE if row[0] == cell.noise), seed=cell.draw)
-    return Data(data.X, data.y, data.X_test, data.y_test)
+    return read(*next(row for row in MADE if row[0] == cell.noise), seed=cell.draw)
 
 
 def _split(cell: Cell, rows: int | None) -> tuple[Any, np.ndarray, Any, np.ndarray]:

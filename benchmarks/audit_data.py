@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,8 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
-from benchmarks.multiclass_data import Noisy, cifar, scaled
-from benchmarks.sets import published
+from benchmarks.multiclass_data import cifar, scaled
+from benchmarks.sets import Dataset, published
 from htsvm.datasets import flip_labels
 from htsvm_paper.datasets import Preparation
 
@@ -81,19 +82,19 @@ def is_design(setting: str) -> bool:
     return setting == DESIGN[-1] or setting.split(", ")[0] in DESIGN
 
 
-def made(name: str, kind: tuple[str, float, str], seed: int, rows: int = MOST_ROWS) -> Noisy:
+def made(name: str, kind: tuple[str, float, str], seed: int, rows: int = MOST_ROWS) -> Dataset:
     """Return a set with made noise."""
     X, y, X_test, y_test = _large(name, rows) if name in LARGE else _small(name, seed)
     noisy = wrong_labels(X, y, kind[1], kind[2], seed)
-    return Noisy(name, kind[0], X, noisy, y, X_test, y_test)
+    return Dataset(name, X, noisy, X_test, y_test, kind[0], y, seed)
 
 
-def people(labels: str, rows: int = MOST_ROWS) -> Noisy:
+def people(labels: str, rows: int = MOST_ROWS) -> Dataset:
     """Return CIFAR-10N with the labels of people, as HOG and square roots of LBP."""
     data = cifar(labels)
     own, test = _some(len(data.X), rows), _some(len(data.X_test), rows)
-    parts = (part[own] for part in (data.X, data.y, data.y_true))
-    return Noisy("CIFAR-10N", labels, *parts, data.X_test[test], data.y_test[test])
+    X, y, true = (part[own] for part in (data.X, data.y, data.y_true))
+    return replace(data, X=X, y=y, y_true=true, X_test=data.X_test[test], y_test=data.y_test[test])
 
 
 def _small(name: str, seed: int) -> Parts:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.sets import published
+from benchmarks.sets import Dataset, published
 
 # Kinds of noise: name, share of labels, how they change.
 NOISES = (
@@ -23,19 +21,6 @@ NOISES = (
 IMAGE_LABELS = {"random": "random1", "aggregate": "aggre"}
 
 
-@dataclass(frozen=True, eq=False)
-class Noisy:
-    """Training rows with labels as given, and the truth to test against."""
-
-    name: str
-    noise: str
-    X: np.ndarray
-    y: np.ndarray
-    y_true: np.ndarray
-    X_test: np.ndarray
-    y_test: np.ndarray
-
-
 def with_noise(y: np.ndarray, share: float, kind: str, seed: int = 0) -> np.ndarray:
     """Return labels (0 to k - 1) of which a share is moved to another class."""
     rng = np.random.default_rng(seed)
@@ -47,27 +32,28 @@ def with_noise(y: np.ndarray, share: float, kind: str, seed: int = 0) -> np.ndar
     return noisy
 
 
-def digits(noise: str, share: float, kind: str, seed: int = 0) -> Noisy:
+def digits(noise: str, share: float, kind: str, seed: int = 0) -> Dataset:
     X, y = load_digits(return_X_y=True)
     name = f"digits, draw {seed}" if seed else "digits"
     return _split(name, X / 16.0, y, noise, share, kind, seed)
 
 
-def handwritten(noise: str, share: float, kind: str, seed: int = 0) -> Noisy:
+def handwritten(noise: str, share: float, kind: str, seed: int = 0) -> Dataset:
     """Return the six views of Handwritten.mat, concatenated."""
     data = published("handwritten")
     y = np.unique(data.y, return_inverse=True)[1]
     return _split("handwritten", data.X, y, noise, share, kind, seed, scale=True)
 
 
-def _split(name, X, y, noise, share, kind, seed, scale=False) -> Noisy:
+def _split(name, X, y, noise, share, kind, seed, scale=False) -> Dataset:
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, random_state=seed)
     if scale:
         X, X_test = scaled(X, X_test)
-    return Noisy(name, noise, X, with_noise(y, share, kind, seed), y, X_test, y_test)
+    noisy = with_noise(y, share, kind, seed)
+    return Dataset(name, X, noisy, X_test, y_test, noise, y, seed)
 
 
-def cifar(labels: str) -> Noisy:
+def cifar(labels: str) -> Dataset:
     """Return HOG and square-root LBP features of CIFAR-10N, with clean or human labels.
 
     `labels` is "clean", "aggregate", "random" or "worse", or a name of the registry.
@@ -82,7 +68,7 @@ def cifar(labels: str) -> Noisy:
         np.asarray(part, int)
         for part in (data.y if given == "clean" else data.other_labels[given], data.y, data.y_test)
     )
-    return Noisy("CIFAR-10N", labels, X, y, true, X_test, test)
+    return Dataset("CIFAR-10N", X, y, X_test, test, labels, true)
 
 
 def scaled(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -30,13 +30,20 @@ class MissingData(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows and labels in {-1, +1}, to train and to test on."""
+    """Rows and labels to train and to test on.
+
+    Where labels are wrong on purpose, `y` are those given, `y_true` the right ones; `noise` says of
+    what kind the errors are, `draw` which draw it is.
+    """
 
     name: str
     X: Any
     y: np.ndarray
     X_test: Any
     y_test: np.ndarray
+    noise: str = ""
+    y_true: np.ndarray | None = None
+    draw: int = 0
 
     @property
     def n_samples(self) -> int:
