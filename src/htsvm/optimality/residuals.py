@@ -107,3 +107,31 @@ def informative_part(objective: float, trivial: float, energy: float) -> float:
     """
     gain = max(trivial - objective, 2.0 * energy)
     return min(objective, max(gain, LEAST_GAIN * objective))
+
+
+def rounding_floor(
+    terms: int, pulled: float, unit: float, size: float, class_penalty: Array, square_size: float,
+    gross: float, objective: float,
+) -> float:  # fmt: skip
+    """Estimate the residual that rounding alone causes.
+
+    Of a sum of k terms about (8 + sqrt(k)) eps times the sum of their sizes is not known: that
+    is applied to N' psi, and to the violations of which prox residual and duality gap are made.
+
+    Parameters
+    ----------
+    terms, pulled, unit : int, float, float
+        The number of multipliers, the sum of the sizes of what they pull, and the unit of that.
+    size : float
+        The size of a typical score.
+    class_penalty, square_size : ndarray, float
+        The penalties of the classes, and what `violation` takes.
+    gross, objective : float
+        The sum of the sizes of the multipliers, and the objective.
+    """
+    off, mass = 8.0 * EPS * size, float(class_penalty.sum())
+    return max(
+        (8.0 + math.sqrt(terms)) * EPS * pulled / unit if unit > 0.0 else 0.0,
+        violation(mass * off * off, square_size),
+        complementarity(off * gross, objective),
+    )
