@@ -116,18 +116,8 @@ def rounding_floor(
     """Estimate the residual that rounding alone causes.
 
     Of a sum of k terms about (8 + sqrt(k)) eps times the sum of their sizes is not known: that
-    is applied to N' psi, and to the violations of which prox residual and duality gap are made.
-
-    Parameters
-    ----------
-    terms, pulled, unit : int, float, float
-        The number of multipliers, the sum of the sizes of what they pull, and the unit of that.
-    size : float
-        The size of a typical score.
-    class_penalty, square_size : ndarray, float
-        The penalties of the classes, and what `violation` takes.
-    gross, objective : float
-        The sum of the sizes of the multipliers, and the objective.
+    is applied to N' psi (`pulled`, of so many `terms`), and to the violations, of which prox
+    residual and duality gap are made (`size` is that of a typical score).
     """
     off, mass = 8.0 * EPS * size, float(class_penalty.sum())
     return max(
