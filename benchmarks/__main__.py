@@ -23,7 +23,6 @@ from benchmarks import (  # noqa: E402
     multiview_speed,
     path,
     report,
-    resume,
     speed,
     stale,
     startup,
@@ -112,7 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for name in parts_of(options):
             try:
-                with resume.kept_until_written():
+                with stale.kept_until_written():
                     run_part(name, plan, folder)
                 done.append(name)
             except Exception:

@@ -18,8 +18,8 @@ from benchmarks.accuracy_methods import CHOICES, OURS, OWN, RIVALS, RULE, THEIRS
 from benchmarks.bars import Bar, Row
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table
-from benchmarks.resume import Kept
 from benchmarks.sets import Dataset, MissingData
+from benchmarks.stale import Kept
 
 Means = dict[tuple[str, str], dict[str, float]]
 

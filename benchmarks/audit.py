@@ -33,9 +33,8 @@ from benchmarks.audit_page import frames_per_second
 from benchmarks.bars import Bar, Row
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, number, read_csv
-from benchmarks.resume import Kept
 from benchmarks.sets import Dataset, MissingData
-from benchmarks.stale import LIBRARY, digest, sources_of
+from benchmarks.stale import LIBRARY, Kept, digest, sources_of
 
 DRAWS = 3
 BEHIND = 0.005

@@ -21,8 +21,7 @@ from benchmarks.bars import Bar, Row, at_most
 from benchmarks.memory import slope
 from benchmarks.plan import Plan
 from benchmarks.report import number, table
-from benchmarks.resume import Kept
-from benchmarks.stale import sources_of
+from benchmarks.stale import Kept, sources_of
 from benchmarks.stored import fresh_python
 from htsvm import HTSVC
 

@@ -40,8 +40,8 @@ from benchmarks.kernels_data import (
 )
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, number
-from benchmarks.resume import Kept
 from benchmarks.sets import Dataset, MissingData, published, wrong
+from benchmarks.stale import Kept
 from benchmarks.stored import ROOT
 from htsvm import KernelHTSVC, KernelHTSVCCV
 
