@@ -403,6 +403,9 @@ class Search:
             end = End(z, psi, 0.0, float(self.problem.trivial_objective))
         else:
             tol = self.options.tol
+            if self.few is not self.all and psi is None:
+                stage = rounded(self.loss, WIDTH * self.unit)
+                z = self.all.run(z, stage, gain=FINE, most=FINE_STEPS, tol=TOL)
             end = finish(self.all, z, psi, tol=tol, most=most, record=self.record)
             if self.constant_pulls and end.objective >= self.problem.trivial_objective:
                 # Within the tolerance of the constant, which is not the end.
