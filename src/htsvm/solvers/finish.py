@@ -182,7 +182,8 @@ def _rounds(
             residual = max(residual, complementarity(float(slack.sum()), objective))
         record(width=width, objective=objective, residual=residual, steps=descent.steps)
         end = End(z, psi, residual, objective)
-        if residual <= tol or descent.budget.spent or not (convex or descent.residual <= tol):
+        too_slow = not convex and descent.steps - steps >= MOST_STEPS
+        if residual <= tol or descent.budget.spent or too_slow:
             break
         # 3. Move the shifts; narrow the kink where they lag.
         share = moved / stage.width
@@ -207,9 +208,9 @@ def _weighted_rounds(descent: Descent, start: End, tol: float, most: int, record
         width = _first_width(problem, z)
     else:
         share = np.clip(problem.violations(z[:-1].copy(), float(z[-1])) / width, -1.0, 1.0)
+    hinge, _ = problem.majorised(z[:-1].copy(), float(z[-1]))
     for _ in range(min(most, WEIGHTINGS)):
         # 1. Newton's method on the hinge losses that touch the loss.
-        hinge, _ = problem.majorised(z[:-1].copy(), float(z[-1]))
         part, stage = Descent(hinge, descent.rest, descent.budget), rounded(hinge.loss, width)
         shift, p = share * width, hinge.penalty
         z = part.run(z, stage, gain=0.0, most=MOST_STEPS, tol=INNER * tol, shift=shift)
@@ -217,20 +218,24 @@ def _weighted_rounds(descent: Descent, start: End, tol: float, most: int, record
         q = problem.violations(z[:-1].copy(), float(z[-1]))
         moved = np.clip(shift + q, -width, width)
         off = violation(float(p @ np.square(moved - shift)), float(p @ (1.0 + q * q)))
-        psi = -p * stage.value_slope(q, shift)[1] + problem.loss.tilt * problem.penalty
+        alpha = p * stage.value_slope(q, shift)[1]
+        psi = problem.loss.tilt * problem.penalty - alpha
         reached, residual = descent.objective(z, q), residual_of(descent, z, q, psi)
-        slack = float((p * np.maximum(q, 0.0) + psi * q).sum()) if problem.loss.tilt == 0.0 else 0.0
-        residual = max(residual, complementarity(slack, reached))
+        slack = float((p * np.maximum(q, 0.0) - alpha * q).sum())
+        lag = complementarity(slack, part.objective(z, q))
+        residual = max(residual, lag)
         record(width=width, objective=reached, residual=residual, steps=descent.steps)
-        if reached <= (1.0 + tol) * best.objective or residual <= tol < best.residual:
+        if reached <= (1.0 + tol) * best.objective:
             best = End(z, psi, residual, reached)
-        if residual <= tol or descent.budget.spent:
+        if best.residual <= tol or descent.budget.spent:
             break
-        # 3. Move the shifts; narrow the kink where they lag.
+        # 3. Move the shifts; narrow the kink where they lag; weigh anew where they are near.
         share = moved / width
         if off > LAGS * last:
             width *= NARROWER
         last = off
+        if lag <= wide.NEAR:
+            hinge, _ = problem.majorised(z[:-1].copy(), float(z[-1]))
     return best
 
 

@@ -30,6 +30,8 @@ MOST_REACH, LEAST_REACH = 2.0, 0.1
 ROUNDING = 1e-13
 # Up to so many stored values, and with more than this share of the rows, nothing is copied.
 COPIED, COPIED_SHARE = 30_000, 0.6
+# ... of rows with so many columns, whose systems are the work, while copies take memory.
+WIDE, WIDE_SHARE = 200, 0.1
 # A step that made things worse is taken again with this share of the reach.
 CUT = 0.25
 # Passes over all rows in one descent.
@@ -134,7 +136,8 @@ class Descent:
                 break
             end, lowest = z.copy(), value
             rows = np.flatnonzero(near)
-            some = 0 < len(rows) <= COPIED_SHARE * self.problem.n_samples
+            share = COPIED_SHARE if self.problem.n_features < WIDE else WIDE_SHARE
+            some = 0 < len(rows) <= share * self.problem.n_samples
             if self.reach < LEAST_REACH or not some:
                 steps, _ = self._on_all(
                     z, stage, None, q=q, shift=shift, reach=math.inf, most=most, **options
@@ -146,6 +149,8 @@ class Descent:
             )
             most -= steps.steps
             settled = status != MOVED
+            # The copy of these rows is given back before others are copied.
+            del steps
             self.reach = min(2.0 * self.reach, MOST_REACH)
         self.reach = float(np.clip(self.reach, LEAST_REACH, MOST_REACH))
         return z

@@ -50,7 +50,7 @@ STEPS, PUSH_STEPS, FINE_STEPS = 10, 4, 25
 # Multiples of a least squares direction that are looked at.
 MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
 # Stored values that are searched with stand-ins, and with the loss itself.
-WIDE_VALUES, VALUES = 300_000, 3_000_000
+WIDE_VALUES, VALUES = 300_000, 1_000_000
 # Pushes: as many as this number of stored values allows, within the bounds.
 PUSHED_VALUES, PUSHES = 40_000, (2, 24)
 # A convex solution that no cap touches is the end below this share of the constant objective.
@@ -196,21 +196,21 @@ def softened(
     rounding would hide, and the solution for a smaller C is that of the problem: the second says
     whether it is.
     """
-    R = problem.regularizer.values
-    # Of scaled columns a row has its length in the metric of R already.
-    own = float(R) if R.ndim == 0 else 1.0
-    strength = problem.trivial_objective * problem.operator.row_length**2 / (own or 1.0)
+    # The mean squared length of a row in the metric of R⁻¹; scaled columns have a spread of one.
+    R, squares = problem.regularizer.diagonal(), problem.operator.row_length**2
+    if problem.operator.columns:
+        length = float(np.sum(1.0 / R, where=R > 0.0))
+    else:
+        length = squares / (float(R.mean()) if len(R) else 1.0)
+    strength = problem.trivial_objective * length
     if problem.operator.representers or not HARD < strength < math.inf:
         return None, False
     factor = 2.0 ** math.floor(math.log2(SOFT / strength))
     soft = replace(problem, penalty=factor * problem.penalty, C=factor * problem.C)
     result = solve(soft, replace(options, tol=0.1 * options.tol), start)
     w, b, psi = result.coef, result.intercept, result.multipliers
-    # Rounding may leave a margin below one by a digit that C makes more than all else.
-    q = problem.violations(w, b)
-    counts = (np.abs(q) < 0.5) & (problem.penalty > 0.0)
-    margin = float((1.0 - q).min(initial=1.0, where=counts))
-    w, b = w / margin, b / margin
+    z, q = stretched(problem, np.append(w, b))
+    w, b = z[:-1].copy(), float(z[-1])
     bound = float(rounded(problem.loss, 1.0).top) * soft.penalty
     satisfied = float(q.max(initial=0.0, where=problem.penalty > 0.0)) < 0.5
     inside = not np.any(-psi > 0.5 * bound)
@@ -264,7 +264,7 @@ class Search:
     def add(self, name: str, z: Array) -> None:
         """Note a point, if it is the lowest of its name; other constants than the best are not."""
         problem = self.few.problem
-        q = problem.violations(z[:-1].copy(), float(z[-1]))
+        z, q = stretched(problem, z)
         value = float(problem.objective(z[:-1], q))
         constant = float(np.ptp(problem.y * (1.0 - q))) <= LEAST_GAIN
         if value >= self.found.get(name, (math.inf,))[0] or (constant and name != "constant"):
@@ -329,7 +329,8 @@ class Search:
         first, last = (rounded(without, width) for width in CONVEX_WIDTHS)
         z = self.wide.run(z, first, gain=ROUGH, most=STEPS, tol=TOL)
         z = self.few.run(z, last, gain=ROUGH, most=STEPS, tol=TOL)
-        self.convex_objective = float(self.problem.objective_at(z[:-1].copy(), float(z[-1])))
+        z, q = stretched(self.problem, z)
+        self.convex_objective = float(self.problem.objective(z[:-1], q))
         return z
 
     def is_not_truncated(self, z: Array) -> bool:
@@ -451,6 +452,20 @@ class Search:
         passes = self.problem.operator.passes - self.passes
         columns = {"start": "", "residual": math.nan, "steps": self.all.steps}
         self.history.add(**{**columns, **row}, passes=passes)
+
+
+def stretched(problem: Problem, z: Array) -> tuple[Array, Array]:
+    """Return z and its violations, or the multiple at which nearly satisfied samples are, if lower.
+
+    Where penalties are large a margin that lacks a little costs more than all else.
+    """
+    q = problem.violations(z[:-1].copy(), float(z[-1]))
+    kept = (np.abs(q) < 0.5) & (problem.penalty > 0.0)
+    margin = float((1.0 - q).min(initial=1.0, where=kept))
+    longer, less = z / margin, 1.0 - (1.0 - q) / margin
+    if problem.objective(longer[:-1], less) < problem.objective(z[:-1], q):
+        return longer, less
+    return z, q
 
 
 def checked_names(names: Any) -> str | tuple[str, ...]:
