@@ -94,7 +94,7 @@ def test_a_warning_says_of_which_point_it_speaks():
         X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = HTSVC(max_iter=1, starts=starts).fit(X, y)
+            model = HTSVC(max_iter=1, tol=1e-12, starts=starts).fit(X, y)
         found = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
         constant = not np.any(model.coef_)
         for text in found:

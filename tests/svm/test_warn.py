@@ -33,7 +33,7 @@ def caught(call):
     "call",
     [
         lambda X, y: HTSVC(max_iter=1).fit(X, y),
-        lambda X, y: HTSVC(max_iter=1, multi_class="ovr", n_jobs=2).fit(X, y),
+        lambda X, y: HTSVC(max_iter=1, tol=1e-12, multi_class="ovr", n_jobs=2).fit(X, y),
         lambda X, y: make_pipeline(StandardScaler(), HTSVC(max_iter=1)).fit(X, y),
         lambda X, y: GridSearchCV(HTSVC(max_iter=1), {"C": [1.0]}, cv=2).fit(X, y),
         lambda X, y: ht_path(X, y, Cs=[1.0], max_iter=1),

@@ -69,7 +69,8 @@ def solve_pairs(problem: Problem, options: Any, start: Start | None, record: Rec
         settled = residual <= tol and gain <= GAIN * tol * abs(end.objective)
         if settled or np.array_equal(z, before.z):
             break
-    return first if first.residual <= tol < end.residual else end
+    lower = first.objective < (1.0 - tol) * end.objective
+    return first if lower or first.residual <= tol < end.residual else end
 
 
 def _weighted(

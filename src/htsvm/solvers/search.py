@@ -55,8 +55,8 @@ WIDE_VALUES, VALUES = 300_000, 1_000_000
 PUSHED_VALUES, PUSHES = 40_000, (2, 24)
 # A convex solution that no cap touches is the end below this share of the constant objective.
 FAR_BELOW = 0.1
-# The share of the tolerance to which a point is solved that has to be below the constant.
-CLOSER = 1e-3
+# The share of the tolerance to which the finish goes, and for what has to be below the constant.
+SHARE, CLOSER = 0.3, 1e-3
 # Penalties that outweigh the regulariser by more than the first are tried at the second.
 HARD, SOFT = 1e12, 1e8
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
@@ -403,10 +403,12 @@ class Search:
             psi = np.zeros(self.problem.n_samples)
             end = End(z, psi, 0.0, float(self.problem.trivial_objective))
         else:
-            tol = self.options.tol
+            tol = SHARE * self.options.tol
             if self.few is not self.all and psi is None:
                 stage = rounded(self.loss, WIDTH * self.unit)
                 z = self.all.run(z, stage, gain=FINE, most=FINE_STEPS, tol=TOL)
+            # Copies of rows are given back.
+            self.few = self.wide = self.all
             end = finish(self.all, z, psi, tol=tol, most=most, record=self.record)
             if self.constant_pulls and end.objective >= self.problem.trivial_objective:
                 # Within the tolerance of the constant, which is not the end.
