@@ -1,211 +1,326 @@
-"""All blocks of a problem, as the driver sees them."""
+"""Blocks of rows, and all that workers compute: pure functions of a block and a task.
+
+A task makes the problem on the rows of a block; functions return what adds up over blocks, or what
+is put together in their order. Nothing is kept from one call to the next, so Dask can make again
+whatever a lost worker held.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from dask import array
+import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Block
-from htsvm.distributed.cluster import Cluster
-from htsvm.distributed.protocol import Call, MajorisedTask, Message, Task, joined
-from htsvm.distributed.transport import InProcess, OnCluster, OnDisk, Shard, Transport
-from htsvm.linalg import as_operator
+from htsvm.linalg import Operator, as_operator
+from htsvm.linalg.scaled import Moments, moments
+from htsvm.losses.rounded import Stage
+from htsvm.optimality import SampleStatus
+from htsvm.optimality.multiclass import MulticlassPoint, MulticlassSummary
+from htsvm.optimality.point import Point
+from htsvm.optimality.samples import Samples, Summary, summarise
+from htsvm.optimality.second_order import CriticalSamples
+from htsvm.problems.build import Task as Stated
 
-Question = Callable[..., Any]
-# One more argument for every block.
-Each = Sequence[Any] | None
+# A violation of at most this size counts as zero in a certificate.
+ON_MARGIN = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Majorised:
+    """The weighted hinge problem that touches the problem of the task `base` at (w, b)."""
+
+    base: Stated
+    w: Array
+    b: Any
+
+    def problem(self, operator: Operator, codes: Array, weights: Array | None) -> Any:
+        """Return the problem on some rows."""
+        return self.base.problem(operator, codes, weights).majorised(self.w, self.b)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class InColumns:
+    """The problem of the task `base` on the rows ``(x - mean) * scale``."""
+
+    base: Stated | Majorised
+    mean: Array
+    scale: Array
+
+    def problem(self, operator: Operator, codes: Array, weights: Array | None) -> Any:
+        """Return the problem on some rows; only the driver knows the regulariser."""
+        return self.base.problem(operator, codes, weights).in_columns(self.mean, self.scale)
+
+
+# Problems that blocks can be made for.
+Task = Stated | Majorised | InColumns
 
 
 @dataclass(eq=False)
-class Source:
-    """The data of a fit: a delayed `Data` per block, and what is known of all of them."""
+class Block:
+    """Some validated rows, the codes of their classes, weights, the number of the first row."""
 
-    cluster: Cluster
-    # The blocks as they are read, and as passes take them: held in memory unless streamed.
-    raw: list[Any]
-    data: list[Any]
-    # The first row of each block, and the number of all rows.
-    offsets: Array
-    n_features: int
-    # The number of stored values, and the sum of their squares.
-    stored: int
-    square_sum: float
-    # The sums of the weights of the samples of each class.
-    mass: Array
-    streamed: bool
-    _shards: list[Shard] = field(default_factory=list)
+    X: Any
+    codes: Array
+    weights: Array | None
+    first: int
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Samples and features."""
-        return int(self.offsets[-1]), self.n_features
+    def problem(self, task: Task) -> Any:
+        """Return the problem on these rows."""
+        return task.problem(as_operator(self.X), self.codes, self.weights)
 
-    def transport(self) -> Transport:
-        """Return what takes messages to the blocks of a new problem on this data."""
-        if self.streamed:
-            return OnDisk(self.cluster, self.data)
-        if self.cluster.client is None:
-            return InProcess(self.cluster, self.data)
-        if not self._shards:
-            futures = self.cluster.client.futures_of(self.data)
-            places = self.cluster.places(futures)
-            self._shards = [Shard(some, [futures[k] for k in some]) for some in places]
-        return OnCluster(self.cluster, self._shards)
-
-    def slices(self, rows: Array) -> list[slice]:
-        """Return where the rows of each block are in the sorted `rows`."""
-        return [slice(low, high) for low, high in pairwise(np.searchsorted(rows, self.offsets))]
-
-    def joined(self, blocks: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
-        """Return a Dask array of delayed blocks with an entry of that shape for each row."""
-        sizes = [int(size) for size in np.diff(self.offsets)]
-        parts = zip(blocks, sizes, strict=True)
-        return array.concatenate(
-            [array.from_delayed(block, (size, *shape), dtype=dtype) for block, size in parts]
-        )
-
-    def close(self) -> None:
-        """Release the data that is held, and end the processes of the fit."""
-        self.data, self._shards = [], []
-        self.cluster.close()
+    def __sizeof__(self) -> int:
+        return nbytes(self.X) + int(self.codes.nbytes)
 
 
-class Multipliers:
-    """The rows whose multipliers are not zero, with their psi and labels; or with their pulls."""
-
-    def __init__(self, rows: Array, values: Array, y: Array | None = None) -> None:
-        kept = np.any(values != 0.0, axis=tuple(range(1, values.ndim)))
-        self.rows, self.values, self.y = rows[kept], values[kept], None if y is None else y[kept]
-
-    def __mul__(self, factor: float) -> Multipliers:
-        return Multipliers(self.rows, factor * self.values, self.y)
-
-    __rmul__ = __mul__
-
-    def by_block(self, blocks: Blocks) -> list[tuple[Array, ...]]:
-        """Return rows of each block, counted from its first, and their values."""
-        return blocks.cut(self.rows, self.values)
-
-    def table(self) -> Array:
-        """Return the coefficients of the rows in the classifiers."""
-        table: Array = self.values.T if self.y is None else -self.values[None] * self.y
-        return table
+# ------------------------------------------------------------------------------ answers of blocks
 
 
-class Blocks:
-    """The blocks of one problem; what they are told goes with the next question."""
-
-    def __init__(
-        self, source: Source, task: Task, penalties: Array | None = None,
-        traffic: dict[str, float] | None = None,
-    ) -> None:  # fmt: skip
-        self.source, self.task = source, task
-        # Passes over the network and the bytes that they moved, as columns of a history.
-        self.traffic = traffic or {"network_passes": 0, "network_bytes": 0.0}
-        # The sums of the penalties by label or class.
-        self.penalties = self._stated_penalties() if penalties is None else penalties
-        # Whether the round under way looks at copies of some rows.
-        self.copied = False
-        # The samples of each label or class and those ignored of them, by the last certificate.
-        self.ignored: Any = None
-        self._transport: Transport | None = None
-        self._told: list[Call] = []
-
-    def with_penalty(self, C: float) -> Blocks:
-        """Return blocks of the same data for a problem with all penalties times `C`."""
-        task: Any = self.task
-        return Blocks(self.source, replace(task, C=C * task.C))
-
-    def majorised(self, w: Array, b: Any) -> tuple[Blocks, float]:
-        """Return blocks of the weighted hinge problem that touches at (w, b), and the loss."""
-        *penalties, loss = self.ask(Block.majorised_at, w, b)
-        # What is majorised already is convex and never majorised again: the task is a stated one.
-        task: Any = MajorisedTask(self.task, w, b)  # type: ignore[arg-type]
-        return Blocks(self.source, task, np.array(penalties), self.traffic), float(loss)
-
-    def _stated_penalties(self) -> Array:
-        """Return the sums of the penalties: those of one sample per class, with all its weight."""
-        mass = self.source.mass
-        one_each = as_operator(np.zeros((len(mass), 1)))
-        stated: Any = self.task.problem(one_each, np.arange(len(mass)), mass)
-        codes = stated.labels if stated.n_scores > 1 else (stated.y == 1).astype(np.intp)
-        return np.bincount(codes, weights=stated.penalty, minlength=2)
-
-    def close(self) -> None:
-        """Release everything on the workers and on disk."""
-        if self._transport is not None:
-            self._transport.close()
-        self._transport = None
-
-    @property
-    def has_pending(self) -> bool:
-        """Whether something that was told is still to be sent."""
-        return bool(self._told)
-
-    def start(self, question: Question, *args: Any, each: Each = None) -> None:
-        """Tell fresh blocks where to start; all that was before is forgotten."""
-        if self._transport is not None:
-            self._transport.forget()
-        self._told = [Call(question, args, each)]
-
-    def tell(self, question: Question, *args: Any, each: Each = None) -> None:
-        """Tell the blocks something whose answer is of no interest."""
-        self._told.append(Call(question, args, each))
-
-    def ask(self, question: Question, *args: Any, each: Each = None) -> Any:
-        """Return the answer of all blocks, reduced as the question declares."""
-        if self._transport is None:
-            self._transport = self.source.transport()
-        message = Message(self.task, [*self._told, Call(question, args, each)], self.copied)
-        answer, moved = self._transport.send(message)
-        self._told = []
-        self.traffic["network_passes"] += 1
-        self.traffic["network_bytes"] += moved
-        if message.reduce is joined:
-            return [answer[number] for number in sorted(answer)]
-        return answer
-
-    # ------------------------------------------------------------------------------- rows
-
-    def cut(self, rows: Array, *vectors: Array) -> list[tuple[Array, ...]]:
-        """Return the sorted `rows` by block, counted from its first row, and vectors over them."""
-        offsets = self.source.offsets
-        return [
-            (rows[part] - offset, *(vector[part] for vector in vectors))
-            for part, offset in zip(self.source.slices(rows), offsets[:-1], strict=True)
-        ]
-
-    def states_of(self, rng: np.random.Generator) -> list[Any]:
-        """Return the states of a generator from which blocks draw what a local fit would draw."""
-        states = []
-        for rows in np.diff(self.source.offsets):
-            states.append(rng.bit_generator.state)
-            rng.exponential(size=rows)
-        return states
-
-    def take(self, rows: Array) -> tuple[Any, Array, Array]:
-        """Return copies of some rows, their labels and penalties."""
-        each = [local for (local,) in self.cut(rows)]
-        X, labels, penalty = stacked(self.ask(Block.rows_at, each=each))
-        return X, labels, penalty
+def added(answers: Sequence[Any]) -> Any:
+    """Return the sum of answers; of tuples, the tuple of the sums."""
+    if isinstance(answers[0], tuple):
+        return tuple(added(column) for column in zip(*answers, strict=True))
+    return sum(answers[1:], start=answers[0])
 
 
-def stacked(parts: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Put rows and vectors over rows of several blocks together."""
-    X, *vectors = zip(*parts, strict=True)
-    return [stack_rows(X), *(np.concatenate(vector) for vector in vectors)]
+def joined(answers: Sequence[list[Any]]) -> list[Any]:
+    """Return the entries of lists, in the order of the blocks."""
+    return [entry for answer in answers for entry in answer]
 
 
-def stack_rows(parts: Sequence[Any]) -> Any:
+def stacked(parts: Sequence[Any]) -> Any:
     """Put the rows of several blocks together."""
-    if hasattr(parts[0], "indptr"):
-        from scipy import sparse
-
-        return sparse.vstack(parts, format="csr")
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
     return np.concatenate(parts)
+
+
+def nbytes(value: Any) -> int:
+    """Return roughly what a value takes on the wire."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if sp.issparse(value):
+        value = (value.data, value.indices, value.indptr)
+    elif hasattr(value, "__dict__"):
+        value = tuple(vars(value).values())
+    return sum(map(nbytes, value)) if isinstance(value, (tuple, list)) else 8
+
+
+# ------------------------------------------------------------------------------- rows and columns
+
+
+def sample_of(block: Block, task: Task, unit: float, seed: int) -> list[Any]:
+    """Return copies of rows drawn by their penalties, with labels and penalties.
+
+    A row comes with a chance of its penalty over the unit, and counts for at least that unit. The
+    random numbers are those of the numbers of the rows, whatever the blocks.
+    """
+    problem = block.problem(task)
+    bits = np.random.PCG64(seed).advance(block.first)
+    chance = np.random.Generator(bits).random(len(block.codes))
+    part = problem.take(np.flatnonzero(chance * unit < problem.penalty))
+    return [(*copies(part), np.maximum(part.penalty, unit))]
+
+
+def copies(part: Any) -> tuple[Any, Array]:
+    """Return the rows and the labels of a problem."""
+    return part.operator.block(slice(None)), part.labels if part.n_scores > 1 else part.y
+
+
+def moments_of(block: Block, task: Task, largest: float) -> Moments:
+    """Return the moments of the columns, weighted by penalties of which this is the largest."""
+    problem = block.problem(task)
+    return moments(problem.operator, problem.penalty, largest)
+
+
+def count_classes(block: Block, count: int, rows: Array) -> Array:
+    """Return how many of `rows` belong to each class."""
+    return np.bincount(block.codes[rows], minlength=count)
+
+
+# -------------------------------------------------------------------------------- losses at points
+
+
+def losses_of(block: Block, task: Task, points: list[tuple[Array, Any]]) -> Array:
+    """Return the total of the loss at each of some points."""
+    p = block.problem(task)
+    return np.array([p.loss.total(p.violations_at(*point), p.penalty) for point in points])
+
+
+def largest_change_of(block: Block, task: Task, dw: Array, db: float) -> float:
+    """Return the largest change of a violation along a direction, in size."""
+    problem, changes = block.problem(task), np.empty(len(block.codes))
+    problem.operator.signed_dot(problem.y, dw, db, changes)
+    return float(np.abs(changes).max(initial=0.0))
+
+
+def majorised_of(block: Block, task: Task, w: Array, b: Any) -> Array:
+    """Return the sums of the weights of the majoriser at a point by label, and the loss."""
+    p = block.problem(task)
+    convex, objective = p.majorised(w, b)
+    sums = np.bincount(_codes(p), weights=convex.penalty, minlength=max(p.n_scores, 2))
+    return np.append(sums, objective - p.energy(w))
+
+
+def _codes(problem: Any) -> Array:
+    """Return the class of each sample; of two, whether it has the label +1."""
+    codes: Array = problem.labels if problem.n_scores > 1 else problem.y == 1
+    return codes.astype(np.intp)
+
+
+# ------------------------------------------------------------------------------------ two classes
+
+
+def sums_of(
+    block: Block, task: Task, z: Array, stage: Stage, reaches: Array, curvature: bool
+) -> tuple[Any, ...]:
+    """Return the sums of a smooth loss at z = (w, b), and the stored values within each reach."""
+    problem = block.problem(task)
+    value, gradient, gross, hessian = problem.sums(z, stage, curvature=curvature)
+    q = problem.violations_at(z[:-1].copy(), float(z[-1]))
+    near = np.array([np.count_nonzero(stage.bends(q, reach)) for reach in reaches])
+    stored = near * (problem.operator.stored / max(len(q), 1))
+    return value, gradient, gross, 0.0 if hessian is None else hessian, stored
+
+
+def near_of(block: Block, task: Task, z: Array, stage: Stage, reach: float) -> list[Any]:
+    """Return copies of the rows near a bend, their numbers, and what the others add."""
+    part = block.problem(task).near(z, stage, reach)
+    return [(*copies(part.problem), part.problem.penalty, part.rows + block.first, part.rest)]
+
+
+def judged_of(
+    block: Block, task: Task, z: Array, stage: Stage, reach: float, end: Array
+) -> list[Any]:
+    """Return what became at the end of the rows that were not near a bend at z.
+
+    That is the total of the loss over all rows before and after, by how much slopes have changed, and the rows that
+    pull with multipliers and labels.
+    """
+    problem = block.problem(task)
+    before, after = (problem.violations_at(at[:-1].copy(), float(at[-1])) for at in (z, end))
+    far = np.flatnonzero(~stage.bends(before, reach))
+    penalty = problem.penalty[far]
+    old, new = (penalty * stage.value_slope(q[far])[1] for q in (before, after))
+    changed, rows = float(np.abs(new - old).sum()), far[new != 0.0]
+    losses = np.array([problem.loss.total(q, problem.penalty) for q in (before, after)])
+    return [(losses, changed, rows + block.first, -new[new != 0.0], problem.y[rows])]
+
+
+def point_of(block: Block, task: Task, w: Array, b: float, psi: tuple[Array, Array]) -> Point:
+    """Return a point of a problem, given rows of the block with their multipliers."""
+    p = block.problem(task)
+    values = np.where(p.penalty > 0.0, _dense(psi, len(p.penalty)), 0.0)
+    return Point(
+        p.operator, p.y, w, b, values, p.penalty, p.C, p.loss, p.regularizer, p.fit_intercept
+    )
+
+
+def _dense(some: tuple[Array, Array], count: int) -> Array:
+    """Return values of all rows, given those of some."""
+    rows, values = some
+    dense = np.zeros((count, *values.shape[1:]))
+    dense[rows] = values
+    return dense
+
+
+def summary_of(
+    block: Block, task: Task, w: Array, b: float, most: float,
+    psi: tuple[Array, Array], sampled: Array,
+) -> list[tuple[Summary, Array, Any, Any]]:  # fmt: skip
+    """Return what a certificate needs of these rows, and the counts of `_ignored`.
+
+    Also the samples that decide the second order, with copies of their rows, unless these are more
+    than the share `most` of all; and copies of some rows.
+    """
+    point = point_of(block, task, w, b, psi)
+    summary, samples, status = summarise(point, None, ON_MARGIN)
+    found = _critical(point, samples)
+    critical = found if len(found[1].rows) <= most * len(block.codes) else None
+    summary = replace(summary, support=summary.support + block.first)
+    counts = _ignored(block.problem(task), status)
+    return [(summary, counts, critical, point.operator.block(sampled))]
+
+
+def critical_of(block: Block, task: Task, w: Array, b: float, psi: Any) -> list[Any]:
+    """Return the samples that decide the second order, with copies of their rows."""
+    point = point_of(block, task, w, b, psi)
+    return [_critical(point, summarise(point, None, ON_MARGIN)[1])]
+
+
+def _critical(point: Point, samples: Samples) -> tuple[Any, CriticalSamples]:
+    found = samples.critical()
+    return point.operator.block(found.rows), found
+
+
+def _ignored(problem: Any, status: Array) -> Array:
+    """Return how many samples of positive penalty each class has, and how many are ignored."""
+    counts, codes = problem.penalty > 0.0, _codes(problem)
+    lost, least = counts & (status == SampleStatus.IGNORED), max(problem.n_scores, 2)
+    return np.array([np.bincount(codes[some], minlength=least) for some in (counts, lost)])
+
+
+# --------------------------------------------------------------------------------- several classes
+
+
+def class_point_of(block: Block, task: Task, W: Array, b: Array, B: Any) -> MulticlassPoint:
+    """Return a point of a problem of several classes, given rows with their pulls."""
+    p = block.problem(task)
+    pulls = _dense(B, len(p.penalty))
+    return MulticlassPoint(p.operator, p.labels, W, b, pulls, p.penalty, p.C, p.loss)
+
+
+def class_summary_of(
+    block: Block, task: Task, W: Array, b: Array, B: Any
+) -> list[tuple[MulticlassSummary, Array]]:
+    """Return what a certificate needs of these rows, and the counts of `_ignored`."""
+    summary, status = class_point_of(block, task, W, b, B).summarise()
+    return [(summary, _ignored(block.problem(task), status))]
+
+
+def dual_sums_of(block: Block, task: Task, W: Array, b: Array, keep: Array, B: Any) -> Any:
+    """Return the sums of `MulticlassPoint.dual_sums`."""
+    return class_point_of(block, task, W, b, B).dual_sums(keep)
+
+
+# --------------------------------------------------------------------- what became of the samples
+
+
+def status_of(views: list[Block], points: Any) -> Array:
+    """Return the status of the samples of a block, by view and by problem.
+
+    The points are tasks with w, b and the multipliers of some rows, by view and problem.
+    """
+    status = []
+    for block, of_view in zip(views, points, strict=True):
+        columns = []
+        for task, w, b, psi in of_view:
+            if np.ndim(b):
+                columns.append(class_point_of(block, task, w, b, psi).status())
+            else:
+                columns.append(summarise(point_of(block, task, w, b, psi), None, ON_MARGIN)[2])
+        status.append(np.column_stack(columns))
+    return np.stack(status, 1)
+
+
+def ignored_by_all(status: Array, block: Block, used: Array) -> Array:
+    """Return which samples all views that count ignore, in the problem of their own class.
+
+    `used` says which views count in which problem, an array of shape (n_problems, n_views).
+    """
+    own = block.codes if len(used) > 1 else np.zeros(len(block.codes), dtype=np.intp)
+    ignored = status[np.arange(len(own)), :, own] == SampleStatus.IGNORED
+    everyone: Array = np.all(ignored | ~used[own], axis=1)
+    return everyone
+
+
+def ignored_counts(views: list[Block], used: Array, count: int, points: Any) -> Array:
+    """Return the number of samples of positive weight per class, and how many are ignored."""
+    block = views[0]
+    kept = slice(None) if block.weights is None else block.weights > 0.0
+    lost = ignored_by_all(status_of(views, points), block, used)[kept]
+    codes = block.codes[kept]
+    return np.array([np.bincount(some, minlength=count) for some in (codes, codes[lost])])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
 from typing import Any
 
 import dask
 import dask.multiprocessing
-import dask.threaded
-import numpy as np
 from dask import delayed
 from dask.system import CPU_COUNT
 
@@ -24,6 +22,9 @@ MEMORY_SHARE = 0.25
 FAN_IN = 8
 # Seconds between two looks at the workers.
 LOOK_EVERY = 1.0
+# Stored values that the driver has copies of: in a sample, or of all rows, and of rows that decide.
+# 24 and 400 MB; `htsvm.sample-values` and `htsvm.driver-values` in Dask's configuration.
+SAMPLE_VALUES, DRIVER_VALUES = 3_000_000, 50_000_000
 
 
 class WorkersLostError(RuntimeError):
@@ -38,7 +39,6 @@ class Cluster:
         owner = getattr(get, "__self__", None)
         self.client: Any = owner if hasattr(owner, "scheduler_info") else None
         self.shares_memory = self.client is None and get is not dask.multiprocessing.get
-        self._get = get or dask.threaded.get
         self._options: dict[str, Any] = {}
 
     def close(self) -> None:
@@ -79,36 +79,6 @@ class Cluster:
             return True
         return size > MEMORY_SHARE * _free_memory() if chosen is None else bool(chosen)
 
-    def map(self, work: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
-        """Apply `work` to values in this process, row by row; for fits without a cluster."""
-        calls = enumerate(zip(*columns, strict=True))
-        graph: dict[Any, Any] = {("work", k): (work, *values) for k, values in calls}
-        return list(self._get(graph, list(graph), **self._pool()))
-
-    def gather(self, futures: Sequence[Any], combine: Combine) -> Any:
-        """Combine the results of futures, a few at a time; the driver is the last node."""
-        while len(futures) > FAN_IN:
-            futures = self.client.map(combine, _groups(futures), pure=False)
-        return combine(list(self._result(futures)))
-
-    def places(self, futures: Sequence[Any]) -> list[list[int]]:
-        """Return the numbers of futures that one thread of a worker is to look after.
-
-        A task costs the scheduler about as much as a small pass costs a worker, so there are as
-        many tasks to a pass as there are threads.
-        """
-        self._result(self.client.map(_nothing, list(futures), pure=False))
-        holders = self.client.who_has(futures)
-        threads = self.client.nthreads()
-        found: dict[str, list[int]] = {}
-        for k, future in enumerate(futures):
-            found.setdefault(next(iter(holders.get(future.key, ())), ""), []).append(k)
-        places = []
-        for address, some in sorted(found.items()):
-            count = min(threads.get(address, len(some)), len(some))
-            places += [part.tolist() for part in np.array_split(np.array(some), count)]
-        return places
-
     def compute(self, *values: Any) -> tuple[Any, ...]:
         """Compute delayed values."""
         if self.client is None:
@@ -116,15 +86,9 @@ class Cluster:
             return results
         return self._result(self.client.compute(list(values)))
 
-    def reduce(
-        self, work: Callable[..., Any], rows: Iterable[Any], combine: Combine, *common: Any
-    ) -> Any:
-        """Combine, a few at a time, what `work` returns for rows of delayed values.
-
-        The arguments in `common` follow those of each row.
-        """
-        shared = [delayed(one, traverse=False) for one in common]
-        parts = [delayed(work, pure=False)(*row, *shared) for row in rows]
+    def reduce(self, parts: Sequence[Any], combine: Combine) -> Any:
+        """Return what is made of delayed values in their order, a few at a time."""
+        parts = list(parts)
         while True:
             parts = [delayed(combine, pure=False)(some) for some in _groups(parts)]
             if len(parts) == 1:
@@ -183,8 +147,14 @@ class Cluster:
             return False
 
 
-def _nothing(value: Any) -> None:
-    """Return as soon as a value is there."""
+def sample_values() -> float:
+    """Return how many stored values the driver may have in a sample, or of all rows."""
+    return float(dask.config.get("htsvm.sample-values", SAMPLE_VALUES))
+
+
+def driver_values() -> float:
+    """Return how many stored values of rows that decide the driver may have."""
+    return float(dask.config.get("htsvm.driver-values", DRIVER_VALUES))
 
 
 def _groups(items: Sequence[Any]) -> list[list[Any]]:

@@ -1,4 +1,4 @@
-"""From Dask collections to validated blocks."""
+"""From Dask collections to validated blocks, and to what became of their rows."""
 
 from __future__ import annotations
 
@@ -9,17 +9,116 @@ from typing import Any
 import dask
 import numpy as np
 import scipy.sparse as sp
-from dask import delayed
+from dask import array, delayed
 from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._typing import Array
-from htsvm.backends import backend_of
-from htsvm.distributed.blocks import Source
-from htsvm.distributed.cluster import Cluster
-from htsvm.distributed.dataset import Dataset
-from htsvm.distributed.protocol import Data
+from htsvm.distributed import blocks as ask
+from htsvm.distributed.blocks import Block, stacked
+from htsvm.distributed.cluster import Cluster, sample_values
+from htsvm.distributed.rows import BlockProblem, MulticlassBlockProblem, Source
 from htsvm.linalg import as_operator
 from htsvm.multiview.views import better_dense, take_columns
+from htsvm.problems.build import class_factors, stated_problems, tasks_of
+from htsvm.svm.backend import backend_of
+
+
+@dataclass(eq=False)
+class Dataset:
+    """The data of a fit: a source for each view, or all rows here where they are few."""
+
+    cluster: Cluster
+    classes: Array
+    # The sums of the weights of the samples of each class, and the lengths of the chunks.
+    mass: Array
+    lengths: tuple[int, ...]
+    n_features: int
+    here: Block | None
+    sources: list[Source]
+
+    def close(self) -> None:
+        """Let go of the data that is held, and end the processes of the fit."""
+        self.sources = []
+        self.cluster.close()
+
+    def problems(
+        self, class_weight: Any, *, multiclass: bool, view: int = 0, **options: Any
+    ) -> list[Any]:
+        """Return the problems of a view: one for two classes, else one per class or for all."""
+        factors = class_factors(class_weight, self.classes, self.mass)
+        if self.here is not None:
+            X, codes, weights = self.here.X, self.here.codes, self.here.weights
+            return list(
+                stated_problems(X, codes, weights, factors, multiclass=multiclass, **options)
+            )
+        kind = MulticlassBlockProblem if multiclass else BlockProblem
+        tasks = tasks_of(self.mass, factors, multiclass=multiclass, **options)
+        return [kind.of(self.sources[view], task) for task in tasks]
+
+    def as_rows(self, values: Array) -> Any:
+        """Return an array with an entry per row as a Dask array, in the chunks of the data."""
+        return array.from_array(values, chunks=(self.lengths, *values.shape[1:]))
+
+    def count_classes(self, rows: Array) -> Array:
+        """Return how many of the sorted `rows` belong to each class."""
+        each = self.sources[0].cut(rows)
+        counts: Array = self.sources[0].ask(ask.count_classes, len(self.classes), each=each)
+        return counts
+
+    def statuses(self, *solved: Any) -> tuple[Any, Any]:
+        """Return what became of each sample, and which are ignored, as Dask arrays.
+
+        The first is of shape (n_samples, n_views, n_problems). They are computed when asked for.
+        Given are the problems and the results, by view, and which views count by problem.
+        """
+        *_, used = solved
+        raw = [list(views) for views in zip(*(s.raw for s in self.sources), strict=True)]
+        # Not by way of one Dask array: that would leave out empty blocks.
+        blocks = [
+            delayed(ask.status_of, pure=True)(views, delayed(parts, traverse=False))
+            for views, parts in zip(raw, self._points(*solved), strict=True)
+        ]
+        lost = [
+            delayed(ask.ignored_by_all, pure=True)(status, views[0], used)
+            for status, views in zip(blocks, raw, strict=True)
+        ]
+        status = self._joined(blocks, used.shape[::-1], np.int8)
+        return status, array.flatnonzero(self._joined(lost, (), np.int8))
+
+    def ignored_shares(self, *solved: Any) -> Array:
+        """Return the share of each class that all views that count ignore."""
+        *_, used = solved
+        views = zip(*(source.data for source in self.sources), strict=True)
+        parts = [
+            delayed(ask.ignored_counts, pure=False)(
+                list(blocks), used, len(self.classes), delayed(points, traverse=False)
+            )
+            for blocks, points in zip(views, self._points(*solved), strict=True)
+        ]
+        total, lost = self.cluster.reduce(parts, ask.added)
+        share: Array = lost / np.maximum(total, 1)
+        return share
+
+    def _points(self, problems: Any, results: Any, used: Array) -> list[Any]:
+        """Return for each block, by view and problem, the task, the point and its multipliers."""
+        of_views = []
+        for source, *both in zip(self.sources, problems, results, strict=True):
+            of_problems = [
+                [
+                    (problem.task, result.coef, result.intercept, psi)
+                    for psi in source.cut(result.multipliers.rows, result.multipliers.values)
+                ]
+                for problem, result in zip(*both, strict=True)
+            ]
+            of_views.append(list(zip(*of_problems, strict=True)))
+        return list(zip(*of_views, strict=True))
+
+    def _joined(self, blocks: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return a Dask array of delayed blocks with an entry of that shape for each row."""
+        parts = zip(blocks, self.lengths, strict=True)
+        return array.concatenate(
+            [array.from_delayed(block, (size, *shape), dtype=dtype) for block, size in parts]
+        )
 
 
 @dataclass(eq=False)
@@ -36,6 +135,7 @@ class Facts:
     nbytes: int = 0
     classes: Array = field(default_factory=lambda: np.zeros(0))
     mass: Array = field(default_factory=lambda: np.zeros(0))
+    largest: Array = field(default_factory=lambda: np.zeros(0))
 
 
 def open_dataset(
@@ -57,12 +157,14 @@ def open_dataset(
     _complain(facts, offsets)
     classes = np.unique(np.concatenate([fact.classes for fact in facts]))
     check_classification_targets(classes)
-    mass = np.zeros(len(classes))
+    mass, largest = np.zeros(len(classes)), np.zeros(len(classes))
     for fact in facts:
         mass[np.searchsorted(classes, fact.classes)] += fact.mass
-    streamed = cluster.streams(sum(fact.nbytes for fact in facts))
+        np.maximum.at(largest, np.searchsorted(classes, fact.classes), fact.largest)
+    few = sum(float(fact.stored.sum()) for fact in facts) <= sample_values()
+    streamed = few or cluster.streams(sum(fact.nbytes for fact in facts))
     known = delayed(classes, traverse=False)
-    parts = [Selection(None, False)] if views is None else _parts(views, facts)
+    parts = [Selection(None, False)] if views is None or few else _parts(views, facts)
     prepared = [
         [
             delayed(prepare, pure=False)(*block, known, int(offset), part)
@@ -70,16 +172,31 @@ def open_dataset(
         ]
         for part in parts
     ]
+    lengths = tuple(fact.rows for fact in facts)
+    of_all = cluster, classes, mass, lengths, facts[0].width
+    if few:
+        return Dataset(*of_all, _whole(cluster.compute(*prepared[0])), [])
     # All at once, so that a block is read once for all views.
     held = prepared if streamed else dask.persist(*prepared)
     sources = [
         Source(
             cluster, prepared[v], held[v], offsets, part.width(facts[0].width),
-            part.stored(facts, v), float(sum(f.square_sum[v] for f in facts)), mass, streamed,
+            part.stored(facts, v), float(sum(f.square_sum[v] for f in facts)), mass, largest,
         )
         for v, part in enumerate(parts)
     ]  # fmt: skip
-    return Dataset(sources, classes)
+    return Dataset(*of_all, None, sources)
+
+
+def _whole(blocks: Sequence[Block]) -> Block:
+    """Return the block of all rows."""
+    weights = [block.weights for block in blocks if block.weights is not None]
+    return Block(
+        stacked([block.X for block in blocks]),
+        np.concatenate([block.codes for block in blocks]),
+        np.concatenate(weights) if weights else None,
+        0,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,17 +337,24 @@ def inspect(X: Any, y: Any, weights: Any, views: Sequence[Array] | None) -> Fact
         rows, "", X.shape[1], X.dtype.itemsize, sp.issparse(X),
         np.array([operator.stored for operator in operators]),
         np.array([operator.square_sum for operator in operators]),
-        Data(X, y, None, 0).__sizeof__(), classes,
-        np.bincount(codes.reshape(-1), weights=w, minlength=len(classes)),
+        Block(X, y, None, 0).__sizeof__(), classes,
+        np.bincount(codes.reshape(-1), weights=w, minlength=len(classes)), _largest(codes, w),
     )  # fmt: skip
 
 
-def prepare(X: Any, y: Any, weights: Any, classes: Array, offset: int, part: Selection) -> Data:
+def _largest(codes: Array, weights: Array) -> Array:
+    """Return the largest weight of each class."""
+    largest = np.zeros(int(codes.max(initial=-1)) + 1)
+    np.maximum.at(largest, codes.reshape(-1), weights)
+    return largest
+
+
+def prepare(X: Any, y: Any, weights: Any, classes: Array, offset: int, part: Selection) -> Block:
     """Return a block of data as fits use it: all its columns, or those of a view."""
     codes = np.searchsorted(classes, _as_vector(y)).astype(np.int32)
     w = None if weights is None else np.ascontiguousarray(_as_vector(weights), dtype=np.float64)
     X = part.of(as_rows(X))
-    return Data(as_operator(X).block(slice(None)) if sp.issparse(X) else X, codes, w, offset)
+    return Block(as_operator(X).block(slice(None)) if sp.issparse(X) else X, codes, w, offset)
 
 
 def _complain(facts: list[Facts], offsets: Array) -> None:

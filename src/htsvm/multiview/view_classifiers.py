@@ -126,7 +126,7 @@ class ViewClassifiers(Classifiers[ViewPoints]):
 
     def __post_init__(self) -> None:
         self.left_out: dict[int, ViewPoint] = {}
-        if self.known is None and all(problem.rows is None for problem in self.problems):
+        if self.known is None and all(problem.solved_by is None for problem in self.problems):
             self.known = {}
 
     # ------------------------------------------------------------------------- the alternation
@@ -299,10 +299,7 @@ def majorised(problem: Any, solver: Solver, result: SolverResult) -> SolverResul
     solver = replace(solver, tol=share * solver.tol)
     convex, objective = problem.majorised(result.coef, result.intercept)
     for _ in range(MAJORISERS):
-        try:
-            result = solver.solve(convex, start=start_of(result))
-        finally:
-            convex.release()
+        result = solver.solve(convex, start=start_of(result))
         before = objective
         convex, objective = problem.majorised(result.coef, result.intercept)
         if before - objective <= solver.tol * abs(objective):

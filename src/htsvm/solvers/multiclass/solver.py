@@ -59,6 +59,9 @@ class MulticlassNewton(Solver):
             A warm start; the convex start is then left out. B may be None.
         """
         self.check_loss(problem.loss)
+        if problem.solved_by is not None:
+            elsewhere: SolverResult = problem.solved_by(self, start)
+            return elsewhere
         result: SolverResult = in_coordinates(problem).solved(self._solve, start)
         return result
 

@@ -1,0 +1,235 @@
+"""Descents on all blocks from a point that a sample leads to; their finish runs in the driver.
+
+A search on a sample says where to go. Newton steps on sums over blocks lead there for all rows, the
+kink of the loss rounded. Then the rows near its bends are gathered, with what all others add: a
+linear function. Multipliers are found for these rows alone, and a pass over all rows says whether
+the others stayed where the loss is straight.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from htsvm._typing import Array
+from htsvm.distributed import blocks as ask
+from htsvm.distributed.blocks import added, joined, stacked
+from htsvm.distributed.cluster import driver_values, sample_values
+from htsvm.linalg.positive import solve_positive
+from htsvm.losses.rounded import Rounded, rounded
+from htsvm.optimality.residuals import balance, of_gradient
+from htsvm.problems.binary import Rest
+from htsvm.problems.coordinates import in_coordinates
+from htsvm.solvers.finish import finish, unit_of
+from htsvm.solvers.result import History, SolverResult, continued
+from htsvm.solvers.rows import Descent
+from htsvm.solvers.smooth_newton import FORMED
+
+# How far the kink is rounded on blocks, in units of the loss; and where too many rows are near the
+# bends of the last to be gathered.
+WIDTHS, NARROWER = (0.15, 0.05), (0.015, 0.005, 0.0015, 0.0005)
+# A descent ends where a step gains less than this share, or at this share of the tolerance.
+GAIN, INNER = 1e-4, 0.1
+# The most steps of a descent, its trials for each, and the share of the slope that they gain.
+STEPS, TRIALS, DECREASE = 25, 8, 1e-4
+# How near to a bend gathered rows are, in units of the loss: as far as a sample could be large, and
+# farther if others come near.
+REACHES = 2.0 ** np.arange(-2.0, 8.0)
+
+
+class Multipliers:
+    """The rows whose multipliers are not zero, with their psi and labels; or with their pulls."""
+
+    def __init__(self, rows: Array, values: Array, y: Array | None = None) -> None:
+        kept = np.flatnonzero(np.any(values != 0.0, axis=tuple(range(1, values.ndim))))
+        kept = kept[np.argsort(rows[kept], kind="stable")]
+        self.rows, self.values, self.y = rows[kept], values[kept], None if y is None else y[kept]
+
+    def __mul__(self, factor: float) -> Multipliers:
+        return Multipliers(self.rows, factor * self.values, self.y)
+
+    __rmul__ = __mul__
+
+    def at(self, rows: Array) -> Array:
+        """Return the multipliers of some sorted rows."""
+        found = np.zeros((len(rows), *self.values.shape[1:]))
+        kept = np.isin(self.rows, rows)
+        found[np.searchsorted(rows, self.rows[kept])] = self.values[kept]
+        return found
+
+    def table(self) -> Array:
+        """Return the coefficients of the rows in the classifiers."""
+        table: Array = self.values.T if self.y is None else -self.values[None] * self.y
+        return table
+
+
+class TooFar(Exception):
+    """Rows that were not gathered would have come near a bend: what they add is not linear."""
+
+
+class Sums:
+    """A smooth objective at a point: value, gradient, residual, and a direction of descent."""
+
+    def __init__(self, problem: Any, z: Array, stage: Rounded) -> None:
+        self.problem, self.formed = problem, problem.n_features <= FORMED
+        value, gradient, gross, self.hessian, self.near = problem.ask(
+            ask.sums_of, z, stage, REACHES * unit_of(problem), self.formed
+        )
+        problem.operator.count(4.0)
+        own, R = problem.regularizer.dot(z[:-1]), problem.regularizer
+        self.value = float(value) + 0.5 * float(own @ z[:-1])
+        self.gradient = gradient + np.append(own, 0.0)
+        length = gross * problem.operator.row_length
+        self.residual = of_gradient(own, -gradient[:-1], length, R)
+        if problem.fit_intercept:
+            self.residual = max(self.residual, balance(float(gradient[-1]), gross))
+
+    def direction(self) -> Array:
+        """Return the Newton direction."""
+        side = len(self.gradient) - (not self.problem.fit_intercept)
+        H = self.hessian.copy()
+        self.problem.regularizer.add_to(H)
+        # Where no row is near the kink, the intercept has no curvature.
+        H[-1, -1] += 1e-10 * (H[-1, -1] or 1e20 * (abs(float(self.gradient[-1])) or 1.0))
+        step = solve_positive(H[:side, :side], -self.gradient[:side])
+        return np.append(step, np.zeros(len(self.gradient) - side))
+
+
+def solve(problem: Any, options: Any, start: Any) -> SolverResult:
+    """Return a stationary point of a problem on blocks: of the solver's search on a sample."""
+    first = None
+    if start is None or (options.compare_warm and options.starts):
+        given = None if start is None else (start[0], start[1], None)
+        first = options.solve(problem.sample(options.random_state), start=given)
+        first.convex_objective = math.nan
+        points = [(first.coef, first.intercept, None), *([] if start is None else [start])]
+        values = problem.objectives_at([point[:2] for point in points]) if start else [0.0]
+        start = points[int(np.argmin(values))]
+        for name, value in problem.traffic().items():
+            first.history[name] = [value] * first.n_iter
+    finished = partial(_descended, options=options, name=first.start if first else "warm")
+    result: SolverResult = in_coordinates(problem).solved(finished, start)
+    if first is None:
+        return result
+    return replace(continued(first, result), start=result.start)
+
+
+def _descended(problem: Any, start: Any, options: Any, name: str) -> SolverResult:
+    """Return where descents on all rows lead."""
+    run = Run(problem, options)
+    z, multipliers = np.append(start[0], start[1]), start[2]
+    objective, residual, z, multipliers = run.finished(z, multipliers)
+    constant, trivial = False, float(problem.trivial_objective)
+    if not objective < trivial * (1.0 - 1e-9):
+        constant, name, objective = True, "constant", trivial
+        z, multipliers = np.append(0.0 * z[:-1], problem.trivial()[1]), 0.0 * multipliers
+    return SolverResult(
+        coef=z[:-1].copy(), intercept=float(z[-1]), multipliers=multipliers, objective=objective,
+        converged=residual <= options.tol, residual=residual, n_iter=len(run.history),
+        passes=problem.operator.passes - run.passes, history=run.history.columns,
+        constant=constant, start=name,
+    )  # fmt: skip
+
+
+class Run:
+    """Descents on one problem: what they have in common is the history."""
+
+    def __init__(self, problem: Any, options: Any) -> None:
+        self.problem, self.options, self.tol = problem, options, float(options.tol)
+        self.history, self.passes = History(options.callback), problem.operator.passes
+        self.unit, self.steps = unit_of(problem), 0
+
+    def record(self, **row: Any) -> None:
+        """Write a row of the history."""
+        if row["objective"] < 0.0:
+            raise TooFar
+        passes = self.problem.operator.passes - self.passes
+        self.history.add(**{"start": "", **row, "passes": passes, **self.problem.traffic()})
+
+    def descend(self, z: Array, stage: Rounded) -> tuple[Array, Sums]:
+        """Return where Newton steps on a smooth loss lead from z, and the sums there."""
+        at = partial(Sums, self.problem, stage=stage)
+        here = at(z)
+        for _ in range(min(STEPS, self.options.max_iter)):
+            if here.residual <= INNER * self.tol:
+                break
+            direction = here.direction()
+            t, slope, before = 1.0, float(direction @ here.gradient), here.value
+            for _ in range(TRIALS):
+                there = at(z + t * direction)
+                if there.value <= before + DECREASE * t * slope:
+                    break
+                # The lowest point of the parabola through what is known.
+                t *= min(max(0.5 * t * slope / (before + t * slope - there.value), 0.1), 0.5)
+            else:
+                break
+            z, here = z + t * direction, there
+            self.steps += 1
+            self.record(
+                width=stage.width, objective=here.value, residual=here.residual, steps=self.steps
+            )
+            if before - here.value <= GAIN * abs(here.value):
+                break
+        return z, here
+
+    def finished(self, z: Array, multipliers: Any) -> tuple[float, float, Array, Any]:
+        """Return objective, residual, point and multipliers at the end."""
+        stages = [rounded(self.problem.loss, width * self.unit) for width in WIDTHS + NARROWER]
+        first, narrower = stages[: len(WIDTHS)], stages[len(WIDTHS) :]
+        if multipliers is None:
+            for stage in first:
+                z, here = self.descend(z, stage)
+        else:
+            stage, here = first[-1], Sums(self.problem, z, first[-1])
+        # 1. A narrower kink, until few enough rows are near a bend; at last none is gathered.
+        while here.near[0] > driver_values() and narrower:
+            stage, multipliers = narrower.pop(0), None
+            z, here = self.descend(z, stage)
+        reaches = self.unit * REACHES[here.near <= driver_values()]
+        wide = int(np.count_nonzero(here.near <= sample_values()))
+        for reach in reaches[max(wide - 1, 0) :] if len(reaches) else [-math.inf]:
+            # 2. The finish on those rows, and a look at all others.
+            found = self.near_finished(z, multipliers, stage, reach, here)
+            # 3. If others have come near, again with more rows, from the lower point.
+            before, objective, residual, changed, end, multipliers = found
+            if changed <= INNER * self.tol:
+                break
+            z, multipliers = (end, multipliers) if objective < before else (z, None)
+        return objective, max(residual, changed), end, multipliers
+
+    def near_finished(
+        self, z: Array, multipliers: Any, stage: Rounded, reach: float, here: Sums
+    ) -> tuple[float, float, float, float, Array, Multipliers]:
+        """Return where the finish on rows near a bend leads, and what that did to the others.
+
+        The objective before and after, the residual, by which share of all multipliers those of
+        the others have changed, the point and the multipliers.
+        """
+        problem, residual, end = self.problem, here.residual, z
+        parts = problem.ask(ask.near_of, z, stage, reach, combine=joined)
+        X, labels, penalty, rows, rest = zip(*parts, strict=True)
+        near, y = np.concatenate(rows), np.concatenate(labels)
+        psi = np.zeros(len(near))
+        if len(near):
+            part = problem.on_rows(stacked(X), y, np.concatenate(penalty))
+            part.operator.row_length = problem.operator.row_length
+            known = None if multipliers is None else multipliers.at(near)
+            with suppress(TooFar):
+                found = finish(
+                    Descent(part, Rest(*added(rest))), z, known,
+                    tol=self.tol, most=self.options.max_iter, record=self.record,
+                )  # fmt: skip
+                end, psi, residual = found.z, found.psi, found.residual
+        judged = problem.ask(ask.judged_of, z, stage, reach, end, combine=joined)
+        problem.operator.count(3.0)
+        losses, changed, *far = zip(*judged, strict=True)
+        columns = zip((near, psi, y), far, strict=True)
+        found = Multipliers(*(np.concatenate([one, *others]) for one, others in columns))
+        before, after = sum(losses) + np.array([problem.energy(at[:-1]) for at in (z, end)])
+        share = sum(changed) / (float(np.abs(found.values).sum()) or 1.0)
+        return float(before), float(after), residual, float(share), end, found
