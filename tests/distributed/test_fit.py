@@ -13,17 +13,12 @@ from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, MultiViewHTSVC, ht_path
 from htsvm.baselines import HingeSVC, RampSVC
 from htsvm.losses import Ramp
 from htsvm.solvers import ADMM
-from htsvm.solvers.newton import valley
 from htsvm_paper.losses import Pinball
 from tests.distributed.data import as_dask, assert_same_fit, noisy, thinned
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 from htsvm.distributed.inputs import open_dataset  # noqa: E402
-
-# What it is outside of these tests.
-SUITS = valley.suits
-
 
 def fit_both(X, y, sizes=(170, 40, 333), weight=None, **options):
     with warnings.catch_warnings():
@@ -81,24 +76,6 @@ def test_three_classes_with_names():
     assert set(np.unique(blocks.history_["problem"])) == {0, 1, 2}
     violation = blocks.margin_violation(*as_dask(X, names))
     np.testing.assert_allclose(violation, local.margin_violation(X, names), atol=1e-7)
-
-
-@pytest.mark.parametrize("cap", [1.0, np.inf])
-def test_many_features_without_a_matrix(monkeypatch, cap):
-    """Where n x n is too large, the active rows are gathered; the answer is the same."""
-    X, y = noisy(300, 40, seed=6)
-    local = HTSVC(cap=cap).fit(X, y)
-    monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
-    assert_same_fit(HTSVC(cap=cap).fit(*as_dask(X, y)), local)
-
-
-def test_many_features_by_conjugate_gradients(monkeypatch):
-    X, y = noisy(300, 40, seed=6)
-    local = HTSVC(tol=1e-6, cap=np.inf).fit(X, y)
-    monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
-    monkeypatch.setattr("htsvm.linalg.row_system.LARGEST_MATRIX", 10)
-    blocks = HTSVC(tol=1e-6, cap=np.inf).fit(*as_dask(X, y))
-    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=1e-6)
 
 
 def test_warm_start_and_history():
@@ -222,23 +199,6 @@ def test_a_path_ends_its_processes(monkeypatch, y):
     assert len(pools) == 1
     with pytest.raises(RuntimeError, match="after shutdown"):
         pools[0].submit(len, ())
-
-
-def test_streaming_leaves_no_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    X, y = noisy(300, 4, seed=13)
-    seen = []
-
-    def stop(row):
-        seen.extend(tmp_path.iterdir())
-        raise KeyboardInterrupt
-
-    from htsvm.solvers import Newton
-
-    with dask.config.set({"htsvm.stream": True}), pytest.raises(KeyboardInterrupt):
-        HTSVC(solver=Newton(callback=stop)).fit(*as_dask(X, y))
-    assert seen
-    assert not list(tmp_path.iterdir())
 
 
 # --------------------------------------------------------------------------------- bad input

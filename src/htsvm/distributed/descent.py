@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from htsvm._typing import Array
 from htsvm.distributed import blocks as ask
@@ -151,10 +152,12 @@ class Run:
         passes = self.problem.operator.passes - self.passes
         self.history.add(**{"start": "", **row, "passes": passes, **self.problem.traffic()})
 
-    def descend(self, z: Array, stage: Rounded) -> tuple[Array, Sums]:
+    def descend(self, z: Array, stage: Rounded, gain: float) -> tuple[Array, Sums]:
         """Return where Newton steps on a smooth loss lead from z, and the sums there."""
         at = partial(Sums, self.problem, stage=stage)
         here = at(z)
+        if not here.formed:
+            return self.descend_without_system(z, stage, gain)
         for _ in range(min(STEPS, self.options.max_iter)):
             if here.residual <= INNER * self.tol:
                 break
@@ -173,9 +176,24 @@ class Run:
             self.record(
                 width=stage.width, objective=here.value, residual=here.residual, steps=self.steps
             )
-            if before - here.value <= GAIN * abs(here.value):
+            if before - here.value <= gain * abs(here.value):
                 break
         return z, here
+
+    def descend_without_system(self, z: Array, stage: Rounded, gain: float) -> tuple[Array, Sums]:
+        """Return the same for rows of many columns, by L-BFGS."""
+
+        def value_gradient(z: Array) -> tuple[float, Array]:
+            here = Sums(self.problem, z, stage)
+            self.steps += 1
+            self.record(
+                width=stage.width, objective=here.value, residual=here.residual, steps=self.steps
+            )
+            return here.value, here.gradient
+
+        options = {"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": gain, "gtol": 0.0}
+        z = minimize(value_gradient, z, jac=True, method="L-BFGS-B", options=options).x
+        return z, Sums(self.problem, z, stage)
 
     def finished(self, z: Array, multipliers: Any) -> tuple[float, float, Array, Any]:
         """Return objective, residual, point and multipliers at the end."""
@@ -183,15 +201,15 @@ class Run:
         first, narrower = stages[: len(WIDTHS)], stages[len(WIDTHS) :]
         if multipliers is None:
             for stage in first:
-                z, here = self.descend(z, stage)
+                z, here = self.descend(z, stage, GAIN)
         else:
             stage, here = first[-1], Sums(self.problem, z, first[-1])
         # 1. A narrower kink, until few enough rows are near a bend; at last none is gathered.
         while here.near[0] > driver_values() and narrower:
             stage, multipliers = narrower.pop(0), None
-            z, here = self.descend(z, stage)
+            z, here = self.descend(z, stage, 0.0)
         reaches = self.unit * REACHES[here.near <= driver_values()]
-        wide = int(np.count_nonzero(here.near <= sample_values()))
+        wide = int(np.count_nonzero(here.near <= min(sample_values(), driver_values())))
         for reach in reaches[max(wide - 1, 0) :] if len(reaches) else [-math.inf]:
             # 2. The finish on those rows, and a look at all others.
             found = self.near_finished(z, multipliers, stage, reach, here)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,7 +46,12 @@ class Dataset:
         self, class_weight: Any, *, multiclass: bool, view: int = 0, **options: Any
     ) -> list[Any]:
         """Return the problems of a view: one for two classes, else one per class or for all."""
-        factors = class_factors(class_weight, self.classes, self.mass)
+        factors, loss = class_factors(class_weight, self.classes, self.mass), options["loss"]
+        if loss.tilt != 0.0 or math.isinf(loss.weak_convexity):
+            raise ValueError(
+                f"{loss!r} does not work on Dask collections: only losses that never fall and "
+                "whose slope does not jump down do; use HybridTruncated or Hinge."
+            )
         if self.here is not None:
             X, codes, weights = self.here.X, self.here.codes, self.here.weights
             return list(
@@ -162,7 +168,7 @@ def open_dataset(
         mass[np.searchsorted(classes, fact.classes)] += fact.mass
         np.maximum.at(largest, np.searchsorted(classes, fact.classes), fact.largest)
     few = sum(float(fact.stored.sum()) for fact in facts) <= sample_values()
-    streamed = few or cluster.streams(sum(fact.nbytes for fact in facts))
+    streamed = cluster.streams(sum(fact.nbytes for fact in facts))
     known = delayed(classes, traverse=False)
     parts = [Selection(None, False)] if views is None or few else _parts(views, facts)
     prepared = [

@@ -7,7 +7,6 @@ of all blocks added up, or joined, in the order of the blocks.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
@@ -125,19 +124,13 @@ class RemoteProblem:
 
     @classmethod
     def of(cls, source: Source, task: Any) -> Self:
-        """Return the problem of a task; complain of losses that cannot be rounded."""
-        loss = task.loss
-        if loss.tilt != 0.0 or math.isinf(loss.weak_convexity):
-            raise ValueError(
-                f"{loss!r} does not work on Dask collections: only losses that never fall and "
-                "whose slope does not jump down do; use HybridTruncated or Hinge."
-            )
+        """Return the problem of a task."""
         own: dict[str, Any] = {cls.labels_name: np.zeros(0, dtype=np.intp)}
         if cls.local is MulticlassProblem:
             own["n_classes"] = len(task.factors)
         # The fields are those of the dataclass that a subclass is; this mixin has none of them.
         return cls(
-            operator=BlockOperator(source), penalty=np.zeros(0), loss=loss, C=task.C,
+            operator=BlockOperator(source), penalty=np.zeros(0), loss=task.loss, C=task.C,
             regularizer=Quadratic(None, source.n_features), fit_intercept=task.fit_intercept,
             source=source, task=task, penalties=_of_one_each(task, source.mass),
             told={"network_passes": 0, "network_bytes": 0.0}, ignored_counts=[], **own,
