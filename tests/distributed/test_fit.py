@@ -83,12 +83,11 @@ def test_warm_start_and_history():
     # A truncated loss compares a warm start with cold ones.
     model = HTSVC(warm_start=True, cap=np.inf)
     local, blocks = clone(model).fit(X, y), clone(model).fit(*as_dask(X, y))
-    cold = blocks.history_["network_passes"][-1]
     local.set_params(C=0.9).fit(X, y)
     blocks.set_params(C=0.9).fit(*as_dask(X, y))
     assert_same_fit(blocks, local)
-    assert blocks.history_["network_passes"][-1] < cold
-    assert np.all(np.diff(blocks.history_["network_bytes"]) > 0)
+    assert np.all(blocks.history_["network_passes"] == 1)
+    assert np.all(blocks.history_["network_bytes"] > X.nbytes)
     assert "network_passes" not in local.history_
 
 
