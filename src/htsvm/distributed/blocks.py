@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator, as_operator
+from htsvm.linalg import Operator, as_operator, multiclass_kernels
 from htsvm.linalg.scaled import Moments, moments
-from htsvm.losses.rounded import Stage
+from htsvm.losses.rounded import Rounded
 from htsvm.optimality import SampleStatus
 from htsvm.optimality.multiclass import MulticlassPoint, MulticlassSummary
 from htsvm.optimality.point import Point
@@ -144,10 +144,13 @@ def count_classes(block: Block, count: int, rows: Array) -> Array:
 # -------------------------------------------------------------------------------- losses at points
 
 
-def losses_of(block: Block, task: Task, points: list[tuple[Array, Any]]) -> Array:
-    """Return the total of the loss at each of some points."""
-    p = block.problem(task)
-    return np.array([p.loss.total(p.violations_at(*point), p.penalty) for point in points])
+def losses_of(block: Block, task: Task, points: list[Array]) -> Array:
+    """Return the total of the loss at each of some points (w, b), intercepts last."""
+    p, totals = block.problem(task), []
+    for z in points:
+        w, b = np.ascontiguousarray(z[..., :-1]), z[..., -1]
+        totals.append(p.loss.total(p.violations_at(w, b if b.ndim else float(b)), p.penalty))
+    return np.array(totals)
 
 
 def largest_change_of(block: Block, task: Task, dw: Array, db: float) -> float:
@@ -171,25 +174,83 @@ def _codes(problem: Any) -> Array:
     return codes.astype(np.intp)
 
 
-# ------------------------------------------------------------------------------------ two classes
+# --------------------------------------------------------------------- smooth stand-ins of the loss
+
+
+class Stage(NamedTuple):
+    """A loss whose kink is rounded, and for several classes the maximum over rivals as well."""
+
+    loss: Rounded
+    spread: float
+
+
+def smooth(problem: Any, z: Array, stage: Stage, penalty: Array) -> tuple[float, Array]:
+    """Return the total of the smooth loss at z, intercepts last, and its derivatives in the scores.
+
+    One score for two classes, else a row of them.
+    """
+    w, b = np.ascontiguousarray(z[..., :-1]), z[..., -1]
+    if problem.n_scores == 1:
+        values, slopes = stage.loss.value_slope(problem.violations(w, float(b)))
+        return float(penalty @ values), -problem.y * penalty * slopes
+    scores, (top, knee, cap, width, _) = problem.operator.scores(w, b), stage.loss
+    slopes, shape = np.empty_like(scores), np.array([top, knee, cap, width])
+    value = multiclass_kernels.active.smooth_losses(
+        scores, problem.labels, penalty, stage.spread, 0, shape, slopes
+    )
+    return float(value), slopes
+
+
+def bends(problem: Any, z: Array, stage: Stage, reach: float) -> Array:
+    """Return which rows are within `reach` of where the slope of the smooth loss may change."""
+    w, b = np.ascontiguousarray(z[..., :-1]), z[..., -1]
+    if problem.n_scores == 1:
+        return stage.loss.bends(problem.violations(w, float(b)), reach)
+    levels, rows = problem.levels(w, b), np.arange(len(problem.labels))
+    levels -= levels[rows, problem.labels][:, None]
+    levels[rows, problem.labels] = -np.inf
+    q = levels.max(axis=1)
+    levels[rows, levels.argmax(axis=1)] = -np.inf
+    # Where several rivals are ahead, which of them pulls is undecided.
+    tied = (q - levels.max(axis=1) < 2.0 * stage.spread + reach) & (q > -stage.loss.width)
+    return stage.loss.bends(q, reach) | (tied & (q < stage.loss.cap))
+
+
+def gradient(problem: Any, slopes: Array) -> Array:
+    """Return the gradient in (w, b), given the derivatives in the scores."""
+    if problem.n_scores == 1:
+        pull, total = problem.operator.signed_tdot(problem.y, problem.y * slopes)
+        totals = np.array([total])
+    else:
+        pull, totals = problem.operator.pull(slopes), slopes.sum(axis=0)[:, None]
+    return np.concatenate([pull, totals if problem.fit_intercept else 0.0 * totals], axis=-1)
 
 
 def sums_of(
     block: Block, task: Task, z: Array, stage: Stage, reaches: Array, curvature: bool
 ) -> tuple[Any, ...]:
-    """Return the sums of a smooth loss at z = (w, b), and the stored values within each reach."""
+    """Return value, gradient, size of the slopes and curvature of a smooth loss at z = (w, b).
+
+    And the stored values of the rows within each reach.
+    """
     problem = block.problem(task)
-    value, gradient, gross, hessian = problem.sums(z, stage, curvature=curvature)
-    q = problem.violations_at(z[:-1].copy(), float(z[-1]))
-    near = np.array([np.count_nonzero(stage.bends(q, reach)) for reach in reaches])
-    stored = near * (problem.operator.stored / max(len(q), 1))
-    return value, gradient, gross, 0.0 if hessian is None else hessian, stored
+    if curvature:
+        sums = problem.sums(z, stage.loss, curvature=True)
+    else:
+        value, slopes = smooth(problem, z, stage, problem.penalty)
+        sums = value, gradient(problem, slopes), float(np.abs(slopes).sum()), 0.0
+    near = np.array([np.count_nonzero(bends(problem, z, stage, reach)) for reach in reaches])
+    return *sums, near * (problem.operator.stored / max(len(block.codes), 1))
 
 
 def near_of(block: Block, task: Task, z: Array, stage: Stage, reach: float) -> list[Any]:
-    """Return copies of the rows near a bend, their numbers, and what the others add."""
-    part = block.problem(task).near(z, stage, reach)
-    return [(*copies(part.problem), part.problem.penalty, part.rows + block.first, part.rest)]
+    """Return copies of the rows near a bend, their numbers, and what the others add: a `Rest`."""
+    problem = block.problem(task)
+    near = bends(problem, z, stage, reach)
+    value, slopes = smooth(problem, z, stage, np.where(near, 0.0, problem.penalty))
+    linear, rows = gradient(problem, slopes), np.flatnonzero(near)
+    part, rest = problem.take(rows), (value - np.vdot(linear, z), linear, np.abs(slopes).sum())
+    return [(*copies(part), part.penalty, rows + block.first, rest)]
 
 
 def judged_of(
@@ -197,17 +258,20 @@ def judged_of(
 ) -> list[Any]:
     """Return what became at the end of the rows that were not near a bend at z.
 
-    That is the total of the loss over all rows before and after, by how much slopes have changed, and the rows that
-    pull with multipliers and labels.
+    The total of the loss over all rows before and after, by how much slopes have changed, the rows
+    that pull, their multipliers and labels.
     """
     problem = block.problem(task)
-    before, after = (problem.violations_at(at[:-1].copy(), float(at[-1])) for at in (z, end))
-    far = np.flatnonzero(~stage.bends(before, reach))
-    penalty = problem.penalty[far]
-    old, new = (penalty * stage.value_slope(q[far])[1] for q in (before, after))
-    changed, rows = float(np.abs(new - old).sum()), far[new != 0.0]
-    losses = np.array([problem.loss.total(q, problem.penalty) for q in (before, after)])
-    return [(losses, changed, rows + block.first, -new[new != 0.0], problem.y[rows])]
+    far = np.where(bends(problem, z, stage, reach), 0.0, problem.penalty)
+    before, after = (smooth(problem, at, stage, far)[1] for at in (z, end))
+    changed, losses = float(np.abs(after - before).sum()), losses_of(block, task, [z, end])
+    rows = np.flatnonzero(after if after.ndim == 1 else after.any(axis=1))
+    labels = copies(problem.take(rows))[1]
+    values = -after[rows] if after.ndim > 1 else labels * after[rows]
+    return [(losses, changed, rows + block.first, values, labels)]
+
+
+# ----------------------------------------------------------------------------------- certificates
 
 
 def point_of(block: Block, task: Task, w: Array, b: float, psi: tuple[Array, Array]) -> Point:
@@ -261,9 +325,6 @@ def _ignored(problem: Any, status: Array) -> Array:
     counts, codes = problem.penalty > 0.0, _codes(problem)
     lost, least = counts & (status == SampleStatus.IGNORED), max(problem.n_scores, 2)
     return np.array([np.bincount(codes[some], minlength=least) for some in (counts, lost)])
-
-
-# --------------------------------------------------------------------------------- several classes
 
 
 def class_point_of(block: Block, task: Task, W: Array, b: Array, B: Any) -> MulticlassPoint:

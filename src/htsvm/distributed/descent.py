@@ -15,18 +15,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from htsvm._typing import Array
 from htsvm.distributed import blocks as ask
-from htsvm.distributed.blocks import added, joined, stacked
+from htsvm.distributed.blocks import Stage, added, joined, stacked
 from htsvm.distributed.cluster import driver_values, sample_values
 from htsvm.linalg.positive import solve_positive
-from htsvm.losses.rounded import Rounded, rounded
+from htsvm.losses.rounded import rounded
 from htsvm.optimality.residuals import balance, of_gradient
 from htsvm.problems.binary import Rest
 from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers.finish import finish, unit_of
+from htsvm.solvers.multiclass.finish import finish as multiclass_finish
 from htsvm.solvers.result import History, SolverResult, continued
 from htsvm.solvers.rows import Descent
 from htsvm.solvers.smooth_newton import FORMED
@@ -34,6 +36,8 @@ from htsvm.solvers.smooth_newton import FORMED
 # How far the kink is rounded on blocks, in units of the loss; and where too many rows are near the
 # bends of the last to be gathered.
 WIDTHS, NARROWER = (0.15, 0.05), (0.015, 0.005, 0.0015, 0.0005)
+# Over what the maximum over rivals is rounded with the first width.
+SPREAD = 0.2
 # A descent ends where a step gains less than this share, or at this share of the tolerance.
 GAIN, INNER = 1e-4, 0.1
 # The most steps of a descent, its trials for each, and the share of the slope that they gain.
@@ -44,9 +48,9 @@ REACHES = 2.0 ** np.arange(-2.0, 8.0)
 
 
 class Multipliers:
-    """The rows whose multipliers are not zero, with their psi and labels; or with their pulls."""
+    """The rows whose multipliers are not zero, with their psi or pulls, and labels."""
 
-    def __init__(self, rows: Array, values: Array, y: Array | None = None) -> None:
+    def __init__(self, rows: Array, values: Array, y: Any = None) -> None:
         kept = np.flatnonzero(np.any(values != 0.0, axis=tuple(range(1, values.ndim))))
         kept = kept[np.argsort(rows[kept], kind="stable")]
         self.rows, self.values, self.y = rows[kept], values[kept], None if y is None else y[kept]
@@ -65,7 +69,7 @@ class Multipliers:
 
     def table(self) -> Array:
         """Return the coefficients of the rows in the classifiers."""
-        table: Array = self.values.T if self.y is None else -self.values[None] * self.y
+        table: Array = self.values.T if self.values.ndim > 1 else -self.values[None] * self.y
         return table
 
 
@@ -73,22 +77,35 @@ class TooFar(Exception):
     """Rows that were not gathered would have come near a bend: what they add is not linear."""
 
 
+def joint(w: Array, b: Any) -> Array:
+    """Return (w, b) as one array, intercepts last; several classes are rows."""
+    return np.concatenate([w, np.asarray(b, dtype=np.float64)[..., None]], axis=-1)
+
+
+def stages_of(problem: Any) -> list[Stage]:
+    """Return the smooth stand-ins of a loss, from the widest to the narrowest."""
+    unit = unit_of(problem)
+    widths = [width * unit for width in WIDTHS + NARROWER]
+    return [Stage(rounded(problem.loss, width), SPREAD / WIDTHS[0] * width) for width in widths]
+
+
 class Sums:
     """A smooth objective at a point: value, gradient, residual, and a direction of descent."""
 
-    def __init__(self, problem: Any, z: Array, stage: Rounded) -> None:
-        self.problem, self.formed = problem, problem.n_features <= FORMED
+    def __init__(self, problem: Any, z: Array, stage: Stage) -> None:
+        self.problem, self.formed = problem, problem.n_scores == 1 and problem.n_features <= FORMED
         value, gradient, gross, self.hessian, self.near = problem.ask(
             ask.sums_of, z, stage, REACHES * unit_of(problem), self.formed
         )
-        problem.operator.count(4.0)
-        own, R = problem.regularizer.dot(z[:-1]), problem.regularizer
-        self.value = float(value) + 0.5 * float(own @ z[:-1])
-        self.gradient = gradient + np.append(own, 0.0)
-        length = gross * problem.operator.row_length
-        self.residual = of_gradient(own, -gradient[:-1], length, R)
-        if problem.fit_intercept:
-            self.residual = max(self.residual, balance(float(gradient[-1]), gross))
+        problem.operator.count((3.0 + self.formed) * problem.n_scores)
+        w, R = z[..., :-1], problem.regularizer
+        own = problem.smooth(w) if z.ndim > 1 else R.dot(w)
+        self.value = float(value) + 0.5 * float(np.vdot(own, w))
+        self.gradient = gradient + joint(own, 0.0 * z[..., -1])
+        length = float(gross) * problem.operator.row_length
+        self.residual = of_gradient(own, -gradient[..., :-1], length, R)
+        total = float(np.linalg.norm(gradient[..., -1]))
+        self.residual = max(self.residual, balance(total, float(gross)))
 
     def direction(self) -> Array:
         """Return the Newton direction."""
@@ -101,70 +118,100 @@ class Sums:
         return np.append(step, np.zeros(len(self.gradient) - side))
 
 
+def preconditioner(problem: Any, sample: Any) -> Array:
+    """Return T for which T T' is about the inverse of the Hessian of a class, or its diagonal."""
+    if sample is None:
+        return np.ones(problem.n_features + 1)
+    if problem.operator.columns:
+        sample = sample.in_columns(*problem.operator.columns)
+    n, weights = problem.n_features, sample.penalty / problem.n_scores
+    if n > FORMED:
+        squares = sample.operator.squared_pull(weights[:, None])[0]
+        diagonal = np.append(problem.regularizer.diagonal() + squares, weights.sum())
+        return 1.0 / np.sqrt(np.maximum(diagonal, 1e-10 * diagonal.max()))
+    H = np.zeros((n + 1, n + 1))
+    sample.operator.add_gram(np.flatnonzero(weights), 1.0, H, weights[weights > 0.0])
+    H = np.tril(H) + np.tril(H, -1).T
+    problem.regularizer.add_to(H)
+    H[np.diag_indices_from(H)] += 1e-10 * float(np.trace(H))
+    inverse: Array = solve_triangular(cholesky(H, lower=True), np.eye(n + 1), lower=True).T
+    return inverse
+
+
 def solve(problem: Any, options: Any, start: Any) -> SolverResult:
     """Return a stationary point of a problem on blocks: of the solver's search on a sample."""
-    first = None
+    first = sample = None
     if start is None or (options.compare_warm and options.starts):
-        given = None if start is None else (start[0], start[1], None)
-        first = options.solve(problem.sample(options.random_state), start=given)
-        first.convex_objective = math.nan
+        sample = problem.sample(options.random_state)
+        first = options.solve(sample, start=None if start is None else (*start[:2], None))
         points = [(first.coef, first.intercept, None), *([] if start is None else [start])]
         values = problem.objectives_at([point[:2] for point in points]) if start else [0.0]
         start = points[int(np.argmin(values))]
+        # That of a sample is not an objective of the problem.
+        first.convex_objective = math.nan
         for name, value in problem.traffic().items():
             first.history[name] = [value] * first.n_iter
-    finished = partial(_descended, options=options, name=first.start if first else "warm")
+    name = first.start if first else "warm"
+    finished = partial(_descended, sample=sample, options=options, name=name)
     result: SolverResult = in_coordinates(problem).solved(finished, start)
     if first is None:
         return result
     return replace(continued(first, result), start=result.start)
 
 
-def _descended(problem: Any, start: Any, options: Any, name: str) -> SolverResult:
+def _descended(problem: Any, start: Any, sample: Any, options: Any, name: str) -> SolverResult:
     """Return where descents on all rows lead."""
-    run = Run(problem, options)
-    z, multipliers = np.append(start[0], start[1]), start[2]
+    run = Run(problem, sample, options)
+    z, multipliers = joint(*start[:2]), start[2]
     objective, residual, z, multipliers = run.finished(z, multipliers)
     constant, trivial = False, float(problem.trivial_objective)
     if not objective < trivial * (1.0 - 1e-9):
         constant, name, objective = True, "constant", trivial
-        z, multipliers = np.append(0.0 * z[:-1], problem.trivial()[1]), 0.0 * multipliers
+        z, multipliers = joint(0.0 * z[..., :-1], problem.trivial()[1]), 0.0 * multipliers
     return SolverResult(
-        coef=z[:-1].copy(), intercept=float(z[-1]), multipliers=multipliers, objective=objective,
-        converged=residual <= options.tol, residual=residual, n_iter=len(run.history),
-        passes=problem.operator.passes - run.passes, history=run.history.columns,
-        constant=constant, start=name,
+        coef=z[..., :-1].copy(), intercept=z[:, -1].copy() if z.ndim > 1 else float(z[-1]),
+        multipliers=multipliers, objective=objective, converged=residual <= options.tol,
+        residual=residual, n_iter=len(run.history), history=run.history.columns,
+        passes=problem.operator.passes - run.passes, constant=constant, start=name,
     )  # fmt: skip
 
 
 class Run:
     """Descents on one problem: what they have in common is the history."""
 
-    def __init__(self, problem: Any, options: Any) -> None:
-        self.problem, self.options, self.tol = problem, options, float(options.tol)
+    def __init__(self, problem: Any, sample: Any, options: Any) -> None:
+        self.problem, self.sample, self.options = problem, sample, options
         self.history, self.passes = History(options.callback), problem.operator.passes
-        self.unit, self.steps = unit_of(problem), 0
+        self.tol, self.steps = float(options.tol), 0
 
     def record(self, **row: Any) -> None:
         """Write a row of the history."""
         if row["objective"] < 0.0:
             raise TooFar
         passes = self.problem.operator.passes - self.passes
-        self.history.add(**{"start": "", **row, "passes": passes, **self.problem.traffic()})
+        row = {"start": "", "steps": 0, **row, "passes": passes, **self.problem.traffic()}
+        self.history.add(**row)
 
-    def descend(self, z: Array, stage: Rounded, gain: float) -> tuple[Array, Sums]:
+    def at(self, z: Array, stage: Stage) -> Sums:
+        """Return the sums at z, and note them."""
+        here = Sums(self.problem, z, stage)
+        self.record(
+            width=stage.loss.width, objective=here.value, residual=here.residual, steps=self.steps
+        )
+        return here
+
+    def descend(self, z: Array, stage: Stage, gain: float) -> tuple[Array, Sums]:
         """Return where Newton steps on a smooth loss lead from z, and the sums there."""
-        at = partial(Sums, self.problem, stage=stage)
-        here = at(z)
+        here = self.at(z, stage)
         if not here.formed:
             return self.descend_without_system(z, stage, gain)
-        for _ in range(min(STEPS, self.options.max_iter)):
+        for self.steps in range(1, 1 + min(STEPS, self.options.max_iter)):
             if here.residual <= INNER * self.tol:
                 break
             direction = here.direction()
             t, slope, before = 1.0, float(direction @ here.gradient), here.value
             for _ in range(TRIALS):
-                there = at(z + t * direction)
+                there = self.at(z + t * direction, stage)
                 if there.value <= before + DECREASE * t * slope:
                     break
                 # The lowest point of the parabola through what is known.
@@ -172,45 +219,44 @@ class Run:
             else:
                 break
             z, here = z + t * direction, there
-            self.steps += 1
-            self.record(
-                width=stage.width, objective=here.value, residual=here.residual, steps=self.steps
-            )
             if before - here.value <= gain * abs(here.value):
                 break
         return z, here
 
-    def descend_without_system(self, z: Array, stage: Rounded, gain: float) -> tuple[Array, Sums]:
-        """Return the same for rows of many columns, by L-BFGS."""
+    def descend_without_system(self, z: Array, stage: Stage, gain: float) -> tuple[Array, Sums]:
+        """Return the same for several classes, and for rows of many columns, by L-BFGS."""
+        T = preconditioner(self.problem, self.sample)
+        there = (lambda v: v * T) if T.ndim == 1 else (lambda v: v @ T.T)
+        back = (lambda z: z / T) if T.ndim == 1 else (lambda z: np.linalg.solve(T, z.T).T)
 
-        def value_gradient(z: Array) -> tuple[float, Array]:
-            here = Sums(self.problem, z, stage)
-            self.steps += 1
-            self.record(
-                width=stage.width, objective=here.value, residual=here.residual, steps=self.steps
-            )
-            return here.value, here.gradient
+        def value_gradient(v: Array) -> tuple[float, Array]:
+            here = self.at(there(v.reshape(z.shape)), stage)
+            slope = here.gradient * T if T.ndim == 1 else here.gradient @ T
+            return here.value, slope.ravel()
 
-        options = {"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": gain, "gtol": 0.0}
-        z = minimize(value_gradient, z, jac=True, method="L-BFGS-B", options=options).x
-        return z, Sums(self.problem, z, stage)
+        most = min(STEPS, self.options.max_iter)
+        options = {"maxiter": most, "maxfun": 2 * most, "ftol": gain, "gtol": 0.0}
+        start = back(z).ravel()
+        found = minimize(value_gradient, start, jac=True, method="L-BFGS-B", options=options)
+        z = there(found.x.reshape(z.shape))
+        return z, self.at(z, stage)
 
     def finished(self, z: Array, multipliers: Any) -> tuple[float, float, Array, Any]:
         """Return objective, residual, point and multipliers at the end."""
-        stages = [rounded(self.problem.loss, width * self.unit) for width in WIDTHS + NARROWER]
+        stages, unit = stages_of(self.problem), unit_of(self.problem)
         first, narrower = stages[: len(WIDTHS)], stages[len(WIDTHS) :]
         if multipliers is None:
             for stage in first:
                 z, here = self.descend(z, stage, GAIN)
         else:
-            stage, here = first[-1], Sums(self.problem, z, first[-1])
+            stage, here = first[-1], self.at(z, first[-1])
         # 1. A narrower kink, until few enough rows are near a bend; at last none is gathered.
         while here.near[0] > driver_values() and narrower:
             stage, multipliers = narrower.pop(0), None
             z, here = self.descend(z, stage, 0.0)
-        reaches = self.unit * REACHES[here.near <= driver_values()]
-        wide = int(np.count_nonzero(here.near <= min(sample_values(), driver_values())))
-        for reach in reaches[max(wide - 1, 0) :] if len(reaches) else [-math.inf]:
+        reaches = unit * REACHES[here.near <= driver_values()]
+        few = int(np.count_nonzero(here.near <= min(sample_values(), driver_values())))
+        for reach in reaches[max(few - 1, 0) :] if len(reaches) else [-math.inf]:
             # 2. The finish on those rows, and a look at all others.
             found = self.near_finished(z, multipliers, stage, reach, here)
             # 3. If others have come near, again with more rows, from the lower point.
@@ -221,7 +267,7 @@ class Run:
         return objective, max(residual, changed), end, multipliers
 
     def near_finished(
-        self, z: Array, multipliers: Any, stage: Rounded, reach: float, here: Sums
+        self, z: Array, multipliers: Any, stage: Stage, reach: float, here: Sums
     ) -> tuple[float, float, float, float, Array, Multipliers]:
         """Return where the finish on rows near a bend leads, and what that did to the others.
 
@@ -232,22 +278,28 @@ class Run:
         parts = problem.ask(ask.near_of, z, stage, reach, combine=joined)
         X, labels, penalty, rows, rest = zip(*parts, strict=True)
         near, y = np.concatenate(rows), np.concatenate(labels)
-        psi = np.zeros(len(near))
+        psi = np.zeros((len(near), *z.shape[:-1]))
         if len(near):
             part = problem.on_rows(stacked(X), y, np.concatenate(penalty))
             part.operator.row_length = problem.operator.row_length
             known = None if multipliers is None else multipliers.at(near)
             with suppress(TooFar):
-                found = finish(
-                    Descent(part, Rest(*added(rest))), z, known,
-                    tol=self.tol, most=self.options.max_iter, record=self.record,
-                )  # fmt: skip
-                end, psi, residual = found.z, found.psi, found.residual
+                end, psi, residual = self.end(part, Rest(*added(rest)), z, known)
         judged = problem.ask(ask.judged_of, z, stage, reach, end, combine=joined)
-        problem.operator.count(3.0)
+        problem.operator.count(3.0 * problem.n_scores)
         losses, changed, *far = zip(*judged, strict=True)
         columns = zip((near, psi, y), far, strict=True)
         found = Multipliers(*(np.concatenate([one, *others]) for one, others in columns))
-        before, after = sum(losses) + np.array([problem.energy(at[:-1]) for at in (z, end)])
+        before, after = sum(losses) + np.array([problem.energy(at[..., :-1]) for at in (z, end)])
         share = sum(changed) / (float(np.abs(found.values).sum()) or 1.0)
         return float(before), float(after), residual, float(share), end, found
+
+    def end(self, part: Any, rest: Rest, z: Array, known: Any) -> tuple[Array, Array, float]:
+        """Return point, multipliers and residual where the finish on some rows ends."""
+        how: Any = {"tol": self.tol, "most": self.options.max_iter, "record": self.record}
+        if part.n_scores == 1:
+            end = finish(Descent(part, rest), z, known, **how)
+            return end.z, end.psi, end.residual
+        start = z[:, :-1].copy(), z[:, -1].copy(), known
+        several = multiclass_finish(part, start, rest=rest, **how)
+        return joint(several.W, several.b), several.pulls, several.residual

@@ -19,7 +19,7 @@ from htsvm._typing import Array
 from htsvm.distributed import blocks as ask
 from htsvm.distributed.blocks import InColumns, Majorised, Task, added, joined, nbytes, stacked
 from htsvm.distributed.cluster import Cluster, driver_values, sample_values
-from htsvm.distributed.descent import Multipliers, solve
+from htsvm.distributed.descent import Multipliers, joint, solve
 from htsvm.linalg import Extent, Operator, Quadratic, as_operator
 from htsvm.linalg.scaled import Moments, merged
 from htsvm.losses import Hinge
@@ -179,7 +179,7 @@ class RemoteProblem:
     def objectives_at(self: Any, points: Sequence[tuple[Array, Any]]) -> list[float]:
         """Return the objectives at some points, in one round trip."""
         self.operator.count(float(self.n_scores * len(points)))
-        losses = self.ask(ask.losses_of, list(points))
+        losses = self.ask(ask.losses_of, [joint(w, b) for w, b in points])
         return [float(self.energy(w) + loss) for (w, _), loss in zip(points, losses, strict=True)]
 
     def objective_at(self, w: Array, b: Any) -> float:
@@ -312,6 +312,7 @@ class MulticlassBlockProblem(RemoteProblem, MulticlassProblem):
     ignored_counts: Any = None
 
     local, labels_name = MulticlassProblem, "labels"
+    solved_by = solve
 
     def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
         """Return pulls from the coefficients of rows in the classifiers."""
