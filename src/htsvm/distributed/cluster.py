@@ -13,7 +13,6 @@ import dask.multiprocessing
 from dask import delayed
 from dask.system import CPU_COUNT
 
-Combine = Callable[[list[Any]], Any]
 # Seconds without any worker before a fit gives up; `htsvm.worker-timeout` in Dask's configuration.
 WORKER_TIMEOUT = 60.0
 # A fit without a cluster holds the data in memory up to this share of what is free.
@@ -29,6 +28,16 @@ SAMPLE_VALUES, DRIVER_VALUES = 3_000_000, 50_000_000
 
 class WorkersLostError(RuntimeError):
     """All workers of the cluster, or its scheduler, are gone."""
+
+
+def sample_values() -> float:
+    """Return how many stored values the driver may have in a sample, or of all rows."""
+    return float(dask.config.get("htsvm.sample-values", SAMPLE_VALUES))
+
+
+def driver_values() -> float:
+    """Return how many stored values of rows that decide the driver may have."""
+    return float(dask.config.get("htsvm.driver-values", DRIVER_VALUES))
 
 
 class Cluster:
@@ -63,20 +72,18 @@ class Cluster:
         ``htsvm.stream`` in Dask's configuration decides, where it is set.
         """
         chosen = dask.config.get("htsvm.stream", None)
-        if self.client is not None:
-            if chosen:
-                raise ValueError(
-                    "htsvm.stream=True is for fits on one machine, by threads or processes; a "
-                    "cluster holds the data in the memory of its workers. Unset it, or use "
-                    "dask.config.set(scheduler='threads')."
-                )
-            return False
-        if not self.shares_memory:
-            if chosen is False:
-                raise ValueError(
-                    "htsvm.stream=False needs scheduler='threads': processes share no memory."
-                )
-            return True
+        if self.client is not None and chosen:
+            raise ValueError(
+                "htsvm.stream=True is for fits on one machine, by threads or processes; a cluster "
+                "holds the data in the memory of its workers. Unset it, or use "
+                "dask.config.set(scheduler='threads')."
+            )
+        if self.client is None and not self.shares_memory and chosen is False:
+            raise ValueError(
+                "htsvm.stream=False needs scheduler='threads': processes share no memory."
+            )
+        if self.client is not None or not self.shares_memory:
+            return self.client is None
         return size > MEMORY_SHARE * _free_memory() if chosen is None else bool(chosen)
 
     def compute(self, *values: Any) -> tuple[Any, ...]:
@@ -84,23 +91,22 @@ class Cluster:
         if self.client is None:
             results: tuple[Any, ...] = dask.compute(*values, **self._pool())
             return results
-        return self._result(self.client.compute(list(values)))
-
-    def reduce(self, parts: Sequence[Any], combine: Combine) -> Any:
-        """Return what is made of delayed values in their order, a few at a time."""
-        parts = list(parts)
-        while True:
-            parts = [delayed(combine, pure=False)(some) for some in _groups(parts)]
-            if len(parts) == 1:
-                return self.compute(parts[0])[0]
-
-    def _result(self, futures: Sequence[Any]) -> tuple[Any, ...]:
+        futures = self.client.compute(list(values))
         try:
-            return self._wait(list(futures))
+            return self._wait(futures)
         except BaseException:
             if self.client.status == "running":
                 self.client.cancel(futures, force=True)
             raise
+
+    def reduce(self, parts: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:
+        """Return what is made of delayed values in their order, a few at a time."""
+        parts = list(parts)
+        while True:
+            groups = [parts[low : low + FAN_IN] for low in range(0, len(parts), FAN_IN)]
+            parts = [delayed(combine, pure=False)(some) for some in groups]
+            if len(parts) == 1:
+                return self.compute(parts[0])[0]
 
     def _wait(self, futures: list[Any]) -> tuple[Any, ...]:
         """Wait for results, with a time limit while the cluster has no workers."""
@@ -110,12 +116,11 @@ class Cluster:
         seen = time.monotonic()
         while True:
             try:
-                return tuple(
-                    self.client.sync(
-                        lambda: self.client.gather(futures, asynchronous=True),
-                        callback_timeout=LOOK_EVERY,
-                    )
+                found = self.client.sync(
+                    lambda: self.client.gather(futures, asynchronous=True),
+                    callback_timeout=LOOK_EVERY,
                 )
+                return tuple(found)
             except (TimeoutError, UnboundLocalError):
                 # The latter where the limit is over on both sides of `sync` at the same moment:
                 # there is neither a result nor an error then.
@@ -145,21 +150,6 @@ class Cluster:
             return bool(self.client.nthreads())
         except (OSError, TimeoutError):
             return False
-
-
-def sample_values() -> float:
-    """Return how many stored values the driver may have in a sample, or of all rows."""
-    return float(dask.config.get("htsvm.sample-values", SAMPLE_VALUES))
-
-
-def driver_values() -> float:
-    """Return how many stored values of rows that decide the driver may have."""
-    return float(dask.config.get("htsvm.driver-values", DRIVER_VALUES))
-
-
-def _groups(items: Sequence[Any]) -> list[list[Any]]:
-    """Return the items a few at a time: the lists that nodes of a reduction tree take."""
-    return [list(items[low : low + FAN_IN]) for low in range(0, len(items), FAN_IN)]
 
 
 def _free_memory() -> float:

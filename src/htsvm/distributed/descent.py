@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 
 from htsvm._typing import Array
 from htsvm.distributed import blocks as ask
-from htsvm.distributed.blocks import Stage, added, joined, stacked
+from htsvm.distributed.blocks import Stage, added, joint, parts_of, stacked
 from htsvm.distributed.cluster import driver_values, sample_values
 from htsvm.linalg.positive import solve_positive
 from htsvm.losses.rounded import rounded
@@ -67,19 +67,16 @@ class Multipliers:
         found[np.searchsorted(rows, self.rows[kept])] = self.values[kept]
         return found
 
-    def table(self) -> Array:
-        """Return the coefficients of the rows in the classifiers."""
-        table: Array = self.values.T if self.values.ndim > 1 else -self.values[None] * self.y
+    def table(self, rows: Array) -> Array:
+        """Return the coefficients of some sorted rows, these among them, in the classifiers."""
+        own = self.values.T if self.values.ndim > 1 else -self.values[None] * self.y
+        table = np.zeros((len(own), len(rows)))
+        table[:, np.searchsorted(rows, self.rows)] = own
         return table
 
 
 class TooFar(Exception):
     """Rows that were not gathered would have come near a bend: what they add is not linear."""
-
-
-def joint(w: Array, b: Any) -> Array:
-    """Return (w, b) as one array, intercepts last; several classes are rows."""
-    return np.concatenate([w, np.asarray(b, dtype=np.float64)[..., None]], axis=-1)
 
 
 def stages_of(problem: Any) -> list[Stage]:
@@ -275,7 +272,7 @@ class Run:
         the others have changed, the point and the multipliers.
         """
         problem, residual, end = self.problem, here.residual, z
-        parts = problem.ask(ask.near_of, z, stage, reach, combine=joined)
+        parts = problem.ask(ask.near_of, z, stage, reach)
         X, labels, penalty, rows, rest = zip(*parts, strict=True)
         near, y = np.concatenate(rows), np.concatenate(labels)
         psi = np.zeros((len(near), *z.shape[:-1]))
@@ -285,7 +282,7 @@ class Run:
             known = None if multipliers is None else multipliers.at(near)
             with suppress(TooFar):
                 end, psi, residual = self.end(part, Rest(*added(rest)), z, known)
-        judged = problem.ask(ask.judged_of, z, stage, reach, end, combine=joined)
+        judged = problem.ask(ask.judged_of, z, stage, reach, end)
         problem.operator.count(3.0 * problem.n_scores)
         losses, changed, *far = zip(*judged, strict=True)
         columns = zip((near, psi, y), far, strict=True)
