@@ -1,6 +1,6 @@
 """Descents on all blocks from a point that a sample leads to; their finish runs in the driver.
 
-A search on a sample says where to go. Newton steps on sums over blocks lead there for all rows, the
+A search on a sample says where to go. Descents on sums over blocks lead there for all rows, the
 kink of the loss rounded. Then the rows near its bends are gathered, with what all others add: a
 linear function. Multipliers are found for these rows alone, and a pass over all rows says whether
 the others stayed where the loss is straight.
@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from htsvm._typing import Array
@@ -28,7 +27,6 @@ from htsvm.optimality.residuals import balance, of_gradient
 from htsvm.problems.binary import Rest
 from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers.finish import finish, unit_of
-from htsvm.solvers.multiclass.finish import finish as multiclass_finish
 from htsvm.solvers.result import History, SolverResult, continued
 from htsvm.solvers.rows import Descent
 from htsvm.solvers.smooth_newton import FORMED
@@ -36,8 +34,8 @@ from htsvm.solvers.smooth_newton import FORMED
 # How far the kink is rounded on blocks, in units of the loss; and where too many rows are near the
 # bends of the last to be gathered.
 WIDTHS, NARROWER = (0.15, 0.05), (0.015, 0.005, 0.0015, 0.0005)
-# Over what the maximum over rivals is rounded with the first width.
-SPREAD = 0.2
+# In widths, over what the maximum over rivals is rounded: as in the search of several classes.
+SPREAD = 4.0 / 3.0
 # A descent ends where a step gains less than this share, or at this share of the tolerance.
 GAIN, INNER = 1e-4, 0.1
 # The most steps of a descent, its trials for each, and the share of the slope that they gain.
@@ -45,6 +43,10 @@ STEPS, TRIALS, DECREASE = 25, 8, 1e-4
 # How near to a bend gathered rows are, in units of the loss: as far as a sample could be large, and
 # farther if others come near.
 REACHES = 2.0 ** np.arange(-2.0, 8.0)
+
+
+class TooFar(Exception):
+    """Rows that were not gathered would have come near a bend: what they add is not linear."""
 
 
 class Multipliers:
@@ -62,77 +64,18 @@ class Multipliers:
 
     def at(self, rows: Array) -> Array:
         """Return the multipliers of some sorted rows."""
-        found = np.zeros((len(rows), *self.values.shape[1:]))
-        kept = np.isin(self.rows, rows)
+        found, kept = np.zeros((len(rows), *self.values.shape[1:])), np.isin(self.rows, rows)
         found[np.searchsorted(rows, self.rows[kept])] = self.values[kept]
         return found
 
     def table(self, rows: Array) -> Array:
         """Return the coefficients of some sorted rows, these among them, in the classifiers."""
-        own = self.values.T if self.values.ndim > 1 else -self.values[None] * self.y
-        table = np.zeros((len(own), len(rows)))
-        table[:, np.searchsorted(rows, self.rows)] = own
-        return table
-
-
-class TooFar(Exception):
-    """Rows that were not gathered would have come near a bend: what they add is not linear."""
-
-
-def stages_of(problem: Any) -> list[Stage]:
-    """Return the smooth stand-ins of a loss, from the widest to the narrowest."""
-    unit = unit_of(problem)
-    widths = [width * unit for width in WIDTHS + NARROWER]
-    return [Stage(rounded(problem.loss, width), SPREAD / WIDTHS[0] * width) for width in widths]
-
-
-class Sums:
-    """A smooth objective at a point: value, gradient, residual, and a direction of descent."""
-
-    def __init__(self, problem: Any, z: Array, stage: Stage) -> None:
-        self.problem, self.formed = problem, problem.n_scores == 1 and problem.n_features <= FORMED
-        value, gradient, gross, self.hessian, self.near = problem.ask(
-            ask.sums_of, z, stage, REACHES * unit_of(problem), self.formed
-        )
-        problem.operator.count((3.0 + self.formed) * problem.n_scores)
-        w, R = z[..., :-1], problem.regularizer
-        own = problem.smooth(w) if z.ndim > 1 else R.dot(w)
-        self.value = float(value) + 0.5 * float(np.vdot(own, w))
-        self.gradient = gradient + joint(own, 0.0 * z[..., -1])
-        length = float(gross) * problem.operator.row_length
-        self.residual = of_gradient(own, -gradient[..., :-1], length, R)
-        total = float(np.linalg.norm(gradient[..., -1]))
-        self.residual = max(self.residual, balance(total, float(gross)))
-
-    def direction(self) -> Array:
-        """Return the Newton direction."""
-        side = len(self.gradient) - (not self.problem.fit_intercept)
-        H = self.hessian.copy()
-        self.problem.regularizer.add_to(H)
-        # Where no row is near the kink, the intercept has no curvature.
-        H[-1, -1] += 1e-10 * (H[-1, -1] or 1e20 * (abs(float(self.gradient[-1])) or 1.0))
-        step = solve_positive(H[:side, :side], -self.gradient[:side])
-        return np.append(step, np.zeros(len(self.gradient) - side))
-
-
-def preconditioner(problem: Any, sample: Any) -> Array:
-    """Return T for which T T' is about the inverse of the Hessian of a class, or its diagonal."""
-    if sample is None:
-        return np.ones(problem.n_features + 1)
-    if problem.operator.columns:
-        sample = sample.in_columns(*problem.operator.columns)
-    n, weights = problem.n_features, sample.penalty / problem.n_scores
-    if n > FORMED:
-        squares = sample.operator.squared_pull(weights[:, None])[0]
-        diagonal = np.append(problem.regularizer.diagonal() + squares, weights.sum())
-        return 1.0 / np.sqrt(np.maximum(diagonal, 1e-10 * diagonal.max()))
-    H = np.zeros((n + 1, n + 1))
-    sample.operator.add_gram(np.flatnonzero(weights), 1.0, H, weights[weights > 0.0])
-    H = np.tril(H) + np.tril(H, -1).T
-    problem.regularizer.add_to(H)
-    H[np.diag_indices_from(H)] += 1e-10 * float(np.trace(H))
-    inverse: Array = solve_triangular(cholesky(H, lower=True), np.eye(n + 1), lower=True).T
-    return inverse
+        found = self.at(rows)
+        if found.ndim > 1:
+            return found.T
+        signs = np.zeros(len(rows))
+        signs[np.searchsorted(rows, self.rows)] = self.y
+        return -(found * signs)[None]
 
 
 def solve(problem: Any, options: Any, start: Any) -> SolverResult:
@@ -146,31 +89,45 @@ def solve(problem: Any, options: Any, start: Any) -> SolverResult:
         start = points[int(np.argmin(values))]
         # That of a sample is not an objective of the problem.
         first.convex_objective = math.nan
-        for name, value in problem.traffic().items():
-            first.history[name] = [value] * first.n_iter
+        first.history |= {name: [told] * first.n_iter for name, told in problem.traffic().items()}
     name = first.start if first else "warm"
     finished = partial(_descended, sample=sample, options=options, name=name)
     result: SolverResult = in_coordinates(problem).solved(finished, start)
-    if first is None:
-        return result
-    return replace(continued(first, result), start=result.start)
+    return replace(continued(first, result), start=result.start) if first else result
 
 
 def _descended(problem: Any, start: Any, sample: Any, options: Any, name: str) -> SolverResult:
     """Return where descents on all rows lead."""
     run = Run(problem, sample, options)
-    z, multipliers = joint(*start[:2]), start[2]
-    objective, residual, z, multipliers = run.finished(z, multipliers)
-    constant, trivial = False, float(problem.trivial_objective)
-    if not objective < trivial * (1.0 - 1e-9):
-        constant, name, objective = True, "constant", trivial
-        z, multipliers = joint(0.0 * z[..., :-1], problem.trivial()[1]), 0.0 * multipliers
+    objective, residual, z, multipliers = run.finished(joint(*start[:2]), start[2])
+    trivial, b = problem.trivial()
+    constant = not objective < trivial * (1.0 - 1e-9)
+    if constant:
+        name, objective, z = "constant", float(trivial), joint(0.0 * z[..., :-1], b)
+        multipliers = 0.0 * multipliers
+    w, b = parts_of(z)
     return SolverResult(
-        coef=z[..., :-1].copy(), intercept=z[:, -1].copy() if z.ndim > 1 else float(z[-1]),
-        multipliers=multipliers, objective=objective, converged=residual <= options.tol,
-        residual=residual, n_iter=len(run.history), history=run.history.columns,
+        coef=w, intercept=b, multipliers=multipliers, objective=objective, residual=residual,
+        converged=residual <= options.tol, n_iter=len(run.history), history=run.history.columns,
         passes=problem.operator.passes - run.passes, constant=constant, start=name,
     )  # fmt: skip
+
+
+class Sums:
+    """A smooth objective at a point: value, gradient, residual, Hessian of the loss."""
+
+    def __init__(self, problem: Any, z: Array, stage: Stage, formed: bool) -> None:
+        reaches, w = REACHES * unit_of(problem), z[..., :-1]
+        value, gradient, gross, self.hessian, self.near = problem.ask(
+            ask.sums_of, z, stage, reaches, formed
+        )
+        problem.operator.count((3.0 + formed) * problem.n_scores)
+        own = problem.smooth(w) if z.ndim > 1 else problem.regularizer.dot(w)
+        self.value = float(value) + 0.5 * float(np.vdot(own, w))
+        self.gradient = gradient + joint(own, 0.0 * z[..., -1])
+        length, total = gross * problem.operator.row_length, np.linalg.norm(gradient[..., -1])
+        stationarity = of_gradient(own, -gradient[..., :-1], length, problem.regularizer)
+        self.residual = max(stationarity, balance(float(total), float(gross)))
 
 
 class Run:
@@ -179,34 +136,32 @@ class Run:
     def __init__(self, problem: Any, sample: Any, options: Any) -> None:
         self.problem, self.sample, self.options = problem, sample, options
         self.history, self.passes = History(options.callback), problem.operator.passes
-        self.tol, self.steps = float(options.tol), 0
+        self.tol, self.most = float(options.tol), min(STEPS, options.max_iter)
+        self.formed = problem.n_scores == 1 and problem.n_features <= FORMED
 
     def record(self, **row: Any) -> None:
         """Write a row of the history."""
         if row["objective"] < 0.0:
             raise TooFar
-        passes = self.problem.operator.passes - self.passes
-        row = {"start": "", "steps": 0, **row, "passes": passes, **self.problem.traffic()}
-        self.history.add(**row)
+        row["passes"] = self.problem.operator.passes - self.passes
+        self.history.add(**{"start": "", "steps": 1, **row, **self.problem.traffic()})
 
     def at(self, z: Array, stage: Stage) -> Sums:
         """Return the sums at z, and note them."""
-        here = Sums(self.problem, z, stage)
-        self.record(
-            width=stage.loss.width, objective=here.value, residual=here.residual, steps=self.steps
-        )
+        here = Sums(self.problem, z, stage, self.formed)
+        self.record(width=stage.loss.width, objective=here.value, residual=here.residual)
         return here
 
     def descend(self, z: Array, stage: Stage, gain: float) -> tuple[Array, Sums]:
         """Return where Newton steps on a smooth loss lead from z, and the sums there."""
-        here = self.at(z, stage)
-        if not here.formed:
+        if not self.formed:
             return self.descend_without_system(z, stage, gain)
-        for self.steps in range(1, 1 + min(STEPS, self.options.max_iter)):
+        here = self.at(z, stage)
+        for _ in range(self.most):
             if here.residual <= INNER * self.tol:
                 break
-            direction = here.direction()
-            t, slope, before = 1.0, float(direction @ here.gradient), here.value
+            direction, before, t = self.direction(here), here.value, 1.0
+            slope = float(direction @ here.gradient)
             for _ in range(TRIALS):
                 there = self.at(z + t * direction, stage)
                 if there.value <= before + DECREASE * t * slope:
@@ -220,39 +175,53 @@ class Run:
                 break
         return z, here
 
+    def direction(self, here: Sums) -> Array:
+        """Return the Newton direction."""
+        g, side, H = here.gradient, self.problem.n_features, here.hessian.copy()
+        self.problem.regularizer.add_to(H)
+        if not self.problem.fit_intercept:
+            return np.append(solve_positive(H[:side, :side], -g[:side]), 0.0)
+        # Where no row is near the kink, the intercept has no curvature.
+        H[-1, -1] += 1e-10 * (H[-1, -1] or 1e20 * (abs(float(g[-1])) or 1.0))
+        return solve_positive(H, -g)
+
     def descend_without_system(self, z: Array, stage: Stage, gain: float) -> tuple[Array, Sums]:
         """Return the same for several classes, and for rows of many columns, by L-BFGS."""
-        T = preconditioner(self.problem, self.sample)
-        there = (lambda v: v * T) if T.ndim == 1 else (lambda v: v @ T.T)
-        back = (lambda z: z / T) if T.ndim == 1 else (lambda z: np.linalg.solve(T, z.T).T)
+        problem, sample, scale = self.problem, self.sample, np.ones(z.shape[-1])
+        if sample is not None:
+            columns = problem.operator.columns
+            sample = sample.in_columns(*columns) if columns else sample
+            weights = sample.penalty / problem.n_scores
+            squares = sample.operator.squared_pull(weights[:, None])[0]
+            diagonal = np.append(problem.regularizer.diagonal() + squares, weights.sum())
+            scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-10 * diagonal.max()))
 
         def value_gradient(v: Array) -> tuple[float, Array]:
-            here = self.at(there(v.reshape(z.shape)), stage)
-            slope = here.gradient * T if T.ndim == 1 else here.gradient @ T
-            return here.value, slope.ravel()
+            here = self.at(v.reshape(z.shape) * scale, stage)
+            return here.value, (here.gradient * scale).ravel()
 
-        most = min(STEPS, self.options.max_iter)
-        options = {"maxiter": most, "maxfun": 2 * most, "ftol": gain, "gtol": 0.0}
-        start = back(z).ravel()
-        found = minimize(value_gradient, start, jac=True, method="L-BFGS-B", options=options)
-        z = there(found.x.reshape(z.shape))
+        how = {"maxiter": self.most, "maxfun": 2 * self.most, "ftol": gain, "gtol": 0.0}
+        v = minimize(value_gradient, z / scale, jac=True, method="L-BFGS-B", options=how).x
+        z = v.reshape(z.shape) * scale
         return z, self.at(z, stage)
 
     def finished(self, z: Array, multipliers: Any) -> tuple[float, float, Array, Any]:
         """Return objective, residual, point and multipliers at the end."""
-        stages, unit = stages_of(self.problem), unit_of(self.problem)
+        unit, loss, most = unit_of(self.problem), self.problem.loss, driver_values()
+        widths = [width * unit for width in WIDTHS + NARROWER]
+        stages = [Stage(rounded(loss, width), SPREAD * width) for width in widths]
         first, narrower = stages[: len(WIDTHS)], stages[len(WIDTHS) :]
-        if multipliers is None:
-            for stage in first:
-                z, here = self.descend(z, stage, GAIN)
-        else:
-            stage, here = first[-1], self.at(z, first[-1])
+        stage = first[-1]
+        if multipliers is not None:
+            here = self.at(z, stage)
+        for one in first if multipliers is None else ():
+            z, here = self.descend(z, one, GAIN)
         # 1. A narrower kink, until few enough rows are near a bend; at last none is gathered.
-        while here.near[0] > driver_values() and narrower:
+        while here.near[0] > most and narrower:
             stage, multipliers = narrower.pop(0), None
             z, here = self.descend(z, stage, 0.0)
-        reaches = unit * REACHES[here.near <= driver_values()]
-        few = int(np.count_nonzero(here.near <= min(sample_values(), driver_values())))
+        reaches = unit * REACHES[here.near <= most]
+        few = int(np.count_nonzero(here.near <= min(sample_values(), most)))
         for reach in reaches[max(few - 1, 0) :] if len(reaches) else [-math.inf]:
             # 2. The finish on those rows, and a look at all others.
             found = self.near_finished(z, multipliers, stage, reach, here)
@@ -272,8 +241,7 @@ class Run:
         the others have changed, the point and the multipliers.
         """
         problem, residual, end = self.problem, here.residual, z
-        parts = problem.ask(ask.near_of, z, stage, reach)
-        X, labels, penalty, rows, rest = zip(*parts, strict=True)
+        X, labels, penalty, rows, rest = zip(*problem.ask(ask.near_of, z, stage, reach), strict=True)
         near, y = np.concatenate(rows), np.concatenate(labels)
         psi = np.zeros((len(near), *z.shape[:-1]))
         if len(near):
@@ -297,6 +265,7 @@ class Run:
         if part.n_scores == 1:
             end = finish(Descent(part, rest), z, known, **how)
             return end.z, end.psi, end.residual
-        start = z[:, :-1].copy(), z[:, -1].copy(), known
-        several = multiclass_finish(part, start, rest=rest, **how)
+        from htsvm.solvers.multiclass.finish import finish as finish_several
+
+        several = finish_several(part, (*parts_of(z), known), rest=rest, **how)
         return joint(several.W, several.b), several.pulls, several.residual
