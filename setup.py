@@ -32,8 +32,8 @@ MODULES = [
     "solvers.newton._steps",
     "solvers.newton._valley",
     "solvers.newton._closing",
-    "solvers.newton._sweeps",
-    "solvers.newton._pairs",
+    "solvers._sweeps",
+    "solvers._pairs",
     "solvers.multiclass._block_sweeps",
     "solvers.starts._smooth",
 ]

@@ -26,10 +26,11 @@ from htsvm.losses.rounded import rounded
 from htsvm.optimality.residuals import balance, of_gradient
 from htsvm.problems.binary import Rest
 from htsvm.problems.coordinates import in_coordinates
+from htsvm.solvers.descend import FORMED
 from htsvm.solvers.finish import finish, unit_of
+from htsvm.solvers.multiclass import finish as multiclass
 from htsvm.solvers.result import History, SolverResult, continued
 from htsvm.solvers.rows import Descent
-from htsvm.solvers.smooth_newton import FORMED
 
 # How far the kink is rounded on blocks, in units of the loss; and where too many rows are near the
 # bends of the last to be gathered.
@@ -201,7 +202,7 @@ class Run:
             return here.value, (here.gradient * scale).ravel()
 
         how = {"maxiter": self.most, "maxfun": 2 * self.most, "ftol": gain, "gtol": 0.0}
-        v = minimize(value_gradient, z / scale, jac=True, method="L-BFGS-B", options=how).x
+        v = minimize(value_gradient, (z / scale).ravel(), jac=True, method="L-BFGS-B", options=how).x
         z = v.reshape(z.shape) * scale
         return z, self.at(z, stage)
 
@@ -241,7 +242,8 @@ class Run:
         the others have changed, the point and the multipliers.
         """
         problem, residual, end = self.problem, here.residual, z
-        X, labels, penalty, rows, rest = zip(*problem.ask(ask.near_of, z, stage, reach), strict=True)
+        parts = problem.ask(ask.near_of, z, stage, reach)
+        X, labels, penalty, rows, rest = zip(*parts, strict=True)
         near, y = np.concatenate(rows), np.concatenate(labels)
         psi = np.zeros((len(near), *z.shape[:-1]))
         if len(near):
@@ -265,7 +267,6 @@ class Run:
         if part.n_scores == 1:
             end = finish(Descent(part, rest), z, known, **how)
             return end.z, end.psi, end.residual
-        from htsvm.solvers.multiclass.finish import finish as finish_several
-
-        several = finish_several(part, (*parts_of(z), known), rest=rest, **how)
+        how["rng"] = np.random.default_rng(0)
+        several = multiclass.finish(part, (*parts_of(z), known), rest=rest, **how)
         return joint(several.W, several.b), several.pulls, several.residual

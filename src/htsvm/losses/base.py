@@ -188,6 +188,14 @@ class ConvexLoss(Loss):
     """A convex loss: its prox is single-valued for every step."""
 
     @property
+    def slope_line(self) -> tuple[float, float, float] | None:
+        """The slope of g, a straight line where the loss has a profile: g is concave as well."""
+        if "profile" not in self.abilities:
+            return None
+        top = float(self.profile_slope(0.0))
+        return top, top, 0.0
+
+    @property
     def weak_convexity(self) -> float:
         """Zero: the loss is convex."""
         return 0.0

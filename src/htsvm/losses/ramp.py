@@ -71,6 +71,11 @@ class Ramp(Loss):
         """Return the ramp with its ceiling multiplied by `factor`."""
         return Ramp(self.ceiling * factor)
 
+    @property
+    def slope_line(self) -> tuple[float, float, float] | None:
+        """A straight line without a ceiling, else none."""
+        return (1.0, 1.0, 0.0) if math.isinf(self.ceiling) else None
+
     def bent(self) -> tuple[Loss, float] | None:
         """Return a hybrid truncated loss of the same height, and the factor that makes it so."""
         if math.isinf(self.ceiling):

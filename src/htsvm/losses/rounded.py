@@ -13,6 +13,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses.base import Loss
+from htsvm.losses.hybrid_truncated import HybridTruncated
 
 
 class Rounded(NamedTuple):
@@ -90,12 +91,17 @@ Stage = Rounded | Sigmoid
 
 
 def rounded(loss: Loss, width: float) -> Rounded:
-    """Return a loss with its kink rounded over a width, or over what fits below the knee."""
-    line = loss.slope_line
+    """Return a loss with its kink rounded over a width, or over what fits below the knee.
+
+    In the place of a loss without a `slope_line` stands one near it, with a parabola below its cap.
+    """
+    line, factor = loss.slope_line, 1.0
     if line is None:
-        raise TypeError(f"{loss!r} has no straight slope whose kink could be rounded.")
+        near = loss.bent() or (HybridTruncated(cap=loss.cap), float(loss.profile_slope(0.0)))
+        line, factor = near[0].slope_line or (1.0, 1.0, 0.0), near[1]
+        factor = factor if loss.bent() else factor / line[0]
     top, start, fall = line
     if fall == 0.0:
-        return Rounded(top, math.inf, math.inf, width, loss.tilt)
+        return Rounded(factor * top, math.inf, math.inf, width, loss.tilt)
     knee = (start - top) / fall
-    return Rounded(top, knee, start / fall, min(width, 0.5 * knee), loss.tilt)
+    return Rounded(factor * top, knee, start / fall, min(width, 0.5 * knee), loss.tilt)

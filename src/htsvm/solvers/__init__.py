@@ -6,8 +6,8 @@ from htsvm.solvers.admm.run import ADMM
 from htsvm.solvers.api import Solver, register, solver_names
 from htsvm.solvers.certified import certify_result, solve_certified
 from htsvm.solvers.least_squares import LinearSystem
-from htsvm.solvers.newton.solver import Newton
 from htsvm.solvers.result import SolverResult
+from htsvm.solvers.search import Newton
 
 __all__ = [
     "ADMM",

@@ -450,7 +450,7 @@ cdef class Steps:
         The pace is three root mean squares: single outliers may change more.
         """
         cdef Py_ssize_t i
-        cdef double squares = 0.0
+        cdef double squares = 0.0, mass = 0.0
         cdef int k
         self.passes += 1.0
         for k in prange(self.blocks, num_threads=self.blocks, schedule="static", chunksize=1):
@@ -458,8 +458,9 @@ cdef class Steps:
                           self.m * k // self.blocks, self.m * (k + 1) // self.blocks)
         for i in range(self.m):
             self.dq[i] = -self.dq[i]
-            squares += self.dq[i] * self.dq[i]
-        self.pace = 3.0 * sqrt(squares / self.m)
+            squares += self.penalty[i] * self.dq[i] * self.dq[i]
+            mass += self.penalty[i]
+        self.pace = 3.0 * sqrt(squares / mass) if mass > 0.0 else 0.0
 
     cdef double _line_search(self, double slope, double reach) noexcept nogil:
         """Find a step that gains enough and where the slope has fallen; zero if none gains."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.losses.rounded import Rounded, rounded
+from htsvm.losses.rounded import rounded
 from htsvm.optimality.residuals import balance, of_gradient, violation
 from htsvm.problems.binary import Problem
 from htsvm.solvers import wide
@@ -25,10 +25,12 @@ from htsvm.solvers.rows import Descent
 WIDTH = 0.015
 # ... where first multipliers are guessed from a point.
 ROUGH_WIDTH = 0.15
+# Samples at such a distance may come to lie on the margin.
+CLOSE = 0.1
 # The kink is narrowed to the second share where multipliers have not come near by the first.
 LAGS, NARROWER = 0.25, 0.25
-# Rounds of multipliers with the loss itself; of weights, and of multipliers for each of them.
-ROUNDS, WEIGHTINGS = 15, 30
+# Rounds of multipliers with the loss itself, and with a convex one; rounds of weights.
+ROUNDS, MOST_ROUNDS, WEIGHTINGS = 15, 30, 30
 # Newton steps in a round, and the share of the tolerance to which it is solved.
 MOST_STEPS, INNER = 50, 0.1
 
@@ -94,13 +96,13 @@ def finish(
         return _hinge_rounds(descent, z, share, tol, most, record)
     q = problem.violations(z[:-1].copy(), float(z[-1]))
     end = End(z, np.zeros(problem.n_samples), math.inf, descent.objective(z, q))
-    # 2. The loss itself, where it bends but does not jump.
-    if loss.weak_convexity < math.inf:
+    # 2. The loss itself, where its slope is known and does not jump.
+    if loss.slope_line is not None:
         if psi is None:
             z = descent.run(z, rounded(loss, width), gain=0.1 * tol, most=25, tol=INNER * tol)
         share = np.zeros(problem.n_samples) if psi is None else _shares(problem, psi)
-        found = _rounds(descent, z, share, width, tol, min(ROUNDS, most), record, end.objective)
-        if found.residual <= tol:
+        found = _rounds(descent, z, share, width, tol, most, record, end.objective)
+        if found.residual <= tol and found.objective <= (1.0 + tol) * end.objective:
             return found
         end = min(end, found, key=lambda one: one.objective)
     # 3. Hard margins, and kinks that fall: weighted hinge problems that touch the loss.
@@ -122,7 +124,7 @@ def _swept(
     for _ in range(most):
         sweeps.round()
         z, psi = np.append(sweeps.w, sweeps.b), -sweeps.alpha.copy()
-        residual = max(_residual(descent, z, sweeps.q, psi), sweeps.lag)
+        residual = max(residual_of(descent, z, sweeps.q, psi), sweeps.lag)
         end = End(z, psi, residual, sweeps.objective())
         record(width=0.0, objective=end.objective, residual=residual)
         residuals.append(residual)
@@ -154,8 +156,9 @@ def _rounds(
     problem, p = descent.problem, descent.problem.penalty
     convex = problem.loss.weak_convexity == 0.0
     last, end = math.inf, End(z, np.zeros(len(p)), math.inf, math.inf)
-    for _ in range(most):
+    for _ in range(min(most, ROUNDS if not convex else MOST_ROUNDS)):
         # 1. Minimise with the shifts as they are.
+        steps = descent.steps
         stage, shift = rounded(problem.loss, width), share * width
         z = descent.run(
             z, stage, gain=0.0, most=MOST_STEPS, tol=INNER * tol, shift=shift, bending=not convex
@@ -169,11 +172,11 @@ def _rounds(
         residual = max(off, descent.residual)
         record(width=width, objective=objective, residual=residual, steps=descent.steps)
         end = End(z, psi, residual, objective)
-        if residual <= tol or not objective <= (1.0 + tol) * ceiling:
+        if residual <= tol or descent.budget.spent or not objective <= (1.0 + tol) * ceiling:
             break
         # 3. Move the shifts; narrow the kink where they lag.
         share = moved / stage.width
-        if descent.residual <= tol and off > LAGS * last:
+        if (descent.residual <= tol or descent.steps == steps) and off > LAGS * last:
             width *= NARROWER
         last = off
     return end
@@ -193,8 +196,8 @@ def _hinge_rounds(
     least = WIDTH
     width = 1.0
     if energy > 0.0:
-        size = min(problem.n_features, problem.n_samples)
-        width = max(stage.top * float(p.mean()) * size / (4.0 * energy), least)
+        near = float(p.sum(where=np.abs(q) < CLOSE))
+        width = max(stage.top * near / (4.0 * energy), least)
     if share is None:
         share = np.sign(q)
     return _rounds(descent, z, share, width, tol, most, record)
@@ -206,19 +209,23 @@ def _majorised(descent: Descent, end: End, tol: float, most: int, record: Record
     for _ in range(WEIGHTINGS):
         hinge, _ = problem.majorised(z[:-1].copy(), float(z[-1]))
         z, share = _scaled_down(hinge, z) if share is None else (z, share)
-        inner = _hinge_rounds(Descent(hinge, descent.rest), z, share, INNER * tol, most, record)
+        inner = _hinge_rounds(
+            Descent(hinge, descent.rest, descent.budget), z, share, INNER * tol, most, record
+        )
         z = inner.z
         q = problem.violations(z[:-1].copy(), float(z[-1]))
         # Multipliers within the bounds of the loss at the new point.
         slopes = np.empty(len(q))
         problem.loss.slopes(q, problem.penalty, slopes)
         psi = -np.minimum(-inner.psi, slopes)
-        residual, reached = _residual(descent, z, q, psi), descent.objective(z, q)
-        record(width=0.0, objective=reached, residual=residual, steps=0)
+        residual, reached = residual_of(descent, z, q, psi), descent.objective(z, q)
+        record(width=0.0, objective=reached, residual=residual, steps=descent.steps)
+        if reached > (1.0 + tol) * best.objective:
+            break
         best = End(z, psi, residual, reached)
         share = np.clip(2.0 * -psi / np.maximum(slopes, 1e-300) - 1.0, -1.0, 1.0)
         share = np.where(slopes > 0.0, share, -1.0)
-        if residual <= tol:
+        if residual <= tol or descent.budget.spent:
             break
     return best
 
@@ -232,8 +239,8 @@ def _scaled_down(hinge: Problem, z: Array) -> tuple[Array, Array]:
     return z, np.sign(1.0 - scores)
 
 
-def _residual(descent: Descent, z: Array, q: Array, psi: Array) -> float:
-    """Return the largest residual of a point with its multipliers."""
+def residual_of(descent: Descent, z: Array, q: Array, psi: Array) -> float:
+    """Return the largest residual of a point with its violations and multipliers."""
     problem, rest, p = descent.problem, descent.rest, descent.problem.penalty
     pull, total = problem.operator.signed_tdot(problem.y, -psi)
     own, gross = problem.regularizer.dot(z[:-1]), float(np.abs(psi).sum()) + rest.gross

@@ -8,6 +8,7 @@ rows then says whether the objective has really come down; if not, the steps wer
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,21 +18,37 @@ from htsvm.linalg import kernels
 from htsvm.losses.rounded import Sigmoid, Stage
 from htsvm.problems.binary import Problem, Rest
 from htsvm.solvers import wide
+from htsvm.solvers.descend import FORMED, MOVED, NewtonSteps
 from htsvm.solvers.multiclass.lbfgs import minimise
-from htsvm.solvers.smooth_newton import FORMED, MOVED, NewtonSteps
 
 # All steps in one call, and the pass over all rows; None where nothing was compiled.
 compiled = kernels.optional("solvers._steps")
 
-# How far rows may be from the bends and still be copied: at first, at least, at most; and as a
-# multiple of how far the last run went.
-FIRST_REACH, LEAST_REACH, MOST_REACH, REACH_SHARE = 2.0, 0.1, 2.0, 1.5
+# How far rows may be from the bends and still be copied: at first and at most, and at least.
+MOST_REACH, LEAST_REACH = 2.0, 0.1
+# What sums over the rows are known up to.
+ROUNDING = 1e-13
 # Up to so many stored values, and with more than this share of the rows, nothing is copied.
 COPIED, COPIED_SHARE = 30_000, 0.6
 # A step that made things worse is taken again with this share of the reach.
 CUT = 0.25
 # Passes over all rows in one descent.
 MOST_PASSES = 10
+# The budget of a solve in steps and in passes; ordinary fits need a tenth of it.
+MOST_STEPS, MOST_WORK = 3000, 100_000.0
+
+
+@dataclass
+class Budget:
+    """What all descents of a solve may spend together."""
+
+    steps: int = MOST_STEPS
+    passes: float = MOST_WORK
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.steps <= 0 or self.passes <= 0.0
 
 
 class Descent:
@@ -43,16 +60,20 @@ class Descent:
         What is minimised.
     rest : Rest
         What rows elsewhere add to it.
+    budget : Budget
+        What is left of steps and passes; nothing moves where it is spent.
     residual : float
         The gradient residual where the last descent ended.
     steps : int
         Newton steps so far.
     """
 
-    def __init__(self, problem: Problem, rest: Rest | None = None) -> None:
-        self.problem = problem
+    def __init__(
+        self, problem: Problem, rest: Rest | None = None, budget: Budget | None = None
+    ) -> None:
+        self.problem, self.budget = problem, budget or Budget()
         self.rest = rest or Rest(0.0, np.zeros(problem.n_features + 1), 0.0)
-        self.residual, self.steps, self.reach = math.inf, 0, FIRST_REACH
+        self.residual, self.steps, self.reach = math.inf, 0, MOST_REACH
         self._whole: Any = None
 
     def run(
@@ -87,44 +108,46 @@ class Descent:
         bending : bool
             Whether negative curvature counts.
         """
-        z = np.array(z, dtype=np.float64)
+        z, most = np.array(z, dtype=np.float64), min(most, self.budget.steps)
+        if self.budget.spent:
+            return z
         if wide.suits(self.problem) and gain > 0.0 and not bending:
             own = self.problem.penalty if penalty is None else penalty
             z, _, steps = minimise(wide.SmoothLoss(self.problem, own, stage), z, most, gain)
             self.steps += steps
+            self.budget.steps -= steps
             return z
         options = {"gain": gain, "tol": tol, "bending": bending}
         small = self.problem.operator.stored <= COPIED
         if small or isinstance(stage, Sigmoid) or penalty is not None:
             self._on_all(z, stage, penalty, shift=shift, reach=math.inf, most=most, **options)
             return z
-        end, lowest = z.copy(), math.inf
+        end, lowest, settled = z.copy(), math.inf, False
         for _ in range(MOST_PASSES):
             q, near, value, slopes, gross = self._survey(z, stage, shift)
-            if not value < lowest:
+            if not value <= lowest + ROUNDING * abs(value):
                 # Rows that were left out have come back: steps were too long.
-                z = end.copy()
-                if self.reach <= LEAST_REACH:
-                    break
-                self.reach = max(CUT * self.reach, LEAST_REACH)
+                z, settled = end.copy(), False
+                self.reach *= CUT
                 q, near, value, slopes, gross = self._survey(z, stage, shift)
+            if settled or most <= 0:
+                break
             end, lowest = z.copy(), value
             rows = np.flatnonzero(near)
-            if not 0 < len(rows) <= COPIED_SHARE * self.problem.n_samples:
-                steps, status = self._on_all(
+            some = 0 < len(rows) <= COPIED_SHARE * self.problem.n_samples
+            if self.reach < LEAST_REACH or not some:
+                steps, _ = self._on_all(
                     z, stage, None, q=q, shift=shift, reach=math.inf, most=most, **options
                 )
-            else:
-                rest = self._rest(z, value, slopes, gross, stage, shift, rows, q)
-                steps, status = self._on_some(
-                    z, stage, rows, q, shift, rest, reach=self.reach, most=most, **options
-                )
-            most -= steps.steps
-            if status != MOVED or most <= 0:
-                moved = float(np.clip(REACH_SHARE * steps.moved, LEAST_REACH, MOST_REACH))
-                self.reach = moved
                 break
+            rest = self._rest(z, value, slopes, gross, stage, shift, rows, q)
+            steps, status = self._on_some(
+                z, stage, rows, q, shift, rest, reach=self.reach, most=most, **options
+            )
+            most -= steps.steps
+            settled = status != MOVED
             self.reach = min(2.0 * self.reach, MOST_REACH)
+        self.reach = float(np.clip(self.reach, LEAST_REACH, MOST_REACH))
         return z
 
     def _on_all(self, z: Array, stage: Stage, penalty: Array | None, **options: Any) -> Any:
@@ -159,8 +182,11 @@ class Descent:
 
     def _note(self, steps: Any, rows: int) -> Any:
         self.residual = max(steps.stationarity, steps.balance)
+        passes = steps.passes * rows / max(self.problem.n_samples, 1)
         self.steps += steps.steps
-        self.problem.operator.count(steps.passes * rows / max(self.problem.n_samples, 1))
+        self.budget.steps -= steps.steps
+        self.budget.passes -= passes
+        self.problem.operator.count(passes)
         return steps
 
     def _survey(self, z: Array, stage: Stage, shift: Array | None) -> Any:

@@ -9,23 +9,25 @@ points like the others, so that nothing ends above them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.positive import conjugate_gradients, solve_positive
-from htsvm.losses import Loss
+from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses.rounded import Sigmoid, rounded
-from htsvm.problems.binary import Problem, Start
 from htsvm.optimality.residuals import LEAST_GAIN
+from htsvm.problems.binary import Problem, Start
+from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers import wide
+from htsvm.solvers.api import Solver
+from htsvm.solvers.descend import FORMED
 from htsvm.solvers.finish import End, finish, unit_of
-from htsvm.solvers.result import History, SolverResult
-from htsvm.solvers.rows import Descent
-from htsvm.solvers.smooth_newton import FORMED
+from htsvm.solvers.pairs import solve_pairs
+from htsvm.solvers.result import Callback, History, SolverResult
+from htsvm.solvers.rows import MOST_STEPS, MOST_WORK, Budget, Descent
 
 # The starts that are compared, by name.
 NAMES = ("least_squares", "convex", "annealed", "pushed")
@@ -35,9 +37,9 @@ WIDTH, CONVEX_WIDTHS, LEADING_WIDTH = 0.15, (0.5, 0.15), 0.3
 # Caps on the way from the convex solution to the loss itself, in caps.
 CAPS = (4.0, 2.0, 1.4)
 # Widths of sigmoids, in caps: two ways down from least squares, and the way of a push. Where the
-# violations are spread more widely, the first is that share of their median, and narrows by the
+# violations are spread more widely, the first is that share of their mean, and narrows by the
 # factor.
-ANNEALED, PUSHED, SPREAD, NARROWER = ((0.35,), (2.8, 1.4, 0.7, 0.35)), (0.7, 0.35), 0.3, 0.25
+ANNEALED, PUSHED, SPREAD, NARROWER = ((0.35,), (2.8, 1.4, 0.7, 0.35)), (0.7, 0.35), 0.2, 0.25
 # Penalties of a push rise and fall so often in a standard deviation along a random direction.
 WAVES = 8.0
 # A stage ends where a step gains less than this share of the objective: stand-ins, the loss itself.
@@ -49,7 +51,11 @@ MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
 # Stored values that are searched with stand-ins, and with the loss itself.
 WIDE_VALUES, VALUES = 300_000, 3_000_000
 # Pushes: as many as this number of stored values allows, within the bounds.
-PUSHED_VALUES, PUSHES = 100_000, (1, 6)
+PUSHED_VALUES, PUSHES = 40_000, (2, 24)
+# A convex solution that no cap touches is the end below this share of the constant objective.
+FAR_BELOW = 0.1
+# Penalties that outweigh the regulariser by more are made smaller.
+HARD = 1e12
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
 STREAM = int.from_bytes(b"starts", "big")
 
@@ -66,7 +72,78 @@ def own_generator(seed: Any) -> np.random.Generator:
     return np.random.default_rng([STREAM, int(seed)])
 
 
-def solve(problem: Problem, options: Any, start: Start | None) -> SolverResult:
+@dataclass(frozen=True)
+class Newton(Solver):
+    """Multistart Newton steps on a rounded loss; the multipliers are shifts of its kink.
+
+    The augmented Lagrangian of the problem, with the violations q eliminated by the prox of the
+    loss, is a smooth function of w and b: Newton's method minimises it. It is the Lagrangian of
+    Algorithm 1 of the paper, where w, b and q take turns.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        Stop when the largest residual is below this.
+    max_iter : int, default=200
+        The largest number of rounds of multipliers.
+    n_restarts : int, default=0
+        Further pushes: descents from the lowest point with other weights.
+    random_state : int or numpy.random.Generator, default=0
+        Drives the choice of sampled rows and the pushes.
+    callback : callable, optional
+        Called with each row of the history.
+    starts : "auto" or tuple of str, default="auto"
+        The starts that are compared where the loss is truncated, out of `NAMES`.
+    compare_warm : bool, default=False
+        Whether a warm start is compared with these starts too: it may lead into a poor minimum.
+    """
+
+    requires: ClassVar[tuple[str, ...]] = ("profile",)
+    several_classes: ClassVar[bool] = True
+    on_dask: ClassVar[bool] = True
+
+    tol: float = 1e-3
+    max_iter: int = 200
+    n_restarts: int = 0
+    random_state: int | np.random.Generator = 0
+    callback: Callback | None = None
+    starts: str | tuple[str, ...] = "auto"
+    compare_warm: bool | str = False
+
+    def for_several_classes(self) -> Solver:
+        """Return the solver of the multi-class problem with the same options."""
+        from htsvm.solvers.multiclass.solver import MulticlassNewton
+
+        return MulticlassNewton(**{name: getattr(self, name) for name in self.option_names()})
+
+    def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
+        """Return a stationary point of `problem`.
+
+        Parameters
+        ----------
+        problem : Problem
+            What to minimise.
+        start : (w, b, psi), optional
+            A warm start. Without psi (None) the multipliers follow from the violations.
+        """
+        self.check_loss(problem.loss)
+        if problem.solved_by is not None:
+            elsewhere: SolverResult = problem.solved_by(self, start)
+            return elsewhere
+        result: SolverResult = in_coordinates(problem).solved(self._solve, start)
+        return result
+
+    def _solve(self, problem: Problem, start: Start | None) -> SolverResult:
+        """Return a stationary point of a problem in coordinates that suit a search."""
+        with single_threaded_blas(problem.operator):
+            soft, is_solution = softened(problem, self, start)
+            if soft is not None and is_solution:
+                return soft
+            plain = solve(problem, self, start)
+            return plain if soft is None or plain.objective <= soft.objective else soft
+
+
+def solve(problem: Problem, options: Newton, start: Start | None) -> SolverResult:
     """Return the lowest stationary point that is found.
 
     Parameters
@@ -74,36 +151,74 @@ def solve(problem: Problem, options: Any, start: Start | None) -> SolverResult:
     problem : Problem
         What to minimise, in coordinates that suit a search.
     options : Newton
-        Tolerance, budget, seed, starts.
+        Tolerance, rounds, seed, starts.
     start : (w, b, psi), optional
         A warm start.
     """
     run = Search(problem, options)
-    # 1. A warm start alone, where no others are asked for.
+    # 1. Exact kernels: pairs of samples, from where the start is.
+    if problem.operator.representers:
+        return run.result("pairs", solve_pairs(problem, options, start, run.record))
+    # 2. A warm start alone, where no others are asked for.
     if start is not None and not (options.compare_warm and run.names):
         return run.finished("warm", np.append(start[0], start[1]), start[2])
-    # 2. Least squares.
-    least_squares = run.least_squares()
     # 3. Without a cap; a convex loss, or one whose cap no sample reaches, needs no search.
+    least_squares = run.least_squares()
     convex = run.convex(least_squares)
     if convex is not None and run.is_not_truncated(convex):
         return run.finished("convex", convex, None)
-    # 4. The other starts.
-    if "least_squares" in run.names and not wide.suits(problem):
-        run.add("least_squares", run.settled(least_squares))
-    if convex is not None:
-        run.add("convex", run.settled(run.led(convex)))
-    for widths in ANNEALED[: 1 if wide.suits(problem) else None] if "annealed" in run.names else ():
-        run.add("annealed", run.settled(run.annealed(least_squares, widths, STEPS)))
-    if start is not None:
-        run.add("warm", run.settled(run.led(np.append(start[0], start[1]), caps=())))
-    # 5. Pushes from the lowest point.
-    for _ in range(run.pushes()):
-        run.add("pushed", run.settled(run.pushed()))
-    # 6. The best constant classifier, and the finish.
-    run.add("constant", run.constant())
-    name, z = run.lowest()
-    return run.finished(name, z, None)
+    # 4. The starts, and pushes from the lowest of their ends.
+    run.compare(least_squares, convex, start)
+    # 5. Shifts of the kink until the residuals are small.
+    return run.finished(*run.lowest(), None)
+
+
+def first_point(problem: Problem, options: Newton) -> Start:
+    """Return where the search ends, with a guess of the multipliers."""
+    run = Search(problem, options)
+    least_squares = run.least_squares()
+    z = run.convex(least_squares)
+    if z is None or not run.is_not_truncated(z):
+        run.compare(least_squares, z, None)
+        z = run.lowest()[1]
+    w, b = z[:-1].copy(), float(z[-1])
+    slope = rounded(problem.loss, WIDTH * run.unit).value_slope(problem.violations(w, b))[1]
+    return w, b, -problem.penalty * np.maximum(slope, 0.0)
+
+
+def softened(
+    problem: Problem, options: Newton, start: Start | None
+) -> tuple[SolverResult | None, bool]:
+    """Return the solution for smaller penalties, where these outweigh the regulariser by far.
+
+    Where a margin separates all samples its multipliers are far below such penalties, which
+    rounding would hide, and the solution for a smaller C is that of the problem: the second says
+    whether it is.
+    """
+    R = problem.regularizer.values
+    # Of scaled columns a row has its length in the metric of R already.
+    own = float(R) if R.ndim == 0 else 1.0
+    strength = problem.trivial_objective * problem.operator.row_length**2 / (own or 1.0)
+    if problem.operator.representers or not HARD < strength < math.inf:
+        return None, False
+    factor = 2.0 ** math.floor(math.log2(HARD / strength))
+    soft = replace(problem, penalty=factor * problem.penalty, C=factor * problem.C)
+    result = solve(soft, options, start)
+    w, b, psi = result.coef, result.intercept, result.multipliers
+    # Rounding may leave a margin below one by a digit that C makes more than all else.
+    q = problem.violations(w, b)
+    counts = (np.abs(q) < 0.5) & (problem.penalty > 0.0)
+    margin = float((1.0 - q).min(initial=1.0, where=counts))
+    w, b = w / margin, b / margin
+    bound = float(rounded(problem.loss, 1.0).top) * soft.penalty
+    satisfied = float(q.max(initial=0.0, where=problem.penalty > 0.0)) < 0.5
+    inside = not np.any(-psi > 0.5 * bound)
+    hard = inside and satisfied and result.converged and not result.constant
+    result = replace(
+        result, coef=w, intercept=b, multipliers=psi if inside else psi / factor,
+        objective=float(problem.objective_at(w, b)),
+    )  # fmt: skip
+    return result, hard
 
 
 class Search:
@@ -121,13 +236,14 @@ class Search:
         self.history = History(options.callback)
         self.passes = problem.operator.passes
         self.found: dict[str, Point] = {}
-        self.names = _checked(options.starts)
+        self.names = NAMES if options.starts == "auto" else checked_names(options.starts)
         # The rows on which the loss itself is searched, and those for wide stand-ins.
-        self.all = Descent(problem)
+        self.budget = Budget()
+        self.all = Descent(problem, budget=self.budget)
         self.few = self._sampled(self.all, VALUES)
         self.wide = self._sampled(self.few, WIDE_VALUES)
         self.loss, self.unit = problem.loss, unit_of(problem)
-        self.convex_objective = math.nan
+        self.convex_objective, self.searched = math.nan, 0.0
 
     def _sampled(self, descent: Descent, values: float) -> Descent:
         """Return descents on so many stored values, by rows drawn at random."""
@@ -139,7 +255,8 @@ class Search:
         rows = np.sort(self.rng.choice(m, max(size, 1), replace=False))
         part = problem.take(rows)
         factor = float(problem.penalty.sum()) / (float(part.penalty.sum()) or 1.0)
-        return Descent(replace(part, penalty=factor * part.penalty, C=factor * part.C))
+        part = replace(part, penalty=factor * part.penalty, C=factor * part.C)
+        return Descent(part, budget=self.budget)
 
     # ---- points
 
@@ -150,7 +267,22 @@ class Search:
         if value >= self.found.get(name, (math.inf,))[0] or (constant and name != "constant"):
             return
         self.found[name] = value, z
-        self._record(start=name, width=WIDTH * self.unit, objective=value)
+        self.record(start=name, width=WIDTH * self.unit, objective=value)
+
+    def compare(self, least_squares: Array, convex: Array | None, start: Start | None) -> None:
+        """Note where all starts lead, and the best constant classifier."""
+        few_starts = wide.suits(self.problem)
+        if "least_squares" in self.names and not few_starts:
+            self.add("least_squares", self.settled(least_squares))
+        if convex is not None:
+            self.add("convex", self.settled(self.led(convex)))
+        for widths in ANNEALED[: 1 if few_starts else None] if "annealed" in self.names else ():
+            self.add("annealed", self.settled(self.annealed(least_squares, widths, STEPS)))
+        if start is not None:
+            self.add("warm", self.settled(np.append(start[0], start[1])))
+        for _ in range(self.pushes()):
+            self.add("pushed", self.settled(self.pushed()))
+        self.add("constant", self.constant())
 
     def lowest(self) -> tuple[str, Array]:
         """Return name and point of the lowest objective; the constant one, if that is as low."""
@@ -181,9 +313,10 @@ class Search:
 
     def convex(self, z: Array) -> Array | None:
         """Return about the solution without a cap."""
-        without = self.loss.stretched(math.inf) if self.loss.cap < math.inf else self.loss
-        if without is None or "convex" not in self.names:
+        if "convex" not in self.names and self.loss.cap < math.inf:
             return None
+        without = self.loss.stretched(math.inf) if self.loss.cap < math.inf else None
+        without = without or self.loss
         first, last = (rounded(without, width) for width in CONVEX_WIDTHS)
         z = self.wide.run(z, first, gain=ROUGH, most=STEPS, tol=TOL)
         z = self.few.run(z, last, gain=ROUGH, most=STEPS, tol=TOL)
@@ -196,19 +329,19 @@ class Search:
             return True
         q = self.problem.violations(z[:-1].copy(), float(z[-1]))
         largest = float(q[self.problem.penalty > 0.0].max(initial=0.0))
-        below = self.convex_objective < 0.5 * self.problem.trivial_objective
+        below = self.convex_objective < FAR_BELOW * self.problem.trivial_objective
         return below and largest < self.loss.curved_interval[0]
 
     def led(self, z: Array, caps: tuple[float, ...] = CAPS) -> Array:
         """Return where caps that come down lead."""
         for cap in caps:
-            stage = rounded(_bending(self.loss.stretched(cap)), LEADING_WIDTH * self.unit)
+            stage = rounded(self.loss.stretched(cap) or self.loss, LEADING_WIDTH * self.unit)
             z = self.few.run(z, stage, gain=ROUGH, most=STEPS, tol=TOL)
         return z
 
     def settled(self, z: Array) -> Array:
         """Return where the loss itself leads, its kink rounded."""
-        stage = rounded(_bending(self.loss), WIDTH * self.unit)
+        stage = rounded(self.loss, WIDTH * self.unit)
         return self.few.run(z, stage, gain=FINE, most=FINE_STEPS, tol=TOL)
 
     def annealed(
@@ -217,7 +350,8 @@ class Search:
         """Return where sigmoids lead that become narrower; `penalty` is for the first alone."""
         problem, cap = self.wide.problem, self.loss.cap
         q = problem.violations(z[:-1].copy(), float(z[-1]))
-        factor = max(1.0, SPREAD * float(np.median(np.abs(q))) / cap)
+        mean = float(problem.penalty @ np.abs(q)) / (float(problem.penalty.sum()) or 1.0)
+        factor = max(1.0, SPREAD * mean / cap)
         spread = []
         while factor > 1.0:
             spread.append(factor * widths[-1])
@@ -242,7 +376,9 @@ class Search:
         u = np.empty(problem.n_samples)
         ones = np.ones(len(u), dtype=np.int8)
         problem.operator.signed_dot(ones, self.rng.normal(size=problem.n_features), 0.0, u)
-        u = (u - u.mean()) / (float(u.std()) or 1.0)
+        share = problem.penalty / (float(problem.penalty.sum()) or 1.0)
+        u -= share @ u
+        u /= math.sqrt(float(share @ np.square(u))) or 1.0
         phase = self.rng.uniform(0.0, 2.0 * np.pi, 2)[(problem.y > 0).astype(np.intp)]
         penalty = problem.penalty * (1.0 + np.sin(WAVES * u + phase))
         z = self.lowest()[1] if self.found else self.constant()
@@ -252,51 +388,64 @@ class Search:
 
     def finished(self, name: str, z: Array, psi: Array | None) -> SolverResult:
         """Return the result of the finish from a point."""
-        most, loss = self.options.max_iter, self.problem.loss
+        most, loss, self.searched = self.options.max_iter, self.problem.loss, self.history.seconds
         if name == "constant" and float(loss.subdifferential(1.0 + abs(z[-1]))[1]) == 0.0:
             # No sample pulls.
             psi = np.zeros(self.problem.n_samples)
             end = End(z, psi, 0.0, float(self.problem.trivial_objective))
         else:
-            end = finish(self.all, z, psi, tol=self.options.tol, most=most, record=self._record)
+            end = finish(self.all, z, psi, tol=self.options.tol, most=most, record=self.record)
+        return self.result(name, end)
+
+    def result(self, name: str, end: End) -> SolverResult:
+        """Return the end of a fit, or the constant classifier where that is no higher."""
         constant, objective = False, float(self.problem.trivial_objective)
-        residual, w, b, psi = end.residual, end.z[:-1].copy(), float(end.z[-1]), end.psi
+        w, b, psi, advice = end.z[:-1].copy(), float(end.z[-1]), end.psi, []
         if not end.objective < objective * (1.0 - LEAST_GAIN):
             constant, name = True, "constant"
             w, b, psi = np.zeros_like(w), float(self.problem.trivial()[1]), 0.0 * psi
+        if self.budget.spent:
+            advice.append(
+                f"the budget of {MOST_STEPS} Newton steps and {MOST_WORK:g} passes was spent: "
+                "scale the features, bring the weights closer to each other, or lower C"
+            )
+        total = self.history.seconds
         return SolverResult(
             coef=w,
             intercept=b,
             multipliers=psi,
             objective=objective if constant else end.objective,
             convex_objective=self.convex_objective,
-            converged=residual <= self.options.tol,
-            residual=residual,
+            converged=end.residual <= self.options.tol,
+            residual=end.residual,
             n_iter=len(self.history),
             passes=self.problem.operator.passes - self.passes,
             history=self.history.columns,
+            seconds={"search": self.searched, "finish": total - self.searched, "total": total},
             constant=constant,
+            advice=advice,
             start=name,
             starts={key: value for key, (value, _) in self.found.items()},
         )
 
-    def _record(self, **row: Any) -> None:
+    def record(self, **row: Any) -> None:
         """Write a row of the history."""
         passes = self.problem.operator.passes - self.passes
         columns = {"start": "", "residual": math.nan, "steps": self.all.steps}
         self.history.add(**{**columns, **row}, passes=passes)
 
 
-def _checked(names: Any) -> tuple[str, ...]:
-    """Return the names of the starts that are compared."""
-    return NAMES if isinstance(names, str) else tuple(names)
-
-
-def _bending(loss: Any) -> Loss:
-    """Return a loss near this one that bends where it has a concave kink."""
-    near = loss.bent()
-    found: Loss = loss if near is None else near[0]
-    return found
+def checked_names(names: Any) -> str | tuple[str, ...]:
+    """Return the names of starts as solvers take them, or complain of those that do not exist."""
+    if isinstance(names, str):
+        unknown = [] if names == "auto" else [names]
+    else:
+        unknown = [name for name in names if name not in NAMES]
+    if unknown or len(names) == 0:
+        what = f"starts names {unknown!r}" if unknown else "starts is empty"
+        known = ", ".join(map(repr, NAMES))
+        raise ValueError(f"{what}; give 'auto' or a list of some of {known}.")
+    return names if isinstance(names, str) else tuple(names)
 
 
 def ridge_point(problem: Problem, penalty: Array) -> Array:

@@ -21,7 +21,7 @@ from htsvm.optimality.residuals import complementarity
 from htsvm.problems.binary import Problem, Rest
 
 # The loop over samples; None where nothing was compiled.
-compiled = kernels.optional("solvers.newton._sweeps")
+compiled = kernels.optional("solvers._sweeps")
 # From this many sparse columns on.
 MANY_COLUMNS = 2000
 # Samples are weighed anew once multipliers lag by less than this share of the objective.

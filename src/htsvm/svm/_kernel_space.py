@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +16,7 @@ from htsvm.linalg.kernel_functions import Kernel, kernel_function
 from htsvm.linalg.kernel_operator import KernelOperator
 from htsvm.linalg.landmarks import Landmarks, blocks, independent
 from htsvm.linalg.spaces import distinct_rows
-from htsvm.problems.binary import Problem, Start
-from htsvm.solvers.starts import BinaryTerrain, search
-from htsvm.solvers.starts.portfolio import GOOD_FIT, QUICK
+from htsvm.problems.binary import Problem
 
 # The side of the tiles in which a kernel matrix is computed: one stays in the cache.
 TILE = 500
@@ -113,22 +110,6 @@ class FittedSpace:
         w = np.zeros(problem.n_samples)
         w[some] = found.lift(coef[None])[0]
         return w, intercept, multipliers
-
-
-def quick_start(problem: Problem) -> Start | None:
-    """Return where a search with smooth losses ends, or None where that is not near enough.
-
-    Narrow valleys are found by Newton's method alone: those of good fits, and of a convex loss.
-    """
-    if math.isinf(problem.loss.cap):
-        return None
-    terrain = BinaryTerrain(problem)
-    found = search(terrain, (QUICK,), np.random.default_rng(0))
-    if found.point is None or not found.truncated:
-        return None
-    if found.lowest <= GOOD_FIT * problem.trivial_objective:
-        return None
-    return (*terrain.parts(found.point), terrain.multipliers(found.point))
 
 
 def is_one_problem(multi_class: str, classes: Array) -> bool:

@@ -21,7 +21,7 @@ from htsvm.problems import AnyProblem
 from htsvm.problems.build import stated_problems, weigh_classes
 from htsvm.solvers import Solver, solve_certified
 from htsvm.solvers.api import configured
-from htsvm.solvers.starts import checked_names
+from htsvm.solvers.search import checked_names
 from htsvm.svm._decisions import LinearDecisions
 from htsvm.svm.backend import backend_of
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts

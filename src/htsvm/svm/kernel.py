@@ -20,6 +20,7 @@ from htsvm.linalg.kernels import COMPILED
 from htsvm.linalg.landmarks import blocks
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems.binary import Problem
+from htsvm.solvers.search import first_point
 from htsvm.svm._kernel_space import (
     FEW_STARTS,
     SELECTIONS,
@@ -27,7 +28,6 @@ from htsvm.svm._kernel_space import (
     check_precomputed,
     is_one_problem,
     kernel_space,
-    quick_start,
 )
 from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.validation import canonical, check_scale
@@ -100,13 +100,7 @@ class BaseKernelSVC(BaseLinearSVC):
 
     def _rough_start(self, problem: Problem, starts: Any) -> Any:
         """Solve a problem on few landmarks roughly; return the solution as a start."""
-        found = None if starts == "auto" else quick_start(problem)
-        if found is not None:
-            return found
-        solver = self._solver()
-        solver = replace(solver, tol=10.0 * self.tol, callback=None, n_restarts=0, starts=starts)
-        result = solver.solve(problem)
-        return result.coef, result.intercept, result.multipliers
+        return first_point(problem, replace(self._solver(), n_restarts=0, starts=starts))
 
     def _store_kernel(self, X: Any, space: FittedSpace) -> None:
         """Turn what was fitted in coordinates into a sum over samples."""

@@ -124,10 +124,9 @@ def finish(
         Where sweeps take the place of Newton steps; None: nowhere.
     """
     system = system or NewtonSystem(problem)
-    base = 0.0 if rest is None else rest.base
 
     def rounds(inner: NewtonSteps | BlockSweeps) -> End:
-        return _rounds(problem, start, inner, base, tol, most, record, convex)
+        return _rounds(problem, start, inner, rest, tol, most, record, convex)
 
     if rest is None and sweeping and sweeping(problem, system.formed, system.correlated):
         before = problem.objective_at(*start[:2])
@@ -141,7 +140,7 @@ def _rounds(
     problem: MulticlassProblem,
     start: MulticlassStart,
     inner: NewtonSteps | BlockSweeps,
-    base: float,
+    rest: Rest | None,
     tol: float,
     most: int,
     record: Record,
@@ -171,14 +170,16 @@ def _rounds(
         # 4. New weights, and the residuals with them.
         alpha = weights[:, None] * shift
         weights = top if convex else _weights(problem, q)
-        objective = problem.objective(at.W, q) + base
+        objective = problem.objective(at.W, q)
+        if rest is not None:
+            objective += rest.base + float(np.vdot(rest.linear, np.column_stack([at.W, at.b])))
         residual = max(at.gradient, complementarity(problem, at.U, q, alpha, weights, objective))
         end = End(at.W, at.b, problem.own(alpha), residual, objective, end.steps + at.steps)
         record(
             width=pace.width, objective=objective, residual=residual,
             steps=at.steps, sweeps=at.sweeps,
         )  # fmt: skip
-        above = CLOSE < objective / problem.trivial_objective - 1.0 < tol
+        above = rest is None and CLOSE < objective / problem.trivial_objective - 1.0 < tol
         if (residual <= tol and not (convex or above)) or pace.is_over(at, end):
             break
         if convex and residual <= ROUGH:

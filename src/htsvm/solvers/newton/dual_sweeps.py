@@ -25,7 +25,7 @@ from htsvm.solvers.newton.state import Iterate, RoundReport
 # On text of 50,000 documents 0.7 takes 30 rounds, none at all more than 100, 0.9 a few more.
 MOST, DELAY = 0.7, 3.0
 # The loop over samples; None where nothing was compiled.
-compiled = kernels.optional("solvers.newton._sweeps")
+compiled = kernels.optional("solvers._sweeps")
 # From this many features on sweeps are quicker than Newton steps.
 MANY_FEATURES = 2000
 # Sweeps per round; the first looks at all relevant rows, the others only at undecided ones.

@@ -31,7 +31,7 @@ from htsvm.solvers.newton.state import Iterate, RoundReport, violated
 # this share of its rows: the copy then takes at most a quarter of its memory.
 SUBSET_SHARE = 0.5
 # The loop over pairs of samples; None where nothing was compiled.
-compiled = kernels.optional("solvers.newton._pairs")
+compiled = kernels.optional("solvers._pairs")
 # Pairs are left for Newton steps where a round has not ended after so many of them per sample.
 PAIRS_PER_ROW, FEWEST_PAIRS = 10, 5000
 # They end where what complementarity lacks is at most so many tolerances of the objective.

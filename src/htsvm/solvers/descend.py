@@ -206,7 +206,8 @@ class NewtonSteps:
         dq = np.empty_like(self.q)
         problem.operator.signed_dot(problem.y, dw, db, dq)
         np.negative(dq, out=dq)
-        pace = 3.0 * math.sqrt(float(dq @ dq) / len(dq))
+        mass = float(self.penalty.sum()) or 1.0
+        pace = 3.0 * math.sqrt(float(self.penalty @ np.square(dq)) / mass)
         own = problem.regularizer.dot(dw)
         linear = float(own @ z[:-1]) + float(self.linear @ direction)
         square, start = float(own @ dw), self.value - float(self._loss(0.0, dq)[0])
