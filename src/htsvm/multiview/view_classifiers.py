@@ -292,11 +292,13 @@ def majorised(problem: Any, solver: Solver, result: SolverResult) -> SolverResul
     above it; minimising one such convex problem after the other cannot increase the objective by
     more than their tolerance.
     """
-    if "profile" not in problem.loss.abilities or problem.solved_by is not None:
-        # No convex loss lies above it and touches it, or the solver goes on from its start anyway.
-        return solver.solve(problem, start=start_of(result))
     share = MAJORISER_SHARE if problem.n_scores == 1 else MULTICLASS_MAJORISER_SHARE
+    if "profile" not in problem.loss.abilities:
+        # No convex loss lies above it and touches it; such a solver goes on from its start.
+        share = 1.0
     solver = replace(solver, tol=share * solver.tol)
+    if share == 1.0 or problem.solved_by is not None:
+        return solver.solve(problem, start=start_of(result))
     convex, objective = problem.majorised(result.coef, result.intercept)
     for _ in range(MAJORISERS):
         result = solver.solve(convex, start=start_of(result))
