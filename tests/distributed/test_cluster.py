@@ -55,10 +55,11 @@ def killing(client, *, at, everyone=False):
 
     def kill(row):
         if row["iteration"] in at:
-            alive = list(client.run(os.getpid).values())
+            alive = list(client.run(os.getpid, on_error="ignore").values())
             for pid in alive if everyone else alive[:1]:
                 killed.append(pid)
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     return Newton(callback=kill), killed
 
@@ -102,7 +103,7 @@ def test_what_is_sent_does_not_grow_with_the_rows(client):
 
 @pytest.mark.parametrize("cap", [1.0, np.inf])
 def test_killed_workers_change_nothing(client, data, undisturbed, cap):
-    solver, killed = killing(client, at=(4, 9))
+    solver, killed = killing(client, at=(4,))
     client.wait_for_workers(2, timeout=30)
     with on_workers():
         model = HTSVC(solver=solver, cap=cap).fit(*lazy(*data))

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import dask
@@ -24,6 +25,19 @@ LOOK_EVERY = 1.0
 # Stored values that the driver has copies of: in a sample, or of all rows, and of rows that decide.
 # 24 and 400 MB; `htsvm.sample-values` and `htsvm.driver-values` in Dask's configuration.
 SAMPLE_VALUES, DRIVER_VALUES = 3_000_000, 50_000_000
+
+KILLED = (
+    "Workers died again and again at the same task of the fit: {} Give them more memory or smaller "
+    "blocks, and fit again."
+)
+DISCONNECTED = (
+    "The connection to the Dask scheduler was lost during the fit. Start the cluster anew and fit "
+    "again."
+)
+NO_WORKER = (
+    "The Dask cluster has had no worker for {:g} seconds during the fit. Start workers and fit "
+    "again; dask.config.set({{'htsvm.worker-timeout': ...}}) sets how long to wait."
+)
 
 
 class WorkersLostError(RuntimeError):
@@ -56,16 +70,6 @@ class Cluster:
         if pool is not None:
             pool.shutdown()
 
-    def _pool(self) -> dict[str, Any]:
-        """Return a pool of processes to keep, as an option; Dask would start one for each graph."""
-        given = dask.config.get("pool", None) is not None
-        if self.client is None and not self.shares_memory and not self._options and not given:
-            self._options["pool"] = ProcessPoolExecutor(
-                dask.config.get("num_workers", None) or CPU_COUNT,
-                mp_context=dask.multiprocessing.get_context(),
-            )
-        return self._options
-
     def streams(self, size: int) -> bool:
         """Return whether to read `size` bytes of data anew for each pass, and not to hold them.
 
@@ -89,7 +93,13 @@ class Cluster:
     def compute(self, *values: Any) -> tuple[Any, ...]:
         """Compute delayed values."""
         if self.client is None:
-            results: tuple[Any, ...] = dask.compute(*values, **self._pool())
+            given = self.shares_memory or dask.config.get("pool", None) is not None
+            if not given and not self._options:
+                # Dask would start processes for each graph.
+                count = dask.config.get("num_workers", None) or CPU_COUNT
+                context = dask.multiprocessing.get_context()
+                self._options["pool"] = ProcessPoolExecutor(count, mp_context=context)
+            results: tuple[Any, ...] = dask.compute(*values, **self._options)
             return results
         futures = self.client.compute(list(values))
         try:
@@ -106,7 +116,7 @@ class Cluster:
             groups = [parts[low : low + FAN_IN] for low in range(0, len(parts), FAN_IN)]
             parts = [delayed(combine, pure=False)(some) for some in groups]
             if len(parts) == 1:
-                return self.compute(parts[0])[0]
+                return self.compute(*parts)[0]
 
     def _wait(self, futures: list[Any]) -> tuple[Any, ...]:
         """Wait for results, with a time limit while the cluster has no workers."""
@@ -127,34 +137,17 @@ class Cluster:
                 if any(future.status == "error" for future in futures):
                     raise
             except KilledWorker as error:
-                raise WorkersLostError(
-                    f"Workers died again and again at the same task of the fit: {error} Give them "
-                    "more memory or smaller blocks, and fit again."
-                ) from error
+                raise WorkersLostError(KILLED.format(error)) from error
             except CancelledError as error:
-                raise WorkersLostError(
-                    "The connection to the Dask scheduler was lost during the fit. Start the "
-                    "cluster anew and fit again."
-                ) from error
-            if self._has_workers():
-                seen = time.monotonic()
-            elif time.monotonic() - seen > patience:
-                raise WorkersLostError(
-                    f"The Dask cluster has had no worker for {patience:g} seconds during the fit. "
-                    "Start workers and fit again; dask.config.set({'htsvm.worker-timeout': ...}) "
-                    "sets how long to wait."
-                )
-
-    def _has_workers(self) -> bool:
-        try:
-            return bool(self.client.nthreads())
-        except (OSError, TimeoutError):
-            return False
+                raise WorkersLostError(DISCONNECTED) from error
+            with suppress(OSError, TimeoutError):
+                seen = time.monotonic() if self.client.nthreads() else seen
+            if time.monotonic() - seen > patience:
+                raise WorkersLostError(NO_WORKER.format(patience))
 
 
 def _free_memory() -> float:
-    """Return the bytes of free memory; infinite where the system does not tell."""
-    try:
+    with suppress(AttributeError, OSError, ValueError):
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return float("inf")
+    # Where the system does not tell.
+    return float("inf")

@@ -60,14 +60,9 @@ class Source:
         combine: Any = added,
     ) -> Any:  # fmt: skip
         """Return the answers of all blocks, put together; `each` has further arguments by block."""
-        each, work = each or [()] * len(self.data), delayed(_answer, pure=False)
-        pairs = zip(self.data, each, strict=True)
-        parts = [work(block, question, (*args, *own)) for block, own in pairs]
+        each, work = each or [()] * len(self.data), delayed(question, pure=False)
+        parts = [work(block, *args, *own) for block, own in zip(self.data, each, strict=True)]
         return self.cluster.reduce(parts, combine)
-
-
-def _answer(block: Any, question: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    return question(block, *args)
 
 
 class BlockOperator(Extent):
