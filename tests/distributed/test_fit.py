@@ -20,6 +20,7 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 from htsvm.distributed.inputs import open_dataset  # noqa: E402
 
+
 def fit_both(X, y, sizes=(170, 40, 333), weight=None, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IgnoredClassWarning)

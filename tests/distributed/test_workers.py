@@ -75,7 +75,7 @@ def test_options(options):
     assert blocks.objective_[0] <= 1.005 * local.objective_[0]
 
 
-@pytest.mark.parametrize("form", [thin, sp.csr_matrix, np.float32], ids=["sparse", "csr", "float32"])
+@pytest.mark.parametrize("form", [thin, sp.csr_matrix, np.float32], ids=["thin", "csr", "single"])
 def test_forms_of_rows_and_weights(form):
     X, y = noisy(3_000, 12, seed=3)
     X = form(X + 5.0 * (form is sp.csr_matrix))

@@ -93,11 +93,10 @@ def _copies(part: Any) -> tuple[Any, Array]:
 def sample_of(block: Block, task: Task, unit: float, seed: int) -> list[Any]:
     """Return copies of rows drawn by their penalties, with labels and penalties.
 
-    A row comes with a chance of its penalty over the unit, and counts for at least that unit. The
-    random numbers are those of the numbers of the rows, whatever the blocks.
+    A row comes with a chance of its penalty over the unit, and counts for at least that unit.
     """
-    problem = block.problem(task)
-    bits = np.random.PCG64(seed).advance(block.first)
+    # The random numbers are those of the numbers of the rows, whatever the blocks.
+    problem, bits = block.problem(task), np.random.PCG64(seed).advance(block.first)
     chance = np.random.Generator(bits).random(len(block.codes))
     part = problem.take(np.flatnonzero(chance * unit < problem.penalty))
     return [(*_copies(part), np.maximum(part.penalty, unit))]
@@ -131,7 +130,8 @@ def _smooth(problem: Any, z: Array, stage: Stage, penalty: Array) -> tuple[float
 def _bends(problem: Any, z: Array, stage: Stage, reach: float) -> Array:
     """Return which rows are within `reach` of where the slope of the smooth loss may change."""
     if problem.n_scores == 1:
-        return stage.loss.bends(problem.violations_at(*parts_of(z)), reach)
+        found: Array = stage.loss.bends(problem.violations_at(*parts_of(z)), reach)
+        return found
     levels, rows = problem.levels(*parts_of(z)), np.arange(len(problem.labels))
     levels -= levels[rows, problem.labels][:, None]
     levels[rows, problem.labels] = -np.inf
@@ -139,7 +139,8 @@ def _bends(problem: Any, z: Array, stage: Stage, reach: float) -> Array:
     levels[rows, levels.argmax(axis=1)] = -np.inf
     # Where several rivals are ahead, which of them pulls is undecided.
     tied = (q - levels.max(axis=1) < 2.0 * stage.spread + reach) & (q > -stage.loss.width)
-    return stage.loss.bends(q, reach) | (tied & (q < stage.loss.cap))
+    near: Array = stage.loss.bends(q, reach) | (tied & (q < stage.loss.cap))
+    return near
 
 
 def _gradient(problem: Any, slopes: Array) -> Array:
@@ -154,10 +155,7 @@ def _gradient(problem: Any, slopes: Array) -> Array:
 def sums_of(
     block: Block, task: Task, z: Array, stage: Stage, reaches: Array, curvature: bool
 ) -> tuple[Any, ...]:
-    """Return value, gradient, size of the slopes and curvature of a smooth loss.
-
-    And the stored values of the rows within each reach.
-    """
+    """Return value, gradient, size and curvature of a smooth loss, and the values in each reach."""
     problem = block.problem(task)
     if curvature:
         sums: Any = problem.sums(z, stage.loss, curvature=True)
@@ -183,8 +181,7 @@ def judged_of(
 ) -> list[Any]:
     """Return what became at the end of the rows that were not near a bend at z.
 
-    The total of the loss over all rows before and after, by how much slopes have changed, the rows
-    that pull, their multipliers and labels.
+    The loss of all rows before and after, by how much slopes have changed, who pulls, and how.
     """
     problem = block.problem(task)
     far = np.where(_bends(problem, z, stage, reach), 0.0, problem.penalty)
@@ -231,11 +228,11 @@ def dual_sums_of(block: Block, task: Task, z: Array, keep: Array, some: Any) -> 
 
 def status_of(block: Block, points: Any) -> Array:
     """Return the status of the samples of a block, by view and by problem, as are the points."""
-    found = [[point_of(block, *one) for one in of_view] for of_view in points]
-    table = [
-        [p.status() if hasattr(p, "status") else summarise(p, None, ON_MARGIN)[2] for p in of_view]
-        for of_view in found
-    ]
+
+    def status(p: Any) -> Array:
+        return p.status() if hasattr(p, "status") else summarise(p, None, ON_MARGIN)[2]
+
+    table = [[status(point_of(block, *one)) for one in of_view] for of_view in points]
     return np.moveaxis(np.array(table, dtype=np.int8), 2, 0)
 
 

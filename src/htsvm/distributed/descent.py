@@ -202,7 +202,8 @@ class Run:
             return here.value, (here.gradient * scale).ravel()
 
         how = {"maxiter": self.most, "maxfun": 2 * self.most, "ftol": gain, "gtol": 0.0}
-        v = minimize(value_gradient, (z / scale).ravel(), jac=True, method="L-BFGS-B", options=how).x
+        v = (z / scale).ravel()
+        v = minimize(value_gradient, v, jac=True, method="L-BFGS-B", options=how).x
         z = v.reshape(z.shape) * scale
         return z, self.at(z, stage)
 

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._typing import Array
 from htsvm.distributed import blocks as ask
-from htsvm.distributed.blocks import Block, added, stacked
+from htsvm.distributed.blocks import Block, stacked
 from htsvm.distributed.cluster import Cluster, sample_values
 from htsvm.distributed.rows import BlockProblem, MulticlassBlockProblem, Source
 from htsvm.linalg import as_operator

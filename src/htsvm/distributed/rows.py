@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from dask import delayed
@@ -96,7 +96,7 @@ class _Remote:
     penalties: Any = None
     told: Any = None
 
-    local = Problem
+    local: ClassVar[Any] = Problem
     solved_by = solve
 
     @classmethod
@@ -108,12 +108,17 @@ class _Remote:
         several = one_each.n_scores > 1
         codes = one_each.labels if several else (one_each.y == 1).astype(np.intp)
         none: Any = {"labels": np.zeros(0), "n_classes": k} if several else {"y": np.zeros(0)}
+        # The fields are those of the dataclass that a subclass is; this mixin has few of them.
+        fields_of_all: Any = {
+            "operator": BlockOperator(int(source.offsets[-1]), extent), "penalty": np.zeros(0),
+            "loss": stated.loss, "C": stated.C, "fit_intercept": stated.fit_intercept,
+            "regularizer": Quadratic(None, int(extent[0])),
+        }  # fmt: skip
         return cls(
-            operator=BlockOperator(int(source.offsets[-1]), extent), penalty=np.zeros(0),
-            loss=stated.loss, C=stated.C, regularizer=Quadratic(None, int(extent[0])),
-            source=source, task=Task(stated, source.views[view]), fit_intercept=stated.fit_intercept,
+            source=source, task=Task(stated, source.views[view]),
             told={"network_passes": 0, "network_bytes": 0.0},
-            penalties=np.bincount(codes, weights=one_each.penalty, minlength=2), **none,
+            penalties=np.bincount(codes, weights=one_each.penalty, minlength=2),
+            **none, **fields_of_all,
         )  # fmt: skip
 
     def ask(self, question: Callable[..., Any], *args: Any, **how: Any) -> Any:
@@ -213,8 +218,11 @@ class BlockProblem(_Remote, Problem):  # type: ignore[misc]
         summaries, some = self.summarised(joint(w, b), psi)
         summary = merge(summaries)
         summary = replace(summary, support=np.sort(summary.support))
-        how: Any = self.penalty, self.penalty, self.C, self.loss, self.regularizer
-        point = Point(self.operator, self.y, w, b, *how, self.fit_intercept)
+        operator: Any = self.operator
+        point = Point(
+            operator, self.y, w, b, self.penalty, self.penalty, self.C, self.loss,
+            self.regularizer, self.fit_intercept,
+        )  # fmt: skip
 
         def verdict() -> Verdict:
             # Only those that are safe or ignored cannot be critical, and not all of those.
@@ -239,7 +247,7 @@ class BlockProblem(_Remote, Problem):  # type: ignore[misc]
 class MulticlassBlockProblem(_Remote, MulticlassProblem):  # type: ignore[misc]
     """A multi-class problem on workers; `labels` and `penalty` are empty."""
 
-    local = MulticlassProblem
+    local: ClassVar[Any] = MulticlassProblem
 
     def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
         """Return pulls from the coefficients of rows in the classifiers."""

@@ -19,8 +19,9 @@ from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
 from htsvm.optimality import residuals
 from htsvm.optimality.multiclass import step_length
+from htsvm.problems.binary import Rest
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
-from htsvm.solvers.multiclass.newton import Iterate, NewtonSteps, Rest, Stage
+from htsvm.solvers.multiclass.newton import Iterate, NewtonSteps, Stage
 from htsvm.solvers.multiclass.sweeps import BlockSweeps, Suits
 from htsvm.solvers.multiclass.system import NewtonSystem
 

@@ -24,6 +24,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels
 from htsvm.optimality import residuals
+from htsvm.problems.binary import Rest
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.system import NewtonSystem, Undecided
 
@@ -39,14 +40,6 @@ class Stage(NamedTuple):
     width: float
     shift: Array
     weights: Array
-
-
-class Rest(NamedTuple):
-    """What rows elsewhere add: a value, its gradient in (W, b), and the sizes of their pulls."""
-
-    base: float
-    linear: Array
-    gross: float
 
 
 @dataclass
