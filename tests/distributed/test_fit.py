@@ -242,7 +242,7 @@ def test_losses_that_blocks_cannot_weigh_are_refused(loss):
     dataset = open_dataset(*as_dask(X, y, (20,)), None)
     with pytest.raises(ValueError, match="does not work on Dask collections"):
         dataset.problems(None, C=1.0, loss=loss, fit_intercept=True, multiclass=False)
-    dataset.source.cluster.close()
+    dataset.cluster.close()
 
 
 def test_all_estimators_decide_on_blocks():

@@ -317,10 +317,10 @@ def test_line_searches_on_blocks_ask_few_questions(monkeypatch, sample):
     """Weights from 1e-15 to 1e15: 64,000 questions of searches that never found the scale."""
     dask = pytest.importorskip("dask")
     pytest.importorskip("dask.array")
-    from htsvm.distributed.rows import Source
+    from htsvm.distributed.rows import Dataset
 
-    asked, ask = [], Source.ask
-    monkeypatch.setattr(Source, "ask", lambda *a, **k: asked.append(1) or ask(*a, **k))
+    asked, ask = [], Dataset.ask
+    monkeypatch.setattr(Dataset, "ask", lambda *a, **k: asked.append(1) or ask(*a, **k))
     with dask.config.set({"htsvm.sample-values": sample}):
         outcome = fit(draw(1300, 1850).changed(form="dask"))
     if sample > 10:

@@ -236,7 +236,7 @@ def status_of(block: Block, points: Any) -> Array:
     return np.moveaxis(np.array(table, dtype=np.int8), 2, 0)
 
 
-def ignored_by_all(block: Block, status: Array, used: Array) -> Array:
+def ignored_by_all(status: Array, block: Block, used: Array) -> Array:
     """Return which samples all views that count ignore, in the problem of their own class.
 
     `used` says which views count in which problem, an array of shape (n_problems, n_views).
@@ -251,6 +251,6 @@ def counts_of(block: Block, points: Any, used: Array, count: int, rows: Array) -
     """Return by class how many samples have a weight, are ignored of these, and are in `rows`."""
     codes = block.codes
     kept = np.ones(len(codes), dtype=bool) if block.weights is None else block.weights > 0.0
-    lost = kept & ignored_by_all(block, status_of(block, points), used)
+    lost = kept & ignored_by_all(status_of(block, points), block, used)
     some = codes[kept], codes[lost], codes[rows]
     return np.array([np.bincount(one, minlength=count) for one in some])

@@ -15,7 +15,8 @@ from joblib import Parallel, delayed
 
 from htsvm._sklearn import check_feature_names
 from htsvm._typing import Array
-from htsvm.distributed.inputs import Dataset, as_rows, open_dataset, row_blocks, whole_rows
+from htsvm.distributed.inputs import as_rows, open_dataset, row_blocks, whole_rows
+from htsvm.distributed.rows import Dataset
 from htsvm.linalg.spaces import RowSpace
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.views import resolve_views, split_views
@@ -82,18 +83,20 @@ def _check_names(estimator: Any, X: Any, *, reset: bool) -> None:
 
 def _fitted(estimator: Any, dataset: Dataset, views: Any, fit_blocks: Callable[..., None]) -> None:
     """Fit few rows in this process, others in their blocks."""
-    block, source = dataset.here, dataset.source
+    block = dataset.here
     try:
-        check_classes(type(estimator).__name__, dataset.classes, source.mass)
+        check_classes(type(estimator).__name__, dataset.classes, dataset.mass)
         if block is None:
             fit_blocks(estimator, dataset)
             return
         with estimator._overflow_told():
             estimator._fit_checked(views(block.X), dataset.classes, block.codes, block.weights)
     finally:
-        source.cluster.close()
-        source.data = []
-    estimator.sample_status_ = dataset.as_rows(estimator.sample_status_)
+        dataset.cluster.close()
+        dataset.data = []
+    status = estimator.sample_status_
+    chunks = tuple(np.diff(dataset.offsets).tolist()), *status.shape[1:]
+    estimator.sample_status_ = array.from_array(status, chunks=chunks)
     estimator.ignored_ = array.from_array(estimator.ignored_)
     rounds = len(estimator.history_["iteration"])
     estimator.history_["network_passes"] = np.ones(rounds, dtype=np.intp)

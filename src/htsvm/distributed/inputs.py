@@ -1,98 +1,23 @@
-"""From Dask collections to validated blocks, and to what became of their rows."""
+"""From Dask collections to validated blocks."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import dask
 import numpy as np
 import scipy.sparse as sp
-from dask import array, delayed
+from dask import delayed
 from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._typing import Array
-from htsvm.distributed import blocks as ask
 from htsvm.distributed.blocks import Block, stacked
 from htsvm.distributed.cluster import Cluster, sample_values
-from htsvm.distributed.rows import BlockProblem, MulticlassBlockProblem, Source
+from htsvm.distributed.rows import Dataset
 from htsvm.linalg import as_operator
 from htsvm.multiview.views import take_columns
-from htsvm.problems.build import class_factors, stated_problems, tasks_of
 from htsvm.svm.backend import backend_of
-
-
-@dataclass(eq=False)
-class Dataset:
-    """The data of a fit; `here` are all rows, where they are few."""
-
-    source: Source
-    classes: Array
-    lengths: tuple[int, ...]
-    here: Block | None
-
-    def problems(
-        self, class_weight: Any, *, multiclass: bool, view: int = 0, **options: Any
-    ) -> list[Any]:
-        """Return the problems of a view: one for two classes, else one per class or for all."""
-        loss, mass = options["loss"], self.source.mass
-        if loss.tilt != 0.0 or math.isinf(loss.weak_convexity):
-            raise ValueError(
-                f"{loss!r} does not work on Dask collections: only losses that never fall and "
-                "whose slope does not jump down do; use HybridTruncated or Hinge."
-            )
-        factors = class_factors(class_weight, self.classes, mass)
-        options["multiclass"] = multiclass
-        if self.here is not None:
-            rows = self.here.X, self.here.codes, self.here.weights
-            return list(stated_problems(*rows, factors, **options))
-        kind = MulticlassBlockProblem if multiclass else BlockProblem
-        return [kind.of(self.source, task, view) for task in tasks_of(mass, factors, **options)]
-
-    def as_rows(self, values: Array) -> Any:
-        """Return an array with an entry per row as a Dask array, in the chunks of the data."""
-        return array.from_array(values, chunks=(self.lengths, *values.shape[1:]))
-
-    def statuses(self, problems: Any, results: Any, used: Array) -> tuple[Any, Any]:
-        """Return what became of each sample, and which are ignored, as Dask arrays.
-
-        The first is of shape (n_samples, n_views, n_problems). They are computed when asked for.
-        Given are the problems and the results, by view, and which views count by problem.
-        """
-        raw, points = self.source.raw, self._points(problems, results)
-        # Not by way of one Dask array: that would leave out empty blocks.
-        blocks = [delayed(ask.status_of, pure=True)(*one) for one in zip(raw, points, strict=True)]
-        pairs = zip(raw, blocks, strict=True)
-        lost = [delayed(ask.ignored_by_all, pure=True)(*pair, used) for pair in pairs]
-        status = self._joined(blocks, used.shape[::-1], np.int8)
-        return status, array.flatnonzero(self._joined(lost, (), np.bool_))
-
-    def counts(self, problems: Any, results: Any, used: Array, rows: Array) -> tuple[Array, Array]:
-        """Return the share of each class that is ignored, and its samples among sorted `rows`."""
-        points, some = self._points(problems, results), self.source.cut(rows)
-        each = [(one, used, len(self.classes), *own) for one, own in zip(points, some, strict=True)]
-        total, lost, found = self.source.ask(ask.counts_of, each=each)
-        return lost / np.maximum(total, 1), found
-
-    def _points(self, problems: Any, results: Any) -> list[Any]:
-        """Return for each block, by view and problem, what `point_of` takes."""
-        of_views = []
-        for of_view in zip(problems, results, strict=True):
-            of_problems = []
-            for problem, result in zip(*of_view, strict=True):
-                z, found = ask.joint(result.coef, result.intercept), result.multipliers
-                cut = self.source.cut(found.rows, found.values)
-                of_problems.append([(problem.task, z, some) for some in cut])
-            of_views.append(list(zip(*of_problems, strict=True)))
-        return [delayed(points, traverse=False) for points in zip(*of_views, strict=True)]
-
-    def _joined(self, blocks: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
-        parts = zip(blocks, self.lengths, strict=True)
-        return array.concatenate(
-            [array.from_delayed(block, (size, *shape), dtype=dtype) for block, size in parts]
-        )
 
 
 class Facts(NamedTuple):
@@ -132,20 +57,14 @@ def open_dataset(
     streamed, known = cluster.streams(sum(f.nbytes for f in facts)), delayed(classes)
     firsts = zip(given, offsets.tolist(), strict=False)
     blocks = [delayed(prepare, pure=False)(*one, known, first) for one, first in firsts]
-    lengths, here = tuple(fact.rows for fact in facts), None
+    here = None
     if extents[:, 1].sum() <= sample_values():
-        here = _whole(cluster.compute(*blocks))
+        found = [(one.X, one.codes, one.weights) for one in cluster.compute(*blocks)]
+        X, codes, weights = zip(*found, strict=True)
+        w = None if sample_weight is None else np.concatenate(weights)
+        here = Block(stacked(X), np.concatenate(codes), w, 0)
     held = blocks if streamed or here is not None else list(dask.persist(*blocks))
-    source = Source(cluster, blocks, held, offsets, mass, columns, extents)
-    return Dataset(source, classes, lengths, here)
-
-
-def _whole(blocks: Sequence[Block]) -> Block:
-    """Return the block of all rows."""
-    columns = ((block.X, block.codes, block.weights) for block in blocks)
-    X, codes, weights = zip(*columns, strict=True)
-    w = None if weights[0] is None else np.concatenate(weights)
-    return Block(stacked(X), np.concatenate(codes), w, 0)
+    return Dataset(cluster, blocks, held, here, offsets, classes, mass, columns, extents)
 
 
 def row_blocks(X: Any) -> list[Any]:

@@ -6,18 +6,19 @@ of all blocks added up in their order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from dask import delayed
+from dask import array, delayed
 from dask.sizeof import sizeof
 
 from htsvm._typing import Array
 from htsvm.distributed import blocks as ask
-from htsvm.distributed.blocks import Task, added, joint, stacked
+from htsvm.distributed.blocks import Block, Task, added, joint, stacked
 from htsvm.distributed.cluster import Cluster, driver_values, sample_values
 from htsvm.distributed.descent import Multipliers, solve
 from htsvm.linalg import Extent, Operator, Quadratic, as_operator
@@ -29,19 +30,22 @@ from htsvm.optimality.point import Point
 from htsvm.optimality.samples import merge
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
 from htsvm.problems import MulticlassProblem, Problem
+from htsvm.problems.build import class_factors, stated_problems, tasks_of
 
 
 @dataclass(eq=False)
-class Source:
+class Dataset:
     """The data of a fit: a delayed `Block` for each chunk, and what is known of all of them."""
 
     cluster: Cluster
     # The blocks as they are read, and as questions are put to them: held in memory or streamed.
     raw: list[Any]
     data: list[Any]
-    # The first row of each block, and the number of all rows.
+    # All rows, where they are few.
+    here: Block | None
+    # The first row of each block, and the number of all rows; the classes, and their weights.
     offsets: Array
-    # The sums of the weights of the samples of each class.
+    classes: Array
     mass: Array
     # The columns of each view, or None; their number, that of stored values, the sum of squares.
     views: Sequence[Array | None]
@@ -63,6 +67,67 @@ class Source:
         each, work = each or [()] * len(self.data), delayed(question, pure=False)
         parts = [work(block, *args, *own) for block, own in zip(self.data, each, strict=True)]
         return self.cluster.reduce(parts, combine)
+
+    def problems(
+        self, class_weight: Any, *, multiclass: bool, view: int = 0, **options: Any
+    ) -> list[Any]:
+        """Return the problems of a view: one for two classes, else one per class or for all."""
+        loss = options["loss"]
+        if loss.tilt != 0.0 or math.isinf(loss.weak_convexity):
+            raise ValueError(
+                f"{loss!r} does not work on Dask collections: only losses that never fall and "
+                "whose slope does not jump down do; use HybridTruncated or Hinge."
+            )
+        factors = class_factors(class_weight, self.classes, self.mass)
+        options["multiclass"] = multiclass
+        if self.here is not None:
+            rows = self.here.X, self.here.codes, self.here.weights
+            return list(stated_problems(*rows, factors, **options))
+        kind = MulticlassBlockProblem if multiclass else BlockProblem
+        return [kind.of(self, task, view) for task in tasks_of(self.mass, factors, **options)]
+
+    def statuses(self, problems: Any, results: Any, used: Array) -> tuple[Any, Any]:
+        """Return what became of each sample, and which are ignored, as Dask arrays.
+
+        The first is of shape (n_samples, n_views, n_problems). They are computed when asked for.
+        Given are the problems and the results, by view, and which views count by problem.
+        """
+        points = self._points(problems, results)
+        # Not by way of one Dask array: that would leave out empty blocks.
+        both = [
+            (delayed(ask.status_of, pure=True)(block, of_block), block)
+            for block, of_block in zip(self.raw, points, strict=True)
+        ]
+        lost = [delayed(ask.ignored_by_all, pure=True)(*pair, used) for pair in both]
+        status = self.as_rows([status for status, _ in both], used.shape[::-1], np.int8)
+        return status, array.flatnonzero(self.as_rows(lost, (), np.bool_))
+
+    def as_rows(self, blocks: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return a Dask array of delayed blocks with an entry of that shape for each row."""
+        parts = zip(blocks, np.diff(self.offsets).tolist(), strict=True)
+        return array.concatenate(
+            [array.from_delayed(block, (size, *shape), dtype=dtype) for block, size in parts]
+        )
+
+    def counts(self, problems: Any, results: Any, used: Array, rows: Array) -> tuple[Array, Array]:
+        """Return the share of each class that is ignored, and its samples among sorted `rows`."""
+        both = zip(self._points(problems, results), self.cut(rows), strict=True)
+        each = [(points, used, len(self.classes), *some) for points, some in both]
+        total, lost, found = self.ask(ask.counts_of, each=each)
+        return lost / np.maximum(total, 1), found
+
+    def _points(self, problems: Any, results: Any) -> list[Any]:
+        """Return for each block, by view and problem, what `point_of` takes."""
+
+        def of_blocks(problem: Any, result: Any) -> list[Any]:
+            z, found = joint(result.coef, result.intercept), result.multipliers
+            return [(problem.task, z, some) for some in self.cut(found.rows, found.values)]
+
+        by_view = [
+            list(zip(*map(of_blocks, *of_view), strict=True))
+            for of_view in zip(problems, results, strict=True)
+        ]
+        return [delayed(points, traverse=False) for points in zip(*by_view, strict=True)]
 
 
 class BlockOperator(Extent):
@@ -100,7 +165,7 @@ class _Remote:
     solved_by = solve
 
     @classmethod
-    def of(cls, source: Source, stated: Any, view: int) -> Self:
+    def of(cls, source: Dataset, stated: Any, view: int) -> Self:
         """Return the problem of a task on the columns of a view."""
         # The sums of penalties are those of one sample for each class, of all its weight.
         k, extent = len(source.mass), source.extents[view]

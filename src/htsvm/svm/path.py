@@ -162,7 +162,7 @@ def _problems(
             multiclass = is_multiclass(multi_class, len(dataset.classes), "newton")
             yield dataset.classes, dataset.problems(class_weight, multiclass=multiclass, **options)
         finally:
-            dataset.source.cluster.close()
+            dataset.cluster.close()
         return
     X, y = check_X_y(
         X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
