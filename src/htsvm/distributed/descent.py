@@ -40,10 +40,13 @@ SPREAD = 4.0 / 3.0
 # A descent ends where a step gains less than this share, or at this share of the tolerance.
 GAIN, INNER = 1e-4, 0.1
 # The most steps of a descent, its trials for each, and the share of the slope that they gain.
-STEPS, TRIALS, DECREASE = 25, 8, 1e-4
+STEPS, TRIALS, DECREASE = 25, 20, 1e-4
 # How near to a bend gathered rows are, in units of the loss: as far as a sample could be large, and
 # farther if others come near.
 REACHES = 2.0 ** np.arange(-2.0, 8.0)
+# Where the objective is so many times that of the sample, which then says little of other rows,
+# the solution without a cap leads as well, by way of these caps: as in the search.
+ABOVE, CAPS = 1.1, (math.inf, 4.0, 2.0, 1.4)
 
 
 class TooFar(Exception):
@@ -92,14 +95,17 @@ def solve(problem: Any, options: Any, start: Any) -> SolverResult:
         first.convex_objective = math.nan
         first.history |= {name: [told] * first.n_iter for name, told in problem.traffic().items()}
     name = first.start if first else "warm"
-    finished = partial(_descended, sample=sample, options=options, name=name)
+    level = first.objective if first else math.inf
+    finished = partial(_descended, sample=sample, level=level, options=options, name=name)
     result: SolverResult = in_coordinates(problem).solved(finished, start)
     return replace(continued(first, result), start=result.start) if first else result
 
 
-def _descended(problem: Any, start: Any, sample: Any, options: Any, name: str) -> SolverResult:
-    """Return where descents on all rows lead."""
-    run = Run(problem, sample, options)
+def _descended(
+    problem: Any, start: Any, sample: Any, level: float, options: Any, name: str
+) -> SolverResult:
+    """Return where descents on all rows lead; the level is the objective on the sample."""
+    run = Run(problem, sample, level, options)
     objective, residual, z, multipliers = run.finished(joint(*start[:2]), start[2])
     trivial, b = problem.trivial()
     constant = not objective < trivial * (1.0 - 1e-9)
@@ -112,6 +118,10 @@ def _descended(problem: Any, start: Any, sample: Any, options: Any, name: str) -
         converged=residual <= options.tol, n_iter=len(run.history), history=run.history.columns,
         passes=problem.operator.passes - run.passes, constant=constant, start=name,
     )  # fmt: skip
+
+
+def _stage(loss: Any, width: float) -> Stage:
+    return Stage(rounded(loss, width), SPREAD * width)
 
 
 class Sums:
@@ -134,8 +144,8 @@ class Sums:
 class Run:
     """Descents on one problem: what they have in common is the history."""
 
-    def __init__(self, problem: Any, sample: Any, options: Any) -> None:
-        self.problem, self.sample, self.options = problem, sample, options
+    def __init__(self, problem: Any, sample: Any, level: float, options: Any) -> None:
+        self.problem, self.sample, self.level, self.options = problem, sample, level, options
         self.history, self.passes = History(options.callback), problem.operator.passes
         self.tol, self.most = float(options.tol), min(STEPS, options.max_iter)
         self.formed = problem.n_scores == 1 and problem.n_features <= FORMED
@@ -207,32 +217,44 @@ class Run:
         z = v.reshape(z.shape) * scale
         return z, self.at(z, stage)
 
+    def settled(self, z: Array, stage: Stage) -> Array:
+        """Return where the loss itself leads, its kink rounded."""
+        end, here = self.descend(z, stage, GAIN)
+        loss = self.problem.loss
+        if loss.cap == math.inf or here.value <= ABOVE * self.level:
+            return end
+        for cap in CAPS:
+            z, _ = self.descend(z, _stage(loss.stretched(cap), stage.loss.width), GAIN)
+        z, there = self.descend(z, stage, GAIN)
+        return z if there.value < here.value else end
+
     def finished(self, z: Array, multipliers: Any) -> tuple[float, float, Array, Any]:
         """Return objective, residual, point and multipliers at the end."""
         unit, loss, most = unit_of(self.problem), self.problem.loss, driver_values()
-        widths = [width * unit for width in WIDTHS + NARROWER]
-        stages = [Stage(rounded(loss, width), SPREAD * width) for width in widths]
-        first, narrower = stages[: len(WIDTHS)], stages[len(WIDTHS) :]
-        stage = first[-1]
-        if multipliers is not None:
+        narrower = [_stage(loss, width * unit) for width in NARROWER]
+        wide, stage = (_stage(loss, width * unit) for width in WIDTHS)
+        if multipliers is None:
+            z, here = self.descend(self.settled(z, wide), stage, GAIN)
+        else:
             here = self.at(z, stage)
-        for one in first if multipliers is None else ():
-            z, here = self.descend(z, one, GAIN)
-        # 1. A narrower kink, until few enough rows are near a bend; at last none is gathered.
-        while here.near[0] > most and narrower:
+        while True:
+            # 1. The finish on rows near a bend, as many as a sample has, and a look at the others.
+            #    If some of these have come near, again with more rows, from the lower point.
+            reaches = unit * REACHES[here.near <= most]
+            few = int(np.count_nonzero(here.near <= min(sample_values(), most)))
+            for reach in reaches[max(few - 1, 0) :]:
+                found = self.near_finished(z, multipliers, stage, reach, here)
+                before, objective, residual, changed, end, multipliers = found
+                if changed <= INNER * self.tol:
+                    return objective, max(residual, changed), end, multipliers
+                z, multipliers = (end, multipliers) if objective < before else (z, None)
+            # 2. Where that are too many, a narrower kink; at last none is gathered.
+            if not narrower:
+                found = self.near_finished(z, None, stage, -math.inf, here)
+                _, objective, residual, _, end, multipliers = found
+                return objective, residual, end, multipliers
             stage, multipliers = narrower.pop(0), None
             z, here = self.descend(z, stage, 0.0)
-        reaches = unit * REACHES[here.near <= most]
-        few = int(np.count_nonzero(here.near <= min(sample_values(), most)))
-        for reach in reaches[max(few - 1, 0) :] if len(reaches) else [-math.inf]:
-            # 2. The finish on those rows, and a look at all others.
-            found = self.near_finished(z, multipliers, stage, reach, here)
-            # 3. If others have come near, again with more rows, from the lower point.
-            before, objective, residual, changed, end, multipliers = found
-            if changed <= INNER * self.tol:
-                break
-            z, multipliers = (end, multipliers) if objective < before else (z, None)
-        return objective, max(residual, changed), end, multipliers
 
     def near_finished(
         self, z: Array, multipliers: Any, stage: Stage, reach: float, here: Sums

@@ -180,7 +180,8 @@ def _rounds(
             width=pace.width, objective=objective, residual=residual,
             steps=at.steps, sweeps=at.sweeps,
         )  # fmt: skip
-        above = rest is None and CLOSE < objective / problem.trivial_objective - 1.0 < tol
+        trivial = problem.trivial_objective
+        above = rest is None and CLOSE * trivial < objective - trivial < tol * trivial
         if (residual <= tol and not (convex or above)) or pace.is_over(at, end):
             break
         if convex and residual <= ROUGH:
