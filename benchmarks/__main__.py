@@ -19,14 +19,10 @@ from benchmarks import (  # noqa: E402
     audit,
     distributed,
     kernels,
-    label_issues,
     memory,
-    minima,
-    multiclass_speed,
     multiview_speed,
     path,
     report,
-    resume,
     speed,
     stale,
     startup,
@@ -44,12 +40,9 @@ PARTS = {
     "memory": memory,
     "startup": startup,
     "multiview-speed": multiview_speed,
-    "multiclass-speed": multiclass_speed,
-    "label-issues": label_issues,
     "audit": audit,
     "distributed": distributed,
     "kernels": kernels,
-    "minima": minima,
 }
 RESULTS = Path(__file__).parent / "results"
 FULL_REPEATS, QUICK_REPEATS = 5, 3
@@ -118,7 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for name in parts_of(options):
             try:
-                with resume.kept_until_written():
+                with stale.kept_until_written():
                     run_part(name, plan, folder)
                 done.append(name)
             except Exception:
@@ -147,8 +140,6 @@ def run_part(name: str, plan: Plan, folder: Path) -> None:
     page = report.part_page(name, part.bars(rows), part.tables(rows), described)
     report.write(folder / f"{name}.csv", report.csv_text(rows))
     report.write(folder / f"{name}.md", page)
-    if hasattr(part, "figure"):
-        part.figure(rows, folder / f"{name}.svg")
     report.remember(folder, name, described)
 
 

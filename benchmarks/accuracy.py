@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import sklearn
 
-from benchmarks.accuracy_data import CLEAN, DESIGN, LARGE, NOISES, Cell, Data, cells
+from benchmarks.accuracy_data import CLEAN, DESIGN, Cell, cells
 from benchmarks.accuracy_methods import CHOICES, OURS, OWN, RIVALS, RULE, THEIRS, ours, tuned
 from benchmarks.bars import Bar, Row
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table
-from benchmarks.resume import Kept
-from benchmarks.sets import MissingData
+from benchmarks.sets import Dataset, MissingData
+from benchmarks.stale import Kept
 
-FIGURE = Path(__file__).parent / "results" / "accuracy.svg"
 Means = dict[tuple[str, str], dict[str, float]]
 
 
@@ -59,7 +57,7 @@ def _rivals(plan: Plan, cell: Cell, names: Iterable[str]) -> list[Row]:
     return _named(cell, data, found)
 
 
-def _named(cell: Cell, data: Data, rows: list[Row]) -> list[Row]:
+def _named(cell: Cell, data: Dataset, rows: list[Row]) -> list[Row]:
     named = {
         "group": cell.group, "set": cell.name, "noise": cell.noise, "draw": cell.draw,
         "rows": data.X.shape[0],
@@ -214,23 +212,3 @@ def _means_table(rows: list[Row], group: str) -> str:
             if any(name.startswith(f"{method},") for name in averages)
         ]
     )
-
-
-def figure(rows: list[Row], path: Path = FIGURE) -> None:
-    """Draw how far HTSVC is ahead of the best rival on the large sets."""
-    from htsvm_paper.experiments.figures import drawing
-
-    found = means(rows, "large")
-    with drawing(4.2) as (ax, finish):
-        for k, noise in enumerate(NOISES):
-            places = [
-                (i, found[name, noise]) for i, name in enumerate(LARGE) if (name, noise) in found
-            ]
-            ahead = [c[OUR_COLUMN] - max(_of_rivals(c).values()) for _, c in places]
-            ax.bar([i + 0.16 * (k - 2) for i, _ in places], ahead, width=0.15, label=noise)
-        ax.axhline(0.0, lw=0.8, color="grey")
-        ax.set_xticks(range(len(LARGE)), LARGE)
-        ax.set_ylabel("points ahead of the best rival")
-        ax.legend(frameon=False, title="wrong labels")
-        text = finish("Accuracy of HTSVCCV less that of the best rival, by set and kind of noise")
-    path.write_text(text, encoding="utf-8")

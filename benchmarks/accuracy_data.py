@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
 from benchmarks import multiclass_data
-from benchmarks.sets import published
-from htsvm.datasets import flip_labels
+from benchmarks.sets import Dataset, published, standardised, wrong
 
 LARGE = ("a9a", "w8a", "ijcnn1", "skin", "susy")
 SMALL = (
@@ -57,22 +54,12 @@ class Cell:
         """A name for files."""
         return f"{self.group}, {self.name}, {self.noise}, draw {self.draw}"
 
-    def load(self, rows: int | None) -> Data:
+    def load(self, rows: int | None) -> Dataset:
         """Return the data, or raise MissingData; at most so many training rows of large sets."""
         if self.group == "several classes":
             return _several(self, rows)
         X, y, X_test, y_test = _split(self, rows)
-        return Data(X, _with_noise(self, X, y), X_test, y_test)
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """Training rows with labels as given, test rows with true ones."""
-
-    X: Any
-    y: np.ndarray
-    X_test: Any
-    y_test: np.ndarray
+        return Dataset(self.name, X, wrong(self.noise, X, y, self.draw), X_test, y_test)
 
 
 def cells(draws: int, quick: bool) -> list[Cell]:
@@ -95,15 +82,14 @@ def cells(draws: int, quick: bool) -> list[Cell]:
     return found
 
 
-def _several(cell: Cell, rows: int | None) -> Data:
+def _several(cell: Cell, rows: int | None) -> Dataset:
     if cell.name == "CIFAR-10N":
         data = multiclass_data.cifar(cell.noise)
         # The rows are in no order.
         some = slice(min(rows or IMAGE_ROWS, IMAGE_ROWS))
-        return Data(data.X[some], data.y[some], data.X_test, data.y_test)
+        return replace(data, X=data.X[some], y=data.y[some])
     read = getattr(multiclass_data, cell.name)
-    data = read(*next(row for row in MADE if row[0] == cell.noise), seed=cell.draw)
-    return Data(data.X, data.y, data.X_test, data.y_test)
+    return read(*next(row for row in MADE if row[0] == cell.noise), seed=cell.draw)
 
 
 def _split(cell: Cell, rows: int | None) -> tuple[Any, np.ndarray, Any, np.ndarray]:
@@ -133,20 +119,5 @@ def _scaled(X: Any, X_test: Any) -> tuple[Any, Any]:
     dense = [
         part.toarray() if sp.issparse(part) else np.asarray(part, float) for part in (X, X_test)
     ]
-    gaps = np.nanmedian(dense[0], axis=0)
-    dense = [np.where(np.isnan(part), gaps, part) for part in dense]
-    scaler = StandardScaler().fit(dense[0])
-    first, second = (np.ascontiguousarray(scaler.transform(part)) for part in dense)
+    first, second = map(np.ascontiguousarray, standardised(*dense))
     return first, second
-
-
-def _with_noise(cell: Cell, X: Any, y: np.ndarray) -> np.ndarray:
-    seed = 1000 + cell.draw
-    if cell.noise == CLEAN:
-        return y
-    if cell.noise.startswith("symmetric"):
-        return flip_labels(y, int(cell.noise.split()[1]) / 100, random_state=seed)[0]
-    if cell.noise.startswith("one-sided"):
-        return flip_labels(y, 0.3, classes=[-1], random_state=seed)[0]
-    scores = LogisticRegression(max_iter=1000).fit(X, y).decision_function(X)
-    return flip_labels(y, 0.2, kind="boundary", scores=scores, random_state=seed)[0]

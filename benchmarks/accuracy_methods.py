@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.accuracy_data import Data
 from benchmarks.bars import Row
+from benchmarks.sets import Dataset
 from htsvm import HTSVCCV
 from htsvm.svm.choosing import WIDTH, agreement
 from htsvm_paper.experiments.methods import get
@@ -62,7 +62,7 @@ OWN = ("RampSVC",)
 THEIRS = tuple(name for name in RIVALS if name not in OWN)
 
 
-def ours(data: Data, seed: int) -> list[Row]:
+def ours(data: Dataset, seed: int) -> list[Row]:
     """Return a row for each way to choose with HTSVCCV."""
     ways: dict[str, dict[str, Any]] = {RULE: {}}
     if len(data.y) < SMALL_ROWS:
@@ -89,7 +89,7 @@ def ours(data: Data, seed: int) -> list[Row]:
     return rows
 
 
-def tuned(name: str, data: Data, seed: int) -> list[Row]:
+def tuned(name: str, data: Dataset, seed: int) -> list[Row]:
     """Return a row for each way to choose the C of a rival, all on the same folds."""
     rival, began = RIVALS[name], time.process_time()
     classes, codes = np.unique(data.y, return_inverse=True)
@@ -166,7 +166,7 @@ def best_threshold(values: np.ndarray, codes: np.ndarray) -> float:
     return float(0.5 * (edges[best] + edges[best + 1]))
 
 
-def _tested(model: Any, threshold: float, data: Data, classes: np.ndarray) -> float:
+def _tested(model: Any, threshold: float, data: Dataset, classes: np.ndarray) -> float:
     values = np.asarray(model.decision_function(data.X_test))
     true = np.searchsorted(classes, data.y_test)
     return 100.0 * _accuracy(values, true, threshold)

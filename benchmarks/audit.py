@@ -31,12 +31,10 @@ from benchmarks.audit_methods import (
 )
 from benchmarks.audit_page import frames_per_second
 from benchmarks.bars import Bar, Row
-from benchmarks.multiclass_data import Noisy
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, number, read_csv
-from benchmarks.resume import Kept
-from benchmarks.sets import MissingData
-from benchmarks.stale import LIBRARY, digest, sources_of
+from benchmarks.sets import Dataset, MissingData
+from benchmarks.stale import LIBRARY, Kept, digest, sources_of
 
 DRAWS = 3
 BEHIND = 0.005
@@ -44,7 +42,7 @@ FRAMES = 30.0
 # Panels beside each other in the picture of reliability.
 COLUMNS = 3
 PAGE = "the page, 100,000 rows"
-Measure = Callable[[str, Noisy], list[Row]]
+Measure = Callable[[str, Dataset], list[Row]]
 
 
 def run(plan: Plan) -> list[Row]:
@@ -91,7 +89,7 @@ def _benchmark() -> str:
     return result.hexdigest()[:12]
 
 
-def _cell(plan: Plan, name: str, load: Callable[[], Noisy], measure: Measure) -> list[Row]:
+def _cell(plan: Plan, name: str, load: Callable[[], Dataset], measure: Measure) -> list[Row]:
     # One thread while loading too: idle threads that still spin would count for who comes first.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,10 +12,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
-from benchmarks.multiclass_data import Noisy
-from benchmarks.sets import published
+from benchmarks.multiclass_data import cifar, scaled
+from benchmarks.sets import Dataset, published
 from htsvm.datasets import flip_labels
 from htsvm_paper.datasets import Preparation
 
@@ -82,26 +82,19 @@ def is_design(setting: str) -> bool:
     return setting == DESIGN[-1] or setting.split(", ")[0] in DESIGN
 
 
-def made(name: str, kind: tuple[str, float, str], seed: int, rows: int = MOST_ROWS) -> Noisy:
+def made(name: str, kind: tuple[str, float, str], seed: int, rows: int = MOST_ROWS) -> Dataset:
     """Return a set with made noise."""
     X, y, X_test, y_test = _large(name, rows) if name in LARGE else _small(name, seed)
     noisy = wrong_labels(X, y, kind[1], kind[2], seed)
-    return Noisy(name, kind[0], X, noisy, y, X_test, y_test)
+    return Dataset(name, X, noisy, X_test, y_test, kind[0], y, seed)
 
 
-def people(labels: str, rows: int = MOST_ROWS) -> Noisy:
+def people(labels: str, rows: int = MOST_ROWS) -> Dataset:
     """Return CIFAR-10N with the labels of people, as HOG and square roots of LBP."""
-    data = published("cifar10n")
-    width = data.view_widths[0]
-    X, X_test = (
-        np.hstack([part[:, :width], np.sqrt(part[:, width:])]) for part in (data.X, data.X_test)
-    )
-    X, X_test = _scaled(X, X_test)
-    given, true = (np.asarray(part, int) for part in (data.other_labels[labels], data.y))
-    own, test = _some(len(X), rows), _some(len(X_test), rows)
-    return Noisy(
-        "CIFAR-10N", labels, X[own], given[own], true[own], X_test[test], data.y_test[test]
-    )
+    data = cifar(labels)
+    own, test = _some(len(data.X), rows), _some(len(data.X_test), rows)
+    X, y, true = (part[own] for part in (data.X, data.y, data.y_true))
+    return replace(data, X=X, y=y, y_true=true, X_test=data.X_test[test], y_test=data.y_test[test])
 
 
 def _small(name: str, seed: int) -> Parts:
@@ -114,7 +107,7 @@ def _small(name: str, seed: int) -> Parts:
         X, y = data.X, np.unique(data.y, return_inverse=True)[1]
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, random_state=seed, stratify=y)
     if name == "handwritten":
-        X, X_test = _scaled(X, X_test)
+        X, X_test = scaled(X, X_test)
     elif name != "digits":
         preparation = Preparation().fit(X)
         X, X_test = preparation.transform(X), preparation.transform(X_test)
@@ -131,12 +124,6 @@ def _large(name: str, rows: int) -> Parts:
 def _some(n: int, most: int) -> np.ndarray:
     """Return some of n rows, in their order."""
     return np.sort(np.random.default_rng(0).choice(n, min(n, most), replace=False))
-
-
-def _scaled(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    scaler = StandardScaler().fit(X)
-    root = np.sqrt(X.shape[1])
-    return scaler.transform(X) / root, scaler.transform(X_test) / root
 
 
 def dense(X: Any) -> np.ndarray:

@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_predict
 
 from benchmarks.audit_data import dense
 from benchmarks.bars import Row
-from benchmarks.multiclass_data import Noisy
+from benchmarks.sets import Dataset
 from htsvm import HTSVC
 from htsvm.audit import audit_labels
 from htsvm.audit.plot import reliability
@@ -35,7 +35,7 @@ METHODS = (OURS, FOLDED, INSIDE, *RIVALS)
 Verdict = tuple[np.ndarray, float | None, Callable[[], tuple[Any, np.ndarray]], Row]
 
 
-def compared(name: str, data: Noisy) -> list[Row]:
+def compared(name: str, data: Dataset) -> list[Row]:
     """Return the rows of the audit, of cleanlab and of Datalab with logistic regression.
 
     The probabilities are computed once; their time counts for both.
@@ -51,13 +51,13 @@ def compared(name: str, data: Noisy) -> list[Row]:
     ]
 
 
-def boosted(name: str, data: Noisy) -> list[Row]:
+def boosted(name: str, data: Dataset) -> list[Row]:
     """Return the row of cleanlab with gradient boosting."""
     model = HistGradientBoostingClassifier(max_iter=TREES, early_stopping=True, random_state=0)
     return [measured(name, data, BOOSTED, lambda: _cleanlab(_shares(model, data), data))]
 
 
-def other_scores(name: str, data: Noisy) -> list[Row]:
+def other_scores(name: str, data: Dataset) -> list[Row]:
     """Return the rows of HTSVC, out of sample and in-sample."""
     folded = HTSVC(C=0.1, cap=2.0, tol=1e-2)
     return [
@@ -66,7 +66,7 @@ def other_scores(name: str, data: Noisy) -> list[Row]:
     ]
 
 
-def _ours(model: Any, data: Noisy) -> Verdict:
+def _ours(model: Any, data: Dataset) -> Verdict:
     audit = audit_labels(data.X, data.y, model=model)
     said, seen = reliability(audit.trust, data.y == data.y_true)
     more = {
@@ -82,19 +82,19 @@ def _ours(model: Any, data: Noisy) -> Verdict:
     )
 
 
-def _inside(data: Noisy) -> Verdict:
+def _inside(data: Dataset) -> Verdict:
     model = HTSVC(C=0.1, cap=2.0).fit(data.X, data.y)
     violation = model.margin_violation(data.X, data.y)
     return violation, None, lambda: (data.X, model.predict(data.X)), {}
 
 
-def _shares(model: Any, data: Noisy) -> np.ndarray:
+def _shares(model: Any, data: Dataset) -> np.ndarray:
     """Return out-of-sample probabilities."""
     X = dense(data.X) if isinstance(model, HistGradientBoostingClassifier) else data.X
     return np.asarray(cross_val_predict(model, X, data.y, cv=FOLDS, method="predict_proba"))
 
 
-def _cleanlab(shares: np.ndarray, data: Noisy) -> Verdict:
+def _cleanlab(shares: np.ndarray, data: Dataset) -> Verdict:
     from cleanlab.count import num_label_issues
     from cleanlab.filter import find_label_issues
     from cleanlab.rank import get_label_quality_scores
@@ -106,7 +106,7 @@ def _cleanlab(shares: np.ndarray, data: Noisy) -> Verdict:
     return score, float(estimate), lambda: (data.X[kept], data.y[kept]), {}
 
 
-def _datalab(shares: np.ndarray, data: Noisy) -> Verdict:
+def _datalab(shares: np.ndarray, data: Dataset) -> Verdict:
     from cleanlab import Datalab
 
     lab = Datalab({"label": data.y}, label_name="label", verbosity=0)
@@ -120,7 +120,7 @@ def _datalab(shares: np.ndarray, data: Noisy) -> Verdict:
 
 
 def measured(
-    name: str, data: Noisy, method: str, judge: Callable[[], Verdict], spent: float = 0.0
+    name: str, data: Dataset, method: str, judge: Callable[[], Verdict], spent: float = 0.0
 ) -> Row:
     """Return what a method finds; `spent` are CPU seconds that count for it besides."""
     wrong = data.y != data.y_true
@@ -143,7 +143,7 @@ def measured(
     }
 
 
-def _accuracy(data: Noisy, X: Any, y: np.ndarray) -> float:
+def _accuracy(data: Dataset, X: Any, y: np.ndarray) -> float:
     """Return the accuracy on clean test labels of logistic regression on cleaned data."""
     if len(np.unique(y)) < 2:
         return float(np.mean(data.y_test == y[0])) if len(y) else 0.0

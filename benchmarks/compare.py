@@ -16,9 +16,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits, make_moons
@@ -37,54 +38,29 @@ THREADS = "2"
 Data = tuple[Any, np.ndarray]
 
 
-@dataclass(frozen=True)
-class Case:
-    """One fit that is compared.
-
-    Attributes
-    ----------
-    name : str
-        What the table calls it.
-    data : str
-        A key of `DATA`.
-    estimator, module : str
-        The class and where it is imported from.
-    parameters : dict
-        Its arguments.
-    """
+class Case(NamedTuple):
+    """One fit that is compared: what the table calls it, a key of `DATA`, a class, arguments."""
 
     name: str
     data: str
     estimator: str = "HTSVC"
+    parameters: dict[str, Any] = {}  # noqa: RUF012
     module: str = "htsvm"
-    parameters: dict[str, Any] = field(default_factory=dict)
 
 
-def _rows(name: str, rows: int | None = None) -> Data:
+def _published(name: str) -> Data:
     data = published(name)
-    return data.X[:rows], data.y[:rows]
-
-
-def _few_digits(rows: int) -> Data:
-    X, y = load_digits(return_X_y=True)
-    return X[:rows], y[:rows]
-
-
-def _moons() -> Data:
-    return make_moons(2000, noise=0.3, random_state=0)
+    return data.X, data.y
 
 
 DATA: dict[str, Callable[[], Data]] = {
-    "a1a": lambda: _rows("a1a"),
-    "a9a": lambda: _rows("a9a"),
-    "w5a": lambda: _rows("w5a"),
-    "w8a": lambda: _rows("w8a"),
+    **{name: partial(_published, name) for name in ("a1a", "a9a", "w5a", "w8a")},
     "dense": lambda: dense(20_000, 50, 1)[:2],
     "gaussians": lambda: gaussians(100_000, 1)[:2],
     "text": lambda: text(10_000, 10_000, 1)[:2],
     "digits": lambda: load_digits(return_X_y=True),
-    "few digits": lambda: _few_digits(300),
-    "moons": _moons,
+    "few digits": lambda: tuple(part[:300] for part in load_digits(return_X_y=True)),
+    "moons": lambda: make_moons(2000, noise=0.3, random_state=0),
 }
 CASES = (
     Case("a1a", "a1a"),
@@ -98,14 +74,11 @@ CASES = (
     Case("digits, 10 classes", "digits", parameters={"C": 0.01}),
     Case("digits, one against the rest", "digits", parameters={"C": 0.01, "multi_class": "ovr"}),
     Case("a1a, HTSVCCV", "a1a", "HTSVCCV"),
-    Case("w5a, HingeSVC", "w5a", "HingeSVC", "htsvm.baselines"),
-    Case("w5a, RampSVC", "w5a", "RampSVC", "htsvm.baselines"),
+    Case("w5a, HingeSVC", "w5a", "HingeSVC", module="htsvm.baselines"),
+    Case("w5a, RampSVC", "w5a", "RampSVC", module="htsvm.baselines"),
     Case("moons, KernelHTSVC", "moons", "KernelHTSVC"),
-    Case(
-        "300 digits, two views", "few digits", "MultiViewHTSVC",
-        parameters={"views": [range(32), range(32, 64)], "C": 0.01},
-    ),
-)  # fmt: skip
+    Case("300 digits, two views", "few digits", "MultiViewHTSVC", {"views": [32, 32], "C": 0.01}),
+)
 
 
 # ------------------------------------------------------------------------------- the verdict
@@ -113,18 +86,9 @@ CASES = (
 
 @dataclass
 class Compared:
-    """What both sides needed for one case.
+    """What both sides, the commit and the working tree, needed for one case.
 
-    Attributes
-    ----------
-    name : str
-        The case.
-    base, head : list of float
-        Seconds of the commit and of the working tree.
-    base_objective, head_objective : float or None
-        What the last fits reached.
-    base_error, head_error : str
-        Why a side could not do it, or "".
+    Seconds, the objectives of the last fits, and why a side could not do it, or "".
     """
 
     name: str
@@ -155,19 +119,20 @@ class Compared:
             return float("nan")
         return self.head_objective / self.base_objective
 
-    def verdict(self, relative: float, absolute: float) -> str:
+    @property
+    def verdict(self) -> str:
         """Return "slower", "faster" or "same"; "failed", or "new" where the commit cannot do it."""
         if self.head_error:
             return "failed"
         if self.base_error:
             return "new"
         difference = median(self.head) - median(self.base)
-        if self.ratio > relative and difference > absolute:
+        if self.ratio > RELATIVE and difference > ABSOLUTE:
             return "slower"
-        return "faster" if self.ratio < 1.0 / relative and -difference > absolute else "same"
+        return "faster" if self.ratio < 1.0 / RELATIVE and -difference > ABSOLUTE else "same"
 
 
-def table(found: list[Compared], relative: float, absolute: float) -> str:
+def table(found: list[Compared]) -> str:
     """Return the comparison as a table."""
     return markdown_table(
         [
@@ -177,8 +142,7 @@ def table(found: list[Compared], relative: float, absolute: float) -> str:
                 "now (s)": number(median(one.head)) if one.head else "",
                 "now / commit": number(one.ratio),
                 "objective, now / commit": number(one.objectives, 6),
-                "verdict": one.verdict(relative, absolute)
-                + (", higher objective" if one.objectives > HIGHER else ""),
+                "verdict": one.verdict + (", higher objective" if one.objectives > HIGHER else ""),
             }
             for one in found
         ]
@@ -238,16 +202,10 @@ def side(sources: Path) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
 
 
 def measure(
-    case: Case, folder: Path, sides: dict[str, Callable[[dict[str, Any]], Any]],
-    repeats: int, relative: float, absolute: float,
-) -> Compared:  # fmt: skip
+    case: Case, folder: Path, sides: dict[str, Callable[[dict[str, Any]], Any]], repeats: int
+) -> Compared:
     """Let the two sides take turns, after one fit each that does not count."""
-    parameters = {
-        name: [list(view) for view in value] if name == "views" else value
-        for name, value in case.parameters.items()
-    }
-    task = {"estimator": case.estimator, "module": case.module, "parameters": parameters}
-    task["folder"] = str(folder)
+    task = {**case._asdict(), "folder": str(folder)}
     first = [ask(task) for ask in sides.values()]
     slowest = max(one.get("seconds", 0.0) for one in first)
     repeats = min(repeats, max(FEWEST, int(BUDGET / max(slowest, 1e-9))))
@@ -259,14 +217,12 @@ def measure(
                 found.add(name, sides[name](task))
             if found.base_error or found.head_error:
                 return found
-        if found.verdict(relative, absolute) != "slower":
+        if found.verdict != "slower":
             break
     return found
 
 
-def compare(
-    sources: dict[str, Path], cases: list[Case], repeats: int, relative: float, absolute: float
-) -> list[Compared]:
+def compare(sources: dict[str, Path], cases: list[Case], repeats: int) -> list[Compared]:
     """Measure all cases on the libraries in the folders `sources`, of "base" and "head"."""
     found = []
     with (
@@ -283,7 +239,7 @@ def compare(
                 folder.mkdir()
                 store(folder, *DATA[case.data]())
             sides = {"base": base, "head": head}
-            one = measure(case, folder, sides, repeats, relative, absolute)
+            one = measure(case, folder, sides, repeats)
             reason = one.head_error or one.base_error
             print(f"{one.name}: {number(one.ratio) or reason}", flush=True)
             found.append(one)
@@ -294,13 +250,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
     parser.add_argument("commit", help="what the working tree is compared with")
     parser.add_argument("--repeats", type=int, default=REPEATS, help=f"default {REPEATS}")
-    parser.add_argument(
-        "--relative", type=float, default=RELATIVE, help=f"slower from this ratio; {RELATIVE}"
-    )
-    parser.add_argument(
-        "--absolute", type=float, default=ABSOLUTE,
-        help=f"and from this many seconds of difference; default {ABSOLUTE}",
-    )  # fmt: skip
     parser.add_argument("--only", help="cases whose name contains this word")
     return parser.parse_args(arguments)
 
@@ -312,12 +261,11 @@ def main(arguments: list[str] | None = None) -> int:
         names = "; ".join(case.name for case in CASES)
         print(f"no case is called {options.only!r}; there are {names}", file=sys.stderr)
         return 2
-    limits = options.relative, options.absolute
     with installed(options.commit) as base:
         sources = {"base": base, "head": ROOT / "src"}
-        found = compare(sources, cases, options.repeats, *limits)
-    print(f"\n{table(found, *limits)}\n")
-    verdicts = [one.verdict(*limits) for one in found]
+        found = compare(sources, cases, options.repeats)
+    print(f"\n{table(found)}\n")
+    verdicts = [one.verdict for one in found]
     ratios = [one.ratio for one in found if one.ratio == one.ratio]
     if ratios:
         print(f"median of now / {options.commit}: {number(median(ratios))}")

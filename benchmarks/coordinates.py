@@ -1,36 +1,23 @@
-"""What the coordinates of the solver are worth: ``python -m benchmarks.coordinates --old PYTHON``.
+"""What the coordinates of the solver are worth: ``python -m benchmarks.coordinates``.
 
-Prints three tables: 60 problems with shifted and scaled columns against the best point known of
-each; the change of the objective under shifts and scales of columns, the penalty kept equivalent;
-and 120 fits to real data, old against new. PYTHON is an interpreter with an older htsvm.
+Prints two tables: 60 problems with shifted and scaled columns against the best point known of each;
+and the change of the objective under shifts and scales of columns, the penalty kept equivalent. Two
+versions are compared by ``python -m benchmarks.compare``.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import subprocess
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_digits,
-    load_svmlight_file,
-    make_classification,
-)
-from sklearn.preprocessing import StandardScaler
+from sklearn.datasets import make_classification
 
 from htsvm import HTSVC
 
 DRAWS = 1000
 # Further seeds and restarts that look for the best point of each of the 60 problems.
-SEEDS, RESTARTS = 3, 4
-FILES = {"heart": None, "australian": None, "german": None, "bupa": ",", "haberman": ","}
-NAMES = {"german": "german.data-numeric", "bupa": "bupa.data", "haberman": "haberman.data"}
+PROBLEMS, SEEDS, RESTARTS = range(200, 260), 3, 4
 
 
 def hostile(seed):
@@ -44,42 +31,12 @@ def hostile(seed):
     return X * scale + offset, y, float(2.0 ** rng.uniform(-4, 4))
 
 
-def sets():
-    """Yield ten sets of two classes, dense ones standardised."""
-    root = Path(os.environ["HTSVM_DATA"])
-    for name, comma in FILES.items():
-        path = root / "uci" / NAMES.get(name, f"{name}.dat")
-        table = np.loadtxt(path, delimiter=comma)
-        yield name, StandardScaler().fit_transform(table[:, :-1]), table[:, -1] > table[:, -1].min()
-    cancer, digits = load_breast_cancer(), load_digits()
-    yield "breast cancer", StandardScaler().fit_transform(cancer.data), cancer.target == 1
-    yield "digits", StandardScaler().fit_transform(digits.data), digits.target > 4
-    for name in ("a2a", "w2a", "mushrooms"):
-        X, y = load_svmlight_file(str(root / "libsvm" / f"{name}.bz2"))
-        yield name, X, y > y.min()
-
-
-def labelled(y, rng):
-    """Yield clean labels, 20 and 40 % flipped, and 30 % of one class turned into the other."""
-    draw = rng.random(len(y))
-    yield from (y, y ^ (draw < 0.2), y ^ (draw < 0.4), y & (draw >= 0.3))
-
-
 def fitted(X, y, C, **options):
     """Return objective, whether it is certified, and the CPU seconds of a fit."""
     began = time.process_time()
     model = HTSVC(C=C, **options).fit(X, y)
     seconds = time.process_time() - began
     return float(model.objective_[0]), bool(model.certificate_[0].certified), seconds
-
-
-def fits():
-    """Return what fits to the 60 problems and the 120 real ones reach, with the htsvm at hand."""
-    found = {"hostile": [fitted(*hostile(seed)) for seed in range(200, 260)], "real": []}
-    for number, (_, X, y) in enumerate(sets()):
-        for labels in labelled(y, np.random.default_rng(number)):
-            found["real"] += [fitted(X, labels, C) for C in (0.1, 1.0, 16.0)]
-    return found
 
 
 def change_of_objective(seed):
@@ -111,36 +68,17 @@ def change_of_objective(seed):
 
 
 def main():
-    """Print the tables, or with ``--child`` what fits reach, as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--old", help="a Python interpreter with an older htsvm")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    """Print the tables."""
     warnings.simplefilter("ignore")
-    found = fits()
-    if options.child:
-        print(json.dumps(found))
-        return
-    runs = {"new": found}
-    if options.old:
-        child = [options.old, __file__, "--child"]
-        runs["old"] = json.loads(subprocess.run(child, stdout=-1, check=True).stdout)
+    objective, certified, seconds = np.array([fitted(*hostile(seed)) for seed in PROBLEMS]).T
     others = [
-        [fitted(*hostile(s), random_state=k, n_restarts=RESTARTS)[0] for s in range(200, 260)]
+        [fitted(*hostile(s), random_state=k, n_restarts=RESTARTS)[0] for s in PROBLEMS]
         for k in range(1, 1 + SEEDS)
     ]
-    best = np.min([*others, *([f[0] for f in run["hostile"]] for run in runs.values())], axis=0)
-    for name, run in runs.items():
-        objective, certified, seconds = np.array(run["hostile"]).T
-        print(f"60 problems, {name}: {np.mean(objective > 1.005 * best):.0%} above 0.5 %, mean "
-              f"{np.mean(objective / best):.4f}, certified {certified.mean():.0%}, "
-              f"{1e3 * np.median(seconds):.1f} ms")  # fmt: skip
-    if options.old:
-        (new, sure, seconds), (old, _, before) = (np.array(run["real"]).T for run in runs.values())
-        share = new / old
-        print(f"120 fits, new over old: {share.mean():.4f} in the mean, {share.min():.3f} to "
-              f"{share.max():.3f}; certified {sure.mean():.1%}; CPU time "
-              f"{np.median(seconds / before):.2f} in the median")  # fmt: skip
+    best = np.min([*others, objective], axis=0)
+    print(f"{len(PROBLEMS)} problems: {np.mean(objective > 1.005 * best):.0%} above 0.5 %, mean "
+          f"{np.mean(objective / best):.4f}, certified {certified.mean():.0%}, "
+          f"{1e3 * np.median(seconds):.1f} ms")  # fmt: skip
     ratios, sure = np.array([change_of_objective(seed) for seed in range(DRAWS)]).T
     print(f"{DRAWS} shifts and scales: {np.mean(np.abs(ratios - 1.0) < 1e-3):.1%} change the "
           f"objective by less than 0.1 %; certified {sure.mean():.1%}")  # fmt: skip

@@ -20,9 +20,8 @@ from sklearn.linear_model import SGDClassifier
 from benchmarks.bars import Bar, Row, at_most
 from benchmarks.memory import slope
 from benchmarks.plan import Plan
-from benchmarks.report import markdown_table, number
-from benchmarks.resume import Kept
-from benchmarks.stale import sources_of
+from benchmarks.report import number, table
+from benchmarks.stale import Kept, sources_of
 from benchmarks.stored import fresh_python
 from htsvm import HTSVC
 
@@ -299,7 +298,7 @@ def tables(rows: list[Row]) -> str:
         [
             "## Beside a fit in memory\n\nThe same rows in blocks on two workers of one thread "
             "each, and as one array in a process with two threads: medians of fits by turns.",
-            markdown_table([_beside_cells(row) for row in beside]),
+            table(beside, BESIDE_CELLS),
             "## On a cluster of one machine\n\nEach worker has one thread; blocks of ten million "
             "values are in the workers' memory before the clock starts. *passes*: work in units "
             "of one product X @ w; *network*: passes over the network; *KB*: what one of them "
@@ -309,13 +308,13 @@ def tables(rows: list[Row]) -> str:
             "dask-ml, where it is installed, works on the same blocks on one worker: its "
             "`Incremental` takes them to SGD one after the other, once; its logistic regression "
             "(L-BFGS) is left out beyond sixty million values, where it takes minutes.",
-            markdown_table([_cells(row) for row in cluster]),
+            table(cluster, CELLS),
             _speedups(cluster),
             "## Out of core\n\nA memory-mapped file, fitted with `htsvm.stream` in a fresh "
             "process; memory is what the process allocated itself at its peak, without the pages "
             "of the file that the system keeps at hand. Smaller files are fitted several times, so "
             "that as many blocks are read of each; the seconds are those of one fit.",
-            markdown_table([_stream_cells(row) for row in streamed]),
+            table(streamed, STREAM_CELLS),
         ]
     )
 
@@ -328,42 +327,36 @@ def _speedups(rows: list[Row]) -> str:
     return f"Two workers beside one: {number(median(ratios))} times as fast (median)."
 
 
-def _cells(row: Row) -> dict[str, str]:
-    ours = row["estimator"] == OURS
-    return {
-        "m": f"{row['m']:,}",
-        "n": str(row["n"]),
-        "estimator": row["estimator"],
-        "workers": str(row["workers"]),
-        "seconds": number(row["seconds"]),
-        "passes": "" if row["passes"] is None else number(row["passes"]),
-        "network": str(int(row["network_passes"])) if ours else "",
-        "KB": number(row["bytes_per_pass"] / 1e3) if ours else "",
-        "worker (MB)": number(row["worker_bytes"] / 1e6) if ours else "",
-        "data (MB)": number(row["data_bytes"] / 1e6) if ours else "",
-        "accuracy (%)": f"{100 * row['accuracy']:.2f}",
-    }
+def _of_ours(what: Callable[[Row], str]) -> Callable[[Row], str]:
+    return lambda row: what(row) if row["estimator"] == OURS else ""
 
 
-def _beside_cells(row: Row) -> dict[str, str]:
-    return {
-        "set": row["set"],
-        "seconds": number(row["seconds"]),
-        "in memory": number(row["memory_seconds"]),
-        "ratio": number(row["ratio"]),
-        "passes": number(row["passes"]),
-        "network": str(row["network_passes"]),
-        "objective over that in memory": f"{row['objective'] / row['memory_objective']:.5f}",
-    }
-
-
-def _stream_cells(row: Row) -> dict[str, str]:
-    return {
-        "m x n": f"{row['m']:,} x {row['n']}",
-        "file (MB)": number(row["data_bytes"] / 1e6),
-        "seconds": number(row["seconds"]),
-        "peak memory beyond the start (MB)": number(row["extra_bytes"] / 1e6),
-    }
-
-
+CELLS: dict[str, Any] = {
+    "m": lambda row: f"{row['m']:,}",
+    "n": lambda row: str(row["n"]),
+    "estimator": lambda row: row["estimator"],
+    "workers": lambda row: str(row["workers"]),
+    "seconds": "seconds",
+    "passes": "passes",
+    "network": _of_ours(lambda row: str(int(row["network_passes"]))),
+    "KB": _of_ours(lambda row: number(row["bytes_per_pass"] / 1e3)),
+    "worker (MB)": _of_ours(lambda row: number(row["worker_bytes"] / 1e6)),
+    "data (MB)": _of_ours(lambda row: number(row["data_bytes"] / 1e6)),
+    "accuracy (%)": lambda row: f"{100 * row['accuracy']:.2f}",
+}
+BESIDE_CELLS: dict[str, Any] = {
+    "set": lambda row: row["set"],
+    "seconds": "seconds",
+    "in memory": "memory_seconds",
+    "ratio": "ratio",
+    "passes": "passes",
+    "network": lambda row: str(row["network_passes"]),
+    "objective over that in memory": lambda r: f"{r['objective'] / r['memory_objective']:.5f}",
+}
+STREAM_CELLS: dict[str, Any] = {
+    "m x n": lambda row: f"{row['m']:,} x {row['n']}",
+    "file (MB)": lambda row: number(row["data_bytes"] / 1e6),
+    "seconds": "seconds",
+    "peak memory beyond the start (MB)": lambda row: number(row["extra_bytes"] / 1e6),
+}
 warnings.filterwarnings("ignore", message="Port .* is already in use")

@@ -24,27 +24,24 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks import kernels_data
+from benchmarks.accuracy_data import LARGE, NOISES
 from benchmarks.bars import Bar, Row, at_most
 from benchmarks.kernels_data import (
     FOLDS,
     HUMAN,
     IMAGES,
-    LARGE,
-    NOISES,
     PENALTIES,
     ROWS,
     SMALL,
-    Split,
     compare,
     gammas,
     rivals,
     split,
-    wrong,
 )
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, number
-from benchmarks.resume import Kept
-from benchmarks.sets import MissingData, published
+from benchmarks.sets import Dataset, MissingData, published, wrong
+from benchmarks.stale import Kept
 from benchmarks.stored import ROOT
 from htsvm import KernelHTSVC, KernelHTSVCCV
 
@@ -56,7 +53,7 @@ SIZES, PREDICTED = (1000, 2000, 5000, 20_000, 49_990), 100_000
 HELD = ((4000, 0), (20_000, 500))
 
 
-def ours(data: Split) -> dict[str, Any]:
+def ours(data: Dataset) -> dict[str, Any]:
     """Return the model, with the grids of its rivals."""
     model = KernelHTSVCCV(
         Cs=PENALTIES, caps=CAPS, gammas=gammas(data), cv=FOLDS, random_state=data.draw
@@ -74,14 +71,14 @@ def _timed(task: Callable[[], Any]) -> tuple[float, float, Any]:
     return time.perf_counter() - clock, time.process_time() - cpu, answer
 
 
-def _some_rows(size: int) -> Split:
+def _some_rows(size: int) -> Dataset:
     """Return rows of ijcnn1 with 20 % wrong labels, and its own test part."""
     data = published("ijcnn1")
     some = np.random.default_rng(0).permutation(len(data.y))[:size]
     scaler = StandardScaler().fit(data.X[some].toarray())
     X, X_test = (scaler.transform(part.toarray()) for part in (data.X[some], data.X_test))
     y = wrong("symmetric 20 %", X, data.y[some], 0)
-    return Split("ijcnn1", "symmetric 20 %", 0, X, y, X_test, data.y_test)
+    return Dataset("ijcnn1", X, y, X_test, data.y_test, "symmetric 20 %")
 
 
 def _speed(size: int, repeats: int) -> list[Row]:
@@ -186,7 +183,7 @@ def _compared(
 ) -> list[Row]:
     """Return the rows of all methods, the model with a kernel first."""
 
-    def measured(models: Callable[[Split], dict[str, Any]]) -> list[Row]:
+    def measured(models: Callable[[Dataset], dict[str, Any]]) -> list[Row]:
         data = split(*setting, size)
         return compare(data, models(data))
 

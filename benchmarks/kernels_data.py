@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,21 +14,16 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from benchmarks import multiclass_data
+from benchmarks.accuracy_data import SMALL as ALL_SMALL
 from benchmarks.bars import Row
-from benchmarks.sets import published
-from htsvm.datasets import flip_labels
+from benchmarks.sets import Dataset, published, standardised, wrong
 
-LARGE = ("ijcnn1", "skin", "susy", "a9a", "w8a")
-SMALL = (
-    "australian", "balance", "bankruptcy", "breast-cancer", "bupa", "german", "haberman", "heart",
-    "hepatitis", "vote", "wine-red",
-)  # fmt: skip
+# Not its last two, which have many columns.
+SMALL = ALL_SMALL[:-2]
 IMAGES = "CIFAR-10N"
-NOISES = ("none", "symmetric 20 %", "symmetric 40 %", "one-sided 30 %", "boundary 20 %")
 # What people called the ten kinds of images, by its name there.
 HUMAN = {"none": "clean", "human 9 %": "aggregate", "human 17 %": "random", "human 40 %": "worse"}
 # Rows to train on, of binary sets and of images, and to test on.
@@ -37,19 +31,6 @@ ROWS, IMAGE_ROWS, TEST_ROWS = 2000, 1000, 4000
 # The grid: C, and gamma in units of 1 / n_features.
 PENALTIES, WIDTHS = (0.125, 1.0, 8.0, 64.0), (0.25, 1.0, 4.0)
 FOLDS, LANDMARKS = 3, 300
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Training rows with labels as given, and test rows with true ones."""
-
-    name: str
-    noise: str
-    draw: int
-    X: np.ndarray
-    y: np.ndarray
-    X_test: np.ndarray
-    y_test: np.ndarray
 
 
 @lru_cache(maxsize=1)
@@ -62,7 +43,7 @@ def whole(name: str) -> tuple[Any, np.ndarray]:
     return data.X, np.where(data.y == data.y.max(), 1, -1)
 
 
-def split(name: str, noise: str, draw: int, rows: int = ROWS) -> Split:
+def split(name: str, noise: str, draw: int, rows: int = ROWS) -> Dataset:
     """Return a random part of a set, standardised, with wrong labels in its training part."""
     if name == IMAGES:
         return _images(noise, draw, min(rows, IMAGE_ROWS))
@@ -70,49 +51,28 @@ def split(name: str, noise: str, draw: int, rows: int = ROWS) -> Split:
     order = np.random.default_rng(draw).permutation(len(y))
     size = min(rows, int(0.6 * len(y)))
     train, test = order[:size], order[size : size + TEST_ROWS]
-    X_train, X_test = _standardised(_dense(X[train]), _dense(X[test]))
-    return Split(name, noise, draw, X_train, wrong(noise, X_train, y[train], draw), X_test, y[test])
+    X_train, X_test = standardised(_dense(X[train]), _dense(X[test]))
+    noisy = wrong(noise, X_train, y[train], draw)
+    return Dataset(name, X_train, noisy, X_test, y[test], noise, draw=draw)
 
 
-def _images(noise: str, draw: int, rows: int) -> Split:
+def _images(noise: str, draw: int, rows: int) -> Dataset:
     data = multiclass_data.cifar(HUMAN[noise])
     train = np.random.default_rng(draw).permutation(len(data.y))[:rows]
-    X, X_test = _standardised(data.X[train], data.X_test)
-    return Split(IMAGES, noise, draw, X, data.y[train], X_test, data.y_test)
+    X, X_test = standardised(data.X[train], data.X_test)
+    return Dataset(IMAGES, X, data.y[train], X_test, data.y_test, noise, draw=draw)
 
 
 def _dense(X: Any) -> np.ndarray:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
-def _standardised(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return columns of mean zero and variance one; gaps are filled with the median."""
-    middle = np.nanmedian(X, axis=0)
-    X, X_test = (np.where(np.isnan(part), middle, part) for part in (X, X_test))
-    scaler = StandardScaler().fit(X)
-    return scaler.transform(X), scaler.transform(X_test)
-
-
-def wrong(noise: str, X: np.ndarray, y: np.ndarray, draw: int) -> np.ndarray:
-    """Return labels with errors of the given kind."""
-    if noise == "none":
-        return y
-    kind, rate = noise.split()[0], int(noise.split()[1]) / 100.0
-    seed = 1000 + draw
-    if kind == "one-sided":
-        return flip_labels(y, rate, classes=[-1], random_state=seed)[0]
-    scores = None
-    if kind == "boundary":
-        scores = LogisticRegression(max_iter=500).fit(X, y).decision_function(X)
-    return flip_labels(y, rate, kind=kind, scores=scores, random_state=seed)[0]
-
-
-def gammas(data: Split) -> list[float]:
+def gammas(data: Dataset) -> list[float]:
     """Return the values of gamma that all methods choose from."""
     return [width / data.X.shape[1] for width in WIDTHS]
 
 
-def rivals(data: Split) -> dict[str, Any]:
+def rivals(data: Dataset) -> dict[str, Any]:
     """Return the rivals, each with the same grids and the same number of folds."""
     m, draw = len(data.y), data.draw
     landmarks = Nystroem(n_components=min(LANDMARKS, m // 2), random_state=draw)
@@ -135,12 +95,12 @@ def _searched(model: Any, grid: dict[str, Any], draw: int) -> Any:
     return GridSearchCV(model, grid, cv=folds)
 
 
-def compare(data: Split, models: dict[str, Any]) -> list[Row]:
+def compare(data: Dataset, models: dict[str, Any]) -> list[Row]:
     """Fit models to the labels as given, and test them on true ones."""
     return [_compared(data, name, model) for name, model in models.items()]
 
 
-def _compared(data: Split, name: str, model: Any) -> Row:
+def _compared(data: Dataset, name: str, model: Any) -> Row:
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.bars import Bar, Row, at_most
 from benchmarks.plan import Plan
-from benchmarks.report import markdown_table, number
+from benchmarks.report import markdown_table, number, table
 from benchmarks.rivals import DEFAULT, OURS, Rival
 from benchmarks.sets import dense, gaussians, nbytes
 from benchmarks.stored import fresh_python, store
@@ -138,9 +138,9 @@ def tables(rows: list[Row]) -> str:
             "## Extra memory during fit\n\nPeak of resident memory during the fit minus resident "
             "memory just before, in a fresh process after a small warm-up fit. *NumPy*: the same "
             "as seen by tracemalloc, which misses what C and C++ code allocates (liblinear).",
-            markdown_table([_cells(row) for row in rows if row["kind"] == "set"]),
+            table([row for row in rows if row["kind"] == "set"], CELLS),
             "## Growth with m (C = 1)",
-            markdown_table([_cells(row) for row in growth]),
+            table(growth, CELLS),
             markdown_table(slopes),
         ]
     )
@@ -150,15 +150,14 @@ def _pick(rows: list[Row], family: str, rival: Rival) -> list[Row]:
     return [row for row in rows if row["set"] == family and row["estimator"] == rival.label]
 
 
-def _cells(row: Row) -> dict[str, str]:
-    return {
-        "set": row["set"],
-        "m x n": f"{row['m']:,} x {row['n']:,}",
-        "estimator": row["estimator"],
-        "C": f"{row['C']:g}",
-        "X (MB)": number(row["data_bytes"] / 1e6),
-        "extra (MB)": number(row["extra_bytes"] / 1e6),
-        "extra / X": number(row["times_data"]),
-        "bytes per sample": number(row["bytes_per_sample"]),
-        "NumPy (MB)": number(row["traced_bytes"] / 1e6),
-    }
+CELLS: dict[str, Any] = {
+    "set": lambda row: row["set"],
+    "m x n": lambda row: f"{row['m']:,} x {row['n']:,}",
+    "estimator": lambda row: row["estimator"],
+    "C": lambda row: f"{row['C']:g}",
+    "X (MB)": lambda row: number(row["data_bytes"] / 1e6),
+    "extra (MB)": lambda row: number(row["extra_bytes"] / 1e6),
+    "extra / X": "times_data",
+    "bytes per sample": "bytes_per_sample",
+    "NumPy (MB)": lambda row: number(row["traced_bytes"] / 1e6),
+}

@@ -12,15 +12,16 @@ from joblib import Memory
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.bars import Bar, Row, at_most, every
-from benchmarks.multiview_sets import IMAGE_SETS, cifar10n
 from benchmarks.plan import Plan
 from benchmarks.report import markdown_table, number
-from benchmarks.sets import MissingData
+from benchmarks.sets import MissingData, published, signs
 from benchmarks.timing import interleaved
 from htsvm.multiview import MultiViewHTSVC, MultiViewHTSVCCV, stack_views
 from htsvm_paper.baselines import MvSVM2C
 
 IMAGES = 3000
+# The cells of the LBP histograms count so many pixels.
+STL10_CELL, CIFAR_CELL = 24 * 24, 16 * 16
 STRUCTURE = 1.0
 # The grid of one fold: C, structure and smoothness, three values each.
 GRID = {"Cs": [0.1, 1.0, 10.0], "structures": [0.1, 1.0, 10.0], "smoothnesses": [0.1, 1.0, 10.0]}
@@ -53,8 +54,8 @@ def _row(plan: Plan, name: str, what: str, seconds: float, model: Any, **more: f
 
 
 def _pair(plan: Plan) -> list[Row]:
-    one = IMAGE_SETS[0]
-    views, y = one.load()
+    name, data = "STL-10 airplane/bird", published("stl10:airplane:bird")
+    views, y = _views(data.X, data, STL10_CELL), data.y
     X, widths = stack_views(views)
     with tempfile.TemporaryDirectory() as folder:
         memory = Memory(folder, verbose=0)
@@ -64,8 +65,8 @@ def _pair(plan: Plan) -> list[Row]:
         timings = interleaved(works, plan.repeats)
         fit = timings["known"].median
         rows = [
-            _row(plan, one.name, "known", fit, known),
-            _row(plan, one.name, "mvsvm2c", timings["mvsvm2c"].median, baseline),
+            _row(plan, name, "known", fit, known),
+            _row(plan, name, "mvsvm2c", timings["mvsvm2c"].median, baseline),
         ]
         if plan.quick:
             return rows
@@ -74,14 +75,22 @@ def _pair(plan: Plan) -> list[Row]:
         taken = interleaved({"grid": partial(grid.fit, X, y)}, 1)["grid"].median
     # The last fit, to all samples, is no point of the grid.
     shares = {"grid_fits": (taken - fit) / fit}
-    return [*rows, _row(plan, one.name, "grid", taken, None, **shares)]
+    return [*rows, _row(plan, name, "grid", taken, None, **shares)]
+
+
+def _views(X: np.ndarray, data: Any, cell: int) -> list[np.ndarray]:
+    """Return HOG, and LBP scaled to unit range."""
+    hog, lbp = np.split(np.asarray(X, dtype=np.float64), [data.view_widths[0]], axis=1)
+    return [np.ascontiguousarray(hog), lbp / cell]
 
 
 def _images(plan: Plan) -> list[Row]:
-    views, y = cifar10n(0, 1, "aggre")
-    views = [X[:IMAGES] for X in views]
+    data = published("cifar10n")
+    labels = data.other_labels["aggre"]
+    rows = np.flatnonzero(np.isin(labels, (0, 1)))[:IMAGES]
+    views, y = _views(data.X[rows], data, CIFAR_CELL), signs(labels[rows] == 0)
     model = MultiViewHTSVC(structure=STRUCTURE)
-    timing = interleaved({"fit": partial(model.fit, views, y[:IMAGES])}, plan.repeats)["fit"]
+    timing = interleaved({"fit": partial(model.fit, views, y)}, plan.repeats)["fit"]
     return [_row(plan, "CIFAR-10N airplane/car", "structured", timing.median, model)]
 
 

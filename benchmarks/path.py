@@ -11,7 +11,7 @@ import numpy as np
 import htsvm
 from benchmarks.bars import Bar, Row, at_most, every
 from benchmarks.plan import Plan
-from benchmarks.report import markdown_table, number
+from benchmarks.report import number, table
 from benchmarks.sets import Dataset
 from benchmarks.timing import Timings, interleaved
 
@@ -88,17 +88,13 @@ def tables(rows: list[Row]) -> str:
         f"## A path of {len(GRID)} values of C, 2^-4 … 2^4\n\n*objective*: the worst ratio, over "
         "C, of the path's objective to that of a single fit."
     )
-    cells = [
-        {
-            "set": row["set"],
-            "path (s)": number(row["path_seconds"]),
-            "all single fits (s)": number(row["sum_seconds"]),
-            "fit at C = 1 (s)": number(row["seconds_at_1"]),
-            "path / mean fit": number(row["in_mean_fits"]),
-            "path / fit at C = 1": number(row["in_fits_at_1"]),
-            "certified": "yes" if row["certified"] else "NO",
-            "objective": number(row.get("objective_ratio"), 5),
-        }
-        for row in rows
-    ]
-    return f"{intro}\n\n{markdown_table(cells)}"
+    return f"{intro}\n\n" + table(rows, {
+        "set": lambda row: row["set"],
+        "path (s)": "path_seconds",
+        "all single fits (s)": "sum_seconds",
+        "fit at C = 1 (s)": "seconds_at_1",
+        "path / mean fit": "in_mean_fits",
+        "path / fit at C = 1": "in_fits_at_1",
+        "certified": lambda row: "yes" if row["certified"] else "NO",
+        "objective": lambda row: number(row.get("objective_ratio"), 5),
+    })  # fmt: skip

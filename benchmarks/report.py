@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,19 @@ def _numeric(cell: str) -> bool:
 
 def _escape(cell: str) -> str:
     return cell.replace("|", "\\|")
+
+
+def table(rows: list[Row], columns: dict[str, str | Callable[[Row], str]]) -> str:
+    """Render rows; under a title stands the number of that name, or what a function says."""
+    return markdown_table(
+        [
+            {
+                title: number(row.get(what)) if isinstance(what, str) else what(row)
+                for title, what in columns.items()
+            }
+            for row in rows
+        ]
+    )
 
 
 def bars_table(bars: list[Bar]) -> str:

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import normalize
+from sklearn.preprocessing import StandardScaler, normalize
 
+from htsvm.datasets import flip_labels
 from htsvm_paper import datasets
 from htsvm_paper.datasets import narrow
 
@@ -28,13 +30,20 @@ class MissingData(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows and labels in {-1, +1}, to train and to test on."""
+    """Rows and labels to train and to test on.
+
+    Where labels are wrong on purpose, `y` are those given, `y_true` the right ones; `noise` says of
+    what kind the errors are, `draw` which draw it is.
+    """
 
     name: str
     X: Any
     y: np.ndarray
     X_test: Any
     y_test: np.ndarray
+    noise: str = ""
+    y_true: np.ndarray | None = None
+    draw: int = 0
 
     @property
     def n_samples(self) -> int:
@@ -115,6 +124,31 @@ def susy() -> tuple[Any, np.ndarray, Any, np.ndarray]:
     data = published("susy")
     X, y, X_test, y_test = hold_out(data.X, data.y)
     return narrow(X), y, narrow(X_test), y_test
+
+
+# ---------------------------------------------------------------------------- wrong labels
+
+
+def standardised(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns of mean zero and variance one; gaps are filled with the median."""
+    middle = np.nanmedian(X, axis=0)
+    X, X_test = (np.where(np.isnan(part), middle, part) for part in (X, X_test))
+    scaler = StandardScaler().fit(X)
+    return scaler.transform(X), scaler.transform(X_test)
+
+
+def wrong(noise: str, X: np.ndarray, y: np.ndarray, draw: int) -> np.ndarray:
+    """Return labels with errors of the given kind."""
+    if noise == "none":
+        return y
+    kind, rate = noise.split()[0], int(noise.split()[1]) / 100.0
+    seed = 1000 + draw
+    if kind == "one-sided":
+        return flip_labels(y, rate, classes=[-1], random_state=seed)[0]
+    scores = None
+    if kind == "boundary":
+        scores = LogisticRegression(max_iter=1000).fit(X, y).decision_function(X)
+    return flip_labels(y, rate, kind=kind, scores=scores, random_state=seed)[0]
 
 
 # -------------------------------------------------------------------------------- generated

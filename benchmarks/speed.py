@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from benchmarks.bars import Bar, Row, at_most, every
 from benchmarks.plan import Plan
-from benchmarks.report import markdown_table, number, percent
+from benchmarks.report import number, percent, table
 from benchmarks.rivals import DEFAULT, HINGE, OURS, RIVALS, Rival
 from benchmarks.sets import Dataset, gaussians
 from benchmarks.timing import Timings, interleaved, median_seconds
@@ -136,37 +137,51 @@ def _never_above(rows: list[Row], column: str, name: str) -> Bar:
     return at_most(f"objective never above that of {name} (share <= 1)", compared, share, 1.0)
 
 
+HEAD: dict[str, Any] = {
+    "set": lambda row: row["set"],
+    "m x n": lambda row: f"{row['m']:,} x {row['n']:,}",
+    "C": lambda row: f"{row['C']:g}",
+}
+
+
 def tables(rows: list[Row]) -> str:
     """Render as Markdown."""
+    shares = {f"% {name}": _share(f"share_{name}") for name in (*PARTS, "outside")}
+    times = {rival.label: partial(time_cell, key=rival.key) for rival in RIVALS}
+    accuracies = {rival.label: _share(f"{rival.key}_accuracy", 2) for rival in RIVALS}
+    ratios = {"ours / LinearSVC": "ratio_linearsvc", "ours / hinge": "ratio_linearsvc_hinge"}
+    work = {"one pass (ms)": "pass_ms", "passes": "passes",
+            "time in passes": "htsvc_seconds_in_passes"}  # fmt: skip
+    result: dict[str, Any] = {
+        "certified": lambda row: "yes" if row["certified"] else "NO",
+        "residual": lambda row: number(row.get("residual"), 2),
+        "local minimiser": lambda row: str(row.get("local_minimizer", "")),
+        "support vectors": lambda row: f"{row.get('support', '')}",
+        "ignored": lambda row: f"{row.get('ignored', '')}",
+        "objective": lambda row: number(row.get("objective"), 6),
+        "convex start": lambda row: number(row.get("convex_objective"), 6),
+        "constant": lambda row: number(row.get("trivial_objective"), 6),
+    }
     return "\n\n".join(
         [
             "## Seconds\n\nMedians of interleaved repeats. `*`: so slow that it got fewer repeats; "
             "`!`: gave a ConvergenceWarning (stopped at its iteration limit).",
-            markdown_table([_time_cells(row) for row in rows]),
+            table(rows, HEAD | times | ratios),
             "## Work\n\nOne pass is one product `X @ w` (NumPy or SciPy). *Passes*: products "
             "counted by the fit; *time in passes*: fit time over the time of one pass. Shares of "
             "the time of a fit (`seconds_`): the search for starts, the descents from them, the "
             "certificate, and outside (checks of the input, attributes).",
-            markdown_table([_work_cells(row) for row in rows]),
+            table(rows, HEAD | work | shares),
             "## Result of the fit",
-            markdown_table([_result_cells(row) for row in rows]),
+            table(rows, HEAD | result),
             "## Test accuracy (%)",
-            markdown_table([_accuracy_cells(row) for row in rows]),
+            table(rows, HEAD | accuracies),
         ]
     )
 
 
-def head(row: Row) -> dict[str, str]:
-    return {"set": row["set"], "m x n": f"{row['m']:,} x {row['n']:,}", "C": f"{row['C']:g}"}
-
-
-def _time_cells(row: Row) -> dict[str, str]:
-    cells = head(row)
-    for rival in RIVALS:
-        cells[rival.label] = time_cell(row, rival.key)
-    cells["ours / LinearSVC"] = number(row["ratio_linearsvc"])
-    cells["ours / hinge"] = number(row["ratio_linearsvc_hinge"])
-    return cells
+def _share(column: str, decimals: int = 0) -> Callable[[Row], str]:
+    return lambda row: percent(row.get(column), decimals)
 
 
 def time_cell(row: Row, key: str) -> str:
@@ -175,33 +190,3 @@ def time_cell(row: Row, key: str) -> str:
     text = number(row[f"{key}_seconds"])
     text += "*" if row[f"{key}_repeats"] < row["repeats"] else ""
     return text + ("!" if row[f"{key}_unconverged"] else "")
-
-
-def _work_cells(row: Row) -> dict[str, str]:
-    cells = head(row)
-    cells["one pass (ms)"] = number(row["pass_ms"])
-    cells["passes"] = number(row.get("passes"))
-    cells["time in passes"] = number(row["htsvc_seconds_in_passes"])
-    for name in (*PARTS, "outside"):
-        cells[f"% {name}"] = percent(row.get(f"share_{name}"))
-    return cells
-
-
-def _result_cells(row: Row) -> dict[str, str]:
-    cells = head(row)
-    cells["certified"] = "yes" if row["certified"] else "NO"
-    cells["residual"] = number(row.get("residual"), 2)
-    cells["local minimiser"] = str(row.get("local_minimizer", ""))
-    cells["support vectors"] = f"{row.get('support', '')}"
-    cells["ignored"] = f"{row.get('ignored', '')}"
-    cells["objective"] = number(row.get("objective"), 6)
-    cells["convex start"] = number(row.get("convex_objective"), 6)
-    cells["constant"] = number(row.get("trivial_objective"), 6)
-    return cells
-
-
-def _accuracy_cells(row: Row) -> dict[str, str]:
-    cells = head(row)
-    for rival in RIVALS:
-        cells[rival.label] = percent(row.get(f"{rival.key}_accuracy"), 2)
-    return cells

@@ -10,7 +10,7 @@ from statistics import median
 
 from benchmarks.bars import Bar, Row, at_most
 from benchmarks.plan import Plan
-from benchmarks.report import markdown_table, number
+from benchmarks.report import table
 from benchmarks.stored import fresh_python, store
 
 FIRST_FIT_LIMIT = 1.3
@@ -114,33 +114,21 @@ def bars(rows: list[Row]) -> list[Bar]:
 
 def tables(rows: list[Row]) -> str:
     """Render as Markdown."""
-    fits = [
-        {
-            "set": row["set"],
-            "estimator": row["estimator"],
-            "first fit (s)": number(row["first_seconds"]),
-            "later fit (s)": number(row["later_seconds"]),
-            "first / later": number(row["ratio"]),
-        }
-        for row in rows
-        if row["kind"] == "first fit"
-    ]
-    imports = [
-        {
-            "import htsvm (s)": number(row["htsvm_seconds"]),
-            "import sklearn.svm (s)": number(row["sklearn_svm_seconds"]),
-            "difference (s)": number(row["difference_seconds"]),
-            "htsvm after sklearn.svm (s)": number(row["added_seconds"]),
-        }
-        for row in rows
-        if row["kind"] == "import"
-    ]
+    fits = {
+        "set": lambda row: row["set"], "estimator": lambda row: row["estimator"],
+        "first fit (s)": "first_seconds", "later fit (s)": "later_seconds",
+        "first / later": "ratio",
+    }  # fmt: skip
+    imports = {
+        "import htsvm (s)": "htsvm_seconds", "import sklearn.svm (s)": "sklearn_svm_seconds",
+        "difference (s)": "difference_seconds", "htsvm after sklearn.svm (s)": "added_seconds",
+    }  # fmt: skip
     return "\n\n".join(
         [
             "## First fit\n\nC = 1; medians over fresh processes; a later fit is the median of "
             f"{LATER_FITS} in the same process.",
-            markdown_table(fits),
+            table([row for row in rows if row["kind"] == "first fit"], fits),
             "## Import\n\nMedians over fresh processes, files in the disk cache.",
-            markdown_table(imports),
+            table([row for row in rows if row["kind"] == "import"], imports),
         ]
     )

@@ -43,6 +43,17 @@ def test_of_htsvm_only_public_names_are_used(path):
     assert inside == []
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_private_name_of_another_package_is_used(path):
+    wrong = [
+        (module, name)
+        for module, name in imports(path)
+        if module.split(".")[0] not in ("", "htsvm_paper", "__future__")
+        if any(part.startswith("_") for part in [*module.split("."), name] if part != "__version__")
+    ]
+    assert wrong == []
+
+
 def test_no_class_has_the_name_of_another():
     places = defaultdict(list)
     for path in FILES:

@@ -10,7 +10,7 @@ Estimators: `BaseLinearSVC` (subclasses say `_loss` and `_solver`), `ConvexSVC` 
 `Classifiers` and view weights. Beside them: `documented` fills in shared entries of docstrings,
 `validated_fit` checks parameters against `Interval` and `StrOptions`, `seed_of` and `generator_of`
 read a `random_state`, `warn_user` warns at the user's line, `single_threaded_blas` keeps BLAS to
-one thread during a fit, `written_whole` writes a file or nothing, `Array` is an ndarray.
+one thread during a fit, `Array` is an ndarray.
 """
 
 from htsvm._documented import documented
@@ -19,7 +19,6 @@ from htsvm._sklearn import Interval, StrOptions, validated_fit
 from htsvm._typing import Array
 from htsvm.baselines import ConvexSVC
 from htsvm.exceptions import DroppedViewWarning, warn_user
-from htsvm.files import written_whole
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import ConvexLoss, Hinge, HybridTruncated, LeastSquares, Loss, Ramp
 from htsvm.losses import register as register_loss
@@ -53,5 +52,5 @@ __all__ = [
     "Problem", "Ramp", "Solver", "SolverResult", "StrOptions", "StructuredMultiViewSVC",
     "WithDuality", "balance", "certify_result", "documented", "generator_of", "per_view",
     "prepare_views", "register_certificate", "register_loss", "register_solver", "seed_of",
-    "single_threaded_blas", "stationarity", "validated_fit", "warn_user", "written_whole",
+    "single_threaded_blas", "stationarity", "validated_fit", "warn_user",
 ]  # fmt: skip

@@ -226,6 +226,28 @@ CASES = [
     ("truth values", "t.csv", column(np.array(["True", "False", "True"])[CLASS]), 0, "60 labels"),
     ("labels alone", "t.csv", "wine\n" + "".join(f"{y}\n" for y in NAMES), 1,
      "no column to judge the labels by"),
+    *(
+        (f"{mark} among numbers", "t.csv", column(spoiled(SIZE, range(0, N, 5), mark)),
+         0, f"20.0% of the values of 'other' are missing ({mark})")
+        for mark in ("n.a.", "unknown", "\\N", "n/d")
+    ),
+    ("dollars by name", "t.csv", column([f"US${1200 + s}" for s in CLASS]), 0, "is 1200"),
+    ("crowns", "t.csv", column([f"{1200 + s} kr" for s in CLASS]), 0, "'1200 kr' is 1200"),
+    ("lakhs", "t.csv", column([f'"{1 + s},23,456"' for s in CLASS]), 0, "is 123456"),
+    ("blanks of no width", "t.csv", lines(y=spoiled(NAMES, SOME, "barolo\u200b")), 0,
+     "Classes 'barolo' and 'barolo\\u200b' count as different"),
+    ("labels in single quotes", "t.csv", lines(y=spoiled(NAMES, SOME, "'barolo'")), 0,
+     "count as different classes"),
+    ("accents written in two ways", "t.csv",
+     lines(y=np.array(["caf\xe9", "cafe\u0301", "tea"])[CLASS]), 0, "count as different classes"),
+    ("one class besides NA", "t.csv", lines(y=np.array(["barolo", "NA", "NA"])[CLASS]), 1,
+     "only one class, 'barolo'. 40 rows have no label (NA) and were left out"),
+    ("too few besides NA", "t.csv", lines(y=["barolo", "barbera", *["NA"] * (N - 2)]), 1,
+     "too few for an audit, which needs 10 at least. 58 rows have no label (NA)"),
+    ("HDF5", "t.h5", b"\x89HDF\r\n\x1a\n" + bytes(500), 1, "is of another program"),
+    ("NumPy", "t.npy", b"\x93NUMPY\1\0" + bytes(500), 1, "is of another program"),
+    ("Stata", "t.dta", b"<stata_dta><header>" + bytes(500), 1, "is of another program"),
+    ("SPSS", "t.sav", b"$FL2@(#) SPSS DATA FILE" + bytes(500), 1, "is of another program"),
     ("an emoji among the labels", "t.csv", lines(y=np.array(["🐜", "🐝", "x"])[CLASS]), 0,
      "60 labels"),
 ]  # fmt: skip
@@ -359,6 +381,15 @@ def test_a_missing_label_of_sqlite_stays_missing(tmp_path):
     after = pd.read_parquet(tmp_path / "c.parquet")
     assert after["wine"].isna().tolist() == [True] + [False] * (N - 1)
     assert after["raw"].tolist() == frame["raw"].tolist()
+
+
+def test_the_mark_of_a_review_is_no_label(tmp_path):
+    path = write(tmp_path, "t.csv", lines(header="size,other,htsvm_reviewed"))
+    for option in ("--label", "--id", "--text"):
+        rest = () if option == "--label" else ("--label", "other")
+        done = run(path, option, "htsvm_reviewed", *rest, "-o", tmp_path / "page.html")
+        assert done.exit_code == 1
+        assert f"{option} htsvm_reviewed: that column marks reviewed rows" in said(done)
 
 
 def test_text_may_be_named_again(tmp_path):

@@ -14,7 +14,6 @@ from rich import progress as bars
 from rich.console import Console
 from rich.table import Table
 
-from htsvm.extend import written_whole
 from htsvm_paper.experiments.blocks import Block, Words, said
 from htsvm_paper.experiments.blocks import Table as BlockTable
 from htsvm_paper.experiments.catalogue import EXPERIMENTS, select
@@ -26,6 +25,7 @@ from htsvm_paper.experiments.render import number
 from htsvm_paper.experiments.runner import Selection, compute, plan
 from htsvm_paper.experiments.store import Store
 from htsvm_paper.experiments.tasks import PROFILES, QUICK, Profile, Task
+from htsvm_paper.files import written_whole
 
 # Also the name that a run and a report agree on when none is given.
 STORE = Path("htsvm-results.sqlite")

@@ -6,11 +6,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.decomposition import PCA
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from htsvm.extend import Interval, validated_fit
 from htsvm_paper._typing import Array
 
 # What the names of the columns of the two views start with.
@@ -49,7 +49,7 @@ class PrincipalViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, n_components: float = 0.95) -> None:
         self.n_components = n_components
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @validated_fit
     def fit(self, X: Any, y: Any = None) -> PrincipalViews:
         """Find the principal components of training data; `y` is ignored."""
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
@@ -70,7 +70,8 @@ class PrincipalViews(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns, ``"given__..."`` and ``"principal__0"``, ..."""
         check_is_fitted(self)
-        given = [f"{FIRST}{name}" for name in _check_feature_names_in(self, input_features)]
+        names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        given = [f"{FIRST}{name}" for name in names]
         made = [f"{SECOND}{k}" for k in range(self.pca_.n_components_)]
         return np.array(given + made, dtype=object)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import scipy.sparse as sp
@@ -136,7 +137,8 @@ def class_findings(classes: Array, codes: Array) -> list[Finding]:
     ]  # fmt: skip
     alike: dict[str, list[str]] = {}
     for label in map(str, classes):
-        written = re.sub(r"(\d)[.]0+$", r"\1", " ".join(label.casefold().split()))
+        written = re.sub("[\u200b-\u200d\u2060\ufeff'\"]", "", normalize("NFKC", label).casefold())
+        written = re.sub(r"(\d)[.]0+$", r"\1", " ".join(written.split()))
         alike.setdefault(written, []).append(repr(label))
     found += [
         Finding("note", names[0], f"Classes {' and '.join(names)} count as different classes.")

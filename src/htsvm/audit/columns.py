@@ -17,6 +17,8 @@ from htsvm.audit.checks import Finding, gathered, numbers_rows
 MOST_CATEGORIES = 50
 # A column with no more than this share of values that are no numbers should be one of numbers.
 MOST_ODD = 0.05
+# This many different words among numbers may stand for missing values.
+MOST_MARKS = 2
 # The share of different values from which on a column of words is no category.
 DIFFERENT = 0.5
 # From this many words in the mean on, values that differ are texts.
@@ -29,8 +31,9 @@ BLANKS = (
 )  # fmt: skip
 # Larger numbers stand for missing ones, as infinite ones do; their squares have no place.
 HUGE = 1e100
-AROUND = r"(?:USD|EUR|GBP|CHF|[$€£¥₹])"
-THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
+AROUND = r"(?:USD|EUR|GBP|CHF|kr|[A-Z]{0,3}[$€£¥₹])"
+# Also 1,23,456, as in India.
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{2,3})*,\d{3}(?:\.\d+)?")
 DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?")
 DOTTED = re.compile(r"[+-]?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)")
 CLOCK = r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?: ?([ap])\.?m\.?)?"
@@ -166,27 +169,6 @@ def has_decimal_commas(frame: Any) -> bool:
     return any(DECIMAL_COMMA.fullmatch(cell) and not THOUSANDS.fullmatch(cell) for cell in cells)
 
 
-def _note(columns: Columns, name: str, kind: str, values: Array, more: list[str]) -> None:
-    """Write down what a column of this kind leaves to say."""
-    say = columns.findings.append
-    if kind in ("constant", "identifier", "free"):
-        say(
-            Finding(
-                "identifier" if kind == "free" else kind,
-                name,
-                f"{name!r} {more[0]} and was left out.",
-            )
-        )
-    elif kind in ("numbers", "dates"):
-        missing = np.isnan(values)
-        if missing.any():
-            marks = f" ({more[1]})" if more[1:] and more[1] else ""
-            text = f"{missing.mean():.1%} of the values of {name!r} are missing{marks}."
-            say(Finding("missing", name, text))
-        if more and more[0]:
-            say(Finding("note", name, f"{name!r} was read as {more[0]}."))
-
-
 # ------------------------------------------------------------------------------ one column
 
 
@@ -207,6 +189,10 @@ def _read(series: Any, decimal_comma: bool) -> tuple[str, Array, list[str]]:
     marks = sorted(set(values[blank]) - {""})
     kind, read, how = _as_numbers(values, blank, decimal_comma)
     odd = np.flatnonzero(np.isnan(read) & ~blank)
+    # Where numbers differ from row to row, the same few words among them stand for no value.
+    words = sorted(set(values.iloc[odd]))
+    if len(words) <= MOST_MARKS < len(odd) and values.nunique() > DIFFERENT * len(values):
+        odd, marks = odd[:0], [*words, *marks]
     if not len(odd):
         return kind, read, [how, *marks[:4]]
     if len(odd) <= MOST_ODD * (~blank).sum():

@@ -39,6 +39,8 @@ MAGIC = (
     (b"BZh9", "packed"), (b"\xfd7zXZ", "packed"), (b"(\xb5/\xfd", "packed"), (b"7z\xbc", "packed"),
     (b"{", "json"), (b"[{", "json"), (b"[\n", "json"), (b"[\r", "json"), (b"\x80\4", "pickle"),
     (b"\x80\5", "pickle"), (b"%PDF", "page"), (b"<!doctype", "page"), (b"<html", "page"),
+    (b"\x93NUMPY", "foreign"), (b"\x89HDF", "foreign"), (b"<stata", "foreign"),
+    (b"$FL2", "foreign"),
 )  # fmt: skip
 REFUSED = {
     "sheet": "is a spreadsheet: save the sheet with the labels as 'CSV UTF-8' (File, Save as) and "
@@ -47,6 +49,7 @@ REFUSED = {
     "page": "is a page, not a table: open it in a spreadsheet, if it can be, and save it as CSV.",
     "json": "is JSON, not a table: write it as CSV first, for instance with "
     "pandas.read_json(...).to_csv('table.csv', index=False).",
+    "foreign": "is of another program (HDF5, NumPy, Stata or SPSS): write it as CSV from there.",
     "pickle": "is a pickle, which may run code when it is read: write it as CSV or Parquet.",
 }
 ARROW_ENDINGS = {

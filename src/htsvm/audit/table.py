@@ -112,6 +112,8 @@ def read_table(
             raise TableError(
                 f"{option} {column}: there is no such column; there are {known}.{hint}"
             )
+        if column == REVIEWED:
+            raise TableError(f"{option} {column}: that column marks reviewed rows; name another.")
         if column == label and option != "--label":
             raise TableError(
                 f"{option} {column}: that is the column with the labels; name another."
@@ -185,13 +187,15 @@ def _labels_of(frame: Any, label: str, findings: list[Finding]) -> tuple[Array, 
         text = f"{padded:,} labels have blanks around them, which do not count."
         findings.append(Finding("note", label, text))
     y = values[labelled].astype(str)
+    said = "".join(f" {finding.text}" for finding in findings)
     classes = np.unique(y)
     if len(y) < FEWEST_ROWS:
         raise TableError(
             f"{len(y)} rows have a label: too few for an audit, which needs {FEWEST_ROWS} at least."
+            + said
         )
     if len(classes) == 1:
-        raise TableError(f"column {label!r} holds only one class, {str(classes[0])!r}.")
+        raise TableError(f"column {label!r} holds only one class, {str(classes[0])!r}.{said}")
     if len(classes) > MOST_CLASSES or len(classes) > len(y) / 2:
         raise TableError(
             f"column {label!r} has {len(classes)} different values in {len(y)} rows: that "

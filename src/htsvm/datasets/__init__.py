@@ -12,8 +12,7 @@ Examples
 from htsvm._moved import moved
 from htsvm.datasets.image_views import ImageViews
 from htsvm.datasets.noise import flip_labels
-from htsvm.datasets.small import load_noisy_digits
-from htsvm.datasets.synthetic import BAYES_ACCURACY, make_two_gaussians
+from htsvm.datasets.small import BAYES_ACCURACY, load_noisy_digits, make_two_gaussians
 
 __all__ = [
     "BAYES_ACCURACY",

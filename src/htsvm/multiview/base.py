@@ -98,14 +98,8 @@ class BaseMultiViewSVC(BaseSVC):
                 f"{self.views!r}; it says which columns of a single matrix belong to which view."
             )
         parts = named_parts(X)
-        if not parts:
-            raise ValueError("X holds no view; pass at least one matrix.")
-        _complain_of_dask(parts.values())
-        check_same_index(parts)
         self._complain_of_missing([name for name, part in parts.items() if part is None])
-        checked = {name: self._checked_part(name, part) for name, part in parts.items()}
-        check_same_rows(checked)
-        views = list(checked.values())
+        views = list(self._checked_parts(parts).values())
         views[0], y = check_X_y(views[0], y, accept_sparse="csr", dtype=FLOATS, order="C")
         edges = np.cumsum([0] + [view.shape[1] for view in views])
         self.view_names_ = list(parts)
@@ -116,13 +110,23 @@ class BaseMultiViewSVC(BaseSVC):
             del self.feature_names_in_
         return views, y
 
-    def _checked_part(self, name: Hashable, part: Any) -> Any:
-        part = check_array(
-            part, accept_sparse="csr", dtype=FLOATS, order="C", estimator=self,
-            input_name=f"view {name!r}",
-        )  # fmt: skip
-        check_scale(part)
-        return canonical(part)
+    def _checked_parts(self, parts: dict[Hashable, Any]) -> dict[Hashable, Any]:
+        """Return the matrices that are there, checked."""
+        if all(part is None for part in parts.values()):
+            raise ValueError("X holds no view; pass at least one matrix.")
+        _complain_of_dask(parts.values())
+        check_same_index(parts)
+        checked = {}
+        for name, part in parts.items():
+            if part is not None:
+                part = check_array(
+                    part, accept_sparse="csr", dtype=FLOATS, order="C", estimator=self,
+                    input_name=f"view {name!r}",
+                )  # fmt: skip
+                check_scale(part)
+                checked[name] = canonical(part)
+        check_same_rows(checked)
+        return checked
 
     def _smoothness(self) -> Any:
         """Return the paper's alpha, or "auto"."""
@@ -267,20 +271,13 @@ class BaseMultiViewSVC(BaseSVC):
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
             return split_views(canonical(X), self.view_columns_)
         parts = named_parts(X)
-        _complain_of_dask(parts.values())
-        check_same_index(parts)
         unknown = [name for name in parts if name not in self.view_names_]
         if unknown:
             raise ValueError(
                 f"X holds the views {unknown!r}, which {type(self).__name__} was not fitted on; "
                 f"it knows {self.view_names_!r}."
             )
-        if all(part is None for part in parts.values()):
-            raise ValueError("X holds no view; pass at least one matrix.")
-        given = {
-            name: self._checked_part(name, part) for name, part in parts.items() if part is not None
-        }
-        check_same_rows(given)
+        given = self._checked_parts(parts)
         for v, name in enumerate(self.view_names_):
             if name in given:
                 self._check_columns(v, given[name].shape[1], get_feature_names(parts[name]))

@@ -114,24 +114,6 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
     caps: Any = 1.0
     cv: Any = None
     scoring: Any = None
-    knee: float = 2.0 / 3.0
-    view_weights: Any = "learned"
-    kernel: Any = "linear"
-    gamma: Any = "scale"
-    views: Any = None
-    solver: Any = "newton"
-    tol: float = 1e-3
-    max_iter: int = 1000
-    max_rounds: int = 50
-    fit_intercept: bool = True
-    class_weight: Any = None
-    multi_class: str = "auto"
-    memory: Any = None
-    starts: Any = "auto"
-    n_restarts: int = 0
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **search_constraints(

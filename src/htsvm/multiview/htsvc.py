@@ -18,8 +18,28 @@ from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.solvers import Solver
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TruncatedMultiViewSVC(StructuredMultiViewSVC):
     """Classifiers with the hybrid truncated loss; subclasses say where the trade-offs come from."""
+
+    knee: float = 2.0 / 3.0
+    view_weights: Any = "learned"
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    views: Any = None
+    solver: Any = "newton"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    max_rounds: int = 50
+    fit_intercept: bool = True
+    class_weight: Any = None
+    multi_class: str = "auto"
+    memory: Any = None
+    starts: Any = "auto"
+    n_restarts: int = 0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StructuredMultiViewSVC._parameter_constraints,
@@ -216,26 +236,8 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
     C: Any = 1.0
     _: KW_ONLY
     cap: Any = 1.0
-    knee: float = 2.0 / 3.0
     structure: Any = 0.0
     weight_smoothness: Any = "auto"
-    view_weights: Any = "learned"
-    kernel: Any = "linear"
-    gamma: Any = "scale"
-    views: Any = None
-    solver: Any = "newton"
-    tol: float = 1e-3
-    max_iter: int = 1000
-    max_rounds: int = 50
-    fit_intercept: bool = True
-    class_weight: Any = None
-    multi_class: str = "auto"
-    memory: Any = None
-    starts: Any = "auto"
-    n_restarts: int = 0
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
 
     def _caps(self) -> Array:
         return per_view("cap", self.cap, self.view_names_, infinite=True)

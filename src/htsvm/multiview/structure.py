@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.multiview.clusters import DIRECT_ROWS, SUMMARY_ROWS, cluster_rows
+from htsvm.multiview.clusters import cluster_rows
 
 # Rows are centred some at a time, in blocks of about this many values.
 BLOCK_VALUES = 4_000_000
@@ -44,8 +44,6 @@ def find_structure(
     weights: Array | None,
     *,
     targets: tuple[int, ...] | None = None,
-    direct_rows: int = DIRECT_ROWS,
-    summary_rows: int = SUMMARY_ROWS,
     seed: int = 0,
 ) -> Structure:
     """Cluster every class in every view and form all covariances.
@@ -60,14 +58,12 @@ def find_structure(
         Sample weights. Zero takes a sample out; otherwise they weigh the covariances.
     targets : tuple of int, optional
         The views whose covariances are wanted; all by default.
-    direct_rows, summary_rows, seed : int
-        From how many rows on a summary is clustered, how many centres it has, and the seed of
-        the sample that it is made from; see `cluster_rows`.
+    seed : int
+        Seed of the summary that is clustered where there are many rows; see `cluster_rows`.
     """
     m = len(codes)
     weights = np.ones(m) if weights is None else weights
-    options = {"direct_rows": direct_rows, "summary_rows": summary_rows, "seed": seed}
-    labels = np.column_stack([_labels(view, codes, weights, options) for view in views])
+    labels = np.column_stack([_labels(view, codes, weights, seed) for view in views])
     wanted = range(len(views)) if targets is None else targets
     covariances = [
         [within_covariance(X, column, weights) for column in labels.T] if v in wanted else []
@@ -76,14 +72,14 @@ def find_structure(
     return Structure(labels, covariances)
 
 
-def _labels(X: Any, codes: Array, weights: Array, options: dict[str, int]) -> Array:
+def _labels(X: Any, codes: Array, weights: Array, seed: int) -> Array:
     """Return the clusters of one view, class after class."""
     labels = np.full(len(codes), -1, dtype=np.intp)
     used = 0
     for k in range(int(codes.max()) + 1):
         rows = np.flatnonzero((codes == k) & (weights > 0.0))
         if len(rows):
-            labels[rows] = used + cluster_rows(X[rows], **options)
+            labels[rows] = used + cluster_rows(X[rows], seed=seed)
             used = int(labels.max()) + 1
     return labels
 

@@ -18,7 +18,6 @@ from htsvm.solvers import Problem, Solver, SolverResult, certify_result, solve_c
 
 # A view's problem: of two classes, or of all classes at once.
 ViewProblem = Problem | MulticlassProblem
-ViewCertificate = PointCertificate
 
 # The share of the tolerance for warm starts, which are nearly solutions already; with several
 # classes a larger one. There the last digit takes most of the time: on 3,000 images of ten classes
@@ -72,10 +71,10 @@ class ViewPoints:
 
     views: list[ViewPoint]
     weights: Array
-    certificates: list[ViewCertificate] = field(default_factory=list)
+    certificates: list[PointCertificate] = field(default_factory=list)
 
     @property
-    def counting(self) -> list[tuple[SolverResult, ViewCertificate]]:
+    def counting(self) -> list[tuple[SolverResult, PointCertificate]]:
         """The classifiers of the views that take part in the decision, with certificates."""
         return [
             (point.result, certificate)
@@ -174,16 +173,16 @@ class ViewClassifiers(Classifiers[ViewPoints]):
         for v, view in enumerate(views):
             problem: Any = self._problem(v, weights)
             certificate = certify_result(problem, view.result, self.solver.tol)
+            solver = for_warm_start(self.solver, problem)
             if not certificate.certified and problem.regularizer.is_matrix and not self.literal:
                 # The solver measures residuals where the regulariser is the identity.
-                better = self._point(v, problem, self._finer(problem, view.result))
+                better = self._point(v, problem, majorised(problem, solver, view.result))
                 if self._is_lower(v, weights, better, view):
                     view = views[v] = better
                     certificate = certify_result(problem, view.result, self.solver.tol)
             # Of a multi-class problem no second-order verdict is known.
             escape = getattr(certificate, "escape_direction", None)
             if escape is not None and not self.literal:
-                solver = for_warm_start(self.solver, problem)
                 result, other = solve_certified(problem, solver, start=start_of(view.result))
                 better = self._point(v, problem, result)
                 if self._is_lower(v, weights, better, view):
@@ -208,10 +207,6 @@ class ViewClassifiers(Classifiers[ViewPoints]):
         }
 
     # --------------------------------------------------------------------------------- a view
-
-    def _finer(self, problem: Any, result: SolverResult) -> SolverResult:
-        """Return a point below `result` that is solved better."""
-        return majorised(problem, for_warm_start(self.solver, problem), result)
 
     def _same_problem(self, v: int, weights: Array, before: Array) -> bool:
         if self.structure[v] > 0.0:

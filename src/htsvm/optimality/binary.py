@@ -216,7 +216,12 @@ def conclude(
     typical_pull = centred if point.fit_intercept else typical
     gross = summary.multiplier_sum
     objective = point.regularizer.energy(point.w) + summary.loss
-    floor = _rounding_floor(point, summary, gross * typical, unit, objective)
+    length = _typical_lengths(point.operator, spread_positions(point.operator.shape[0]))[0]
+    floor = residuals.rounding_floor(
+        len(support), gross * typical, unit,
+        length * float(np.linalg.norm(point.w)) + abs(point.b),
+        summary.class_penalty, summary.square_size, gross, objective,
+    )  # fmt: skip
     pulled = max(gross * typical_pull, residuals.pull_of(objective, point.regularizer))
     certificate = BinaryCertificate(
         stationarity=residuals.of_gradient(own, -pull, pulled, point.regularizer),
@@ -258,27 +263,6 @@ def _trivial_objective(point: Point, summary: Summary) -> float:
     if not point.fit_intercept:
         return float(point.loss.value(1.0)) * (negative + positive)
     return point.loss.best_constant(positive, negative)[0]
-
-
-def _rounding_floor(
-    point: Point, summary: Summary, gross: float, unit: float, objective: float
-) -> float:
-    """Estimate the residual that rounding alone causes, from the lengths of a few rows.
-
-    Of a sum of k terms about (8 + sqrt(k)) eps times the sum of their sizes is not known: that
-    is applied to N' psi, and to the violations of which prox residual and duality gap are made.
-    """
-    eps, m = residuals.EPS, point.operator.shape[0]
-    pulled = (8.0 + math.sqrt(len(summary.support))) * eps * gross
-    typical = _typical_lengths(point.operator, spread_positions(m))[0]
-    size = typical * float(np.linalg.norm(point.w))
-    off = 8.0 * eps * (size + abs(point.b))
-    mass = float(summary.class_penalty.sum())
-    return max(
-        pulled / unit if unit > 0.0 else 0.0,
-        residuals.violation(mass * off * off, summary.square_size),
-        residuals.complementarity(off * summary.multiplier_sum, objective),
-    )
 
 
 def spread_positions(count: int) -> Array:

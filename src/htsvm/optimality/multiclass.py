@@ -140,7 +140,6 @@ def conclude_multiclass(
     square_errors = step_length(loss) ** 2 * summary.square_errors
     stray = summary.stray / summary.gross if summary.gross > 0.0 else 0.0
     balance = float(np.linalg.norm(summary.totals)) if fit_intercept else 0.0
-    size = row_length * float(np.linalg.norm(W))
     return MulticlassCertificate(
         stationarity=residuals.of_gradient(RW, pull, pulled, regularizer),
         balance=residuals.balance(balance, summary.gross),
@@ -151,9 +150,12 @@ def conclude_multiclass(
         convex=math.isinf(loss.cap),
         n_support=int(summary.support),
         tol=tol,
-        rounding_floor=_rounding_floor(summary, gross, unit, size, energy),
+        rounding_floor=residuals.rounding_floor(
+            summary.rows, gross, unit, row_length * float(np.linalg.norm(W)),
+            summary.class_penalty, summary.square_size, summary.gross, energy + summary.loss,
+        ),
         counts={kind.name.lower(): int(summary.counts[kind]) for kind in SampleStatus},
-    )
+    )  # fmt: skip
 
 
 def _trivial_objective(class_penalty: Array, loss: Loss, fit_intercept: bool) -> float:
@@ -234,20 +236,6 @@ def widest_path(flow: Array, first: int, last: int) -> Array:
     while path[-1] != first:
         path.append(int(before[path[-1]]))
     return np.array(path[::-1])
-
-
-def _rounding_floor(
-    summary: MulticlassSummary, gross: float, unit: float, size: float, energy: float
-) -> float:
-    """Estimate the residual that rounding alone causes; see `binary._rounding_floor`."""
-    pulled = (8.0 + math.sqrt(summary.rows)) * residuals.EPS * gross
-    off = 8.0 * residuals.EPS * size
-    mass = float(summary.class_penalty.sum())
-    return max(
-        pulled / unit if unit > 0.0 else 0.0,
-        residuals.violation(mass * off * off, summary.square_size),
-        residuals.complementarity(off * summary.gross, energy + summary.loss),
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,3 +107,21 @@ def informative_part(objective: float, trivial: float, energy: float) -> float:
     """
     gain = max(trivial - objective, 2.0 * energy)
     return min(objective, max(gain, LEAST_GAIN * objective))
+
+
+def rounding_floor(
+    terms: int, pulled: float, unit: float, size: float, class_penalty: Array, square_size: float,
+    gross: float, objective: float,
+) -> float:  # fmt: skip
+    """Estimate the residual that rounding alone causes.
+
+    Of a sum of k terms about (8 + sqrt(k)) eps times the sum of their sizes is not known: that
+    is applied to N' psi (`pulled`, of so many `terms`), and to the violations, of which prox
+    residual and duality gap are made (`size` is that of a typical score).
+    """
+    off, mass = 8.0 * EPS * size, float(class_penalty.sum())
+    return max(
+        (8.0 + math.sqrt(terms)) * EPS * pulled / unit if unit > 0.0 else 0.0,
+        violation(mass * off * off, square_size),
+        complementarity(off * gross, objective),
+    )

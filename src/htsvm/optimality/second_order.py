@@ -29,9 +29,6 @@ from htsvm.linalg.operators import dense, double
 BLOCK_VALUES = 2_000_000
 # Rounding of a sum of products, beside their sizes: a sample moves if it is more.
 STILL = 1e-9
-# Up to this dimension eigenvalues are as quick as the way around them: 3 ms and 4 ms of CPU time at
-# 256, 18 ms and 17 ms at 512.
-SMALL = 256
 
 
 class Verdict(NamedTuple):
@@ -112,7 +109,7 @@ def _decide(space: Space, samples: CriticalSamples, change: _ExactChange) -> Ver
     free = space.free
     if free.shape[1] == 0:
         return Verdict("yes", float("inf"), note="the samples on the margin leave no direction")
-    lowest, vector, noise = _smallest(*_reduced_hessian(space, samples, samples.bends, free))
+    lowest, vector, noise = _lowest(space, samples, samples.bends, free)
     if lowest > noise:
         return Verdict("yes", lowest)
     candidates = [free @ vector]
@@ -123,7 +120,7 @@ def _decide(space: Space, samples: CriticalSamples, change: _ExactChange) -> Ver
     for bends in (samples.bends, samples.curved):
         if free.shape[1] > 0 and not any(np.array_equal(bends, other) for other in tried):
             tried.append(bends)
-            _, vector, _ = _smallest(*_reduced_hessian(space, samples, bends, free))
+            _, vector, _ = _lowest(space, samples, bends, free)
             candidates.append(free @ vector)
     found = [change.best_sign(space.lift(z)) for z in candidates]
     value, direction = min(found, key=lambda pair: pair[0])
@@ -168,10 +165,13 @@ def _row_products(operator: Operator, samples: CriticalSamples, z: Array) -> Arr
     return out
 
 
-def _reduced_hessian(
+def _lowest(
     space: Space, samples: CriticalSamples, bends: Array, free: Array
-) -> tuple[Array, float]:
-    """Return the form with the samples in `bends`, on the columns of `free`, and its rounding."""
+) -> tuple[float, Array, float]:
+    """Return the smallest eigenvalue of the form, its vector, and what rounding may add.
+
+    The form is that with the samples in `bends`, on the columns of `free`.
+    """
     hessian: Array = free.T @ (space.quadratic @ free)
     scale = float(np.linalg.norm(hessian))
     positions = np.flatnonzero(bends)
@@ -180,34 +180,8 @@ def _reduced_hessian(
         projected = (rows * root[part, None]) @ free
         hessian -= projected.T @ projected
         scale += float(np.square(projected).sum())
-    return hessian, 16.0 * float(np.finfo(np.float64).eps) * scale
-
-
-def _smallest(matrix: Array, noise: float) -> tuple[float, Array, float]:
-    """Return the smallest eigenvalue, its vector, and `noise`, the rounding error in it.
-
-    A large matrix is first tried as positive definite: a Cholesky factorisation is much cheaper
-    than eigenvalues, and inverse iteration with its factor gives the smallest one.
-    """
-    if len(matrix) > SMALL:
-        try:
-            factor = linalg.cho_factor(matrix)
-        except linalg.LinAlgError:
-            pass
-        else:
-            return *_inverse_iteration(matrix, factor), noise
-    values, vectors = linalg.eigh(matrix, subset_by_index=[0, 0])
-    return float(values[0]), vectors[:, 0], noise
-
-
-def _inverse_iteration(
-    matrix: Array, factor: tuple[Array, bool], steps: int = 20
-) -> tuple[float, Array]:
-    vector = np.random.default_rng(0).standard_normal(len(matrix))
-    for _ in range(steps):
-        vector = linalg.cho_solve(factor, vector)
-        vector /= np.linalg.norm(vector)
-    return float(vector @ matrix @ vector), vector
+    values, vectors = linalg.eigh(hessian, subset_by_index=[0, 0])
+    return float(values[0]), vectors[:, 0], 16.0 * float(np.finfo(np.float64).eps) * scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
 """Pictures of losses, fits and decision boundaries; needs matplotlib."""
 
-from htsvm.plotting._fits import Curve, plot_boundary, plot_history, plot_losses
-from htsvm.plotting._grid import plot_grid
+from htsvm.plotting._fits import Curve, plot_boundary, plot_grid, plot_history, plot_losses
 from htsvm.plotting._views import plot_objective, plot_view_margins, plot_view_weights
 
 __all__ = [

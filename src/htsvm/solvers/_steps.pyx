@@ -39,6 +39,8 @@ DEF GROSS_SHARE = 1e-6
 DEF MOST_TRIALS = 30
 DEF DECREASE = 1e-4
 DEF CURVATURE = 0.3
+# Values that differ by less than this share are the same: then the slope alone decides.
+DEF LOST = 1e-13
 
 # How a call ended.
 FINISHED, SETTLED, MOVED, OUT_OF_STEPS, NO_DESCENT = range(5)
@@ -481,7 +483,7 @@ cdef class Steps:
             value = start + self.loss + t * linear + 0.5 * t * t * square
             if value < lowest:
                 lowest, best = value, t
-            above = value > self.value + DECREASE * t * slope
+            above = value > self.value + DECREASE * t * slope + LOST * fabs(self.value)
             if above or derivative > CURVATURE * fabs(slope):
                 high, slope_high = t, derivative
             elif derivative < CURVATURE * slope and t < farthest:

@@ -25,6 +25,8 @@ SHARES, RIDGES = (1.0, 0.75, 0.4), (0.0, 1e-10, 1e-6, 1e-2)
 # Strong Wolfe conditions: a step gains the first share of what the slope promises, and the slope
 # falls to the second (Nocedal and Wright, 2006, section 3.1).
 MOST_TRIALS, DECREASE, CURVATURE = 30, 1e-4, 0.3
+# Values that differ by less than this share are the same: then the slope alone decides.
+LOST = 1e-13
 # Up to so many columns Newton systems are formed.
 FORMED = 1000
 # Conjugate gradients: by how much they reduce the residual, and their most steps.
@@ -247,7 +249,7 @@ def wolfe_step(at: Any, value: float, slope: float, reach: float, pace: float) -
         reached, along = at(t)
         if reached < lowest:
             lowest, best = reached, t
-        above = reached > value + DECREASE * t * slope
+        above = reached > value + DECREASE * t * slope + LOST * abs(value)
         if above or along > CURVATURE * abs(slope):
             high, slope_high = t, along
         elif along < CURVATURE * slope and t < farthest:

@@ -16,15 +16,18 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses.rounded import rounded
-from htsvm.optimality.residuals import balance, of_gradient, violation
+from htsvm.optimality.residuals import balance, complementarity, of_gradient, violation
 from htsvm.problems.binary import Problem
 from htsvm.solvers import wide
 from htsvm.solvers.rows import Descent
 
-# How far the kink is rounded at the end, in units of the loss.
-WIDTH = 0.015
+# How far the kink is rounded on the way to the end, in units of the loss, and the share of the
+# objective that a step must gain there; steps; and at the end.
+NARROWING, NARROWING_STEPS, WIDTH = ((0.05, 1e-5), (0.015, 1e-6)), 30, 0.015
 # ... where first multipliers are guessed from a point.
 ROUGH_WIDTH = 0.15
+# A narrow kink has told nothing of the multipliers where the gradient residual is above this.
+HARD = 0.5
 # Samples at such a distance may come to lie on the margin.
 CLOSE = 0.1
 # The kink is narrowed to the second share where multipliers have not come near by the first.
@@ -92,21 +95,25 @@ def finish(
         z, psi = found.z, None
     # 1. A convex loss has one minimum, at whatever width.
     if loss.weak_convexity == 0.0:
-        share = None if psi is None else _shares(problem, psi)
-        return _hinge_rounds(descent, z, share, tol, most, record)
+        q = problem.violations(z[:-1].copy(), float(z[-1]))
+        share = np.sign(q) if psi is None else _shares(problem, psi)
+        return _rounds(descent, z, share, _first_width(problem, z), tol, most, record)
     q = problem.violations(z[:-1].copy(), float(z[-1]))
-    end = End(z, np.zeros(problem.n_samples), math.inf, descent.objective(z, q))
+    start = End(z, np.zeros(len(q)), math.inf, descent.objective(z, q))
     # 2. The loss itself, where its slope is known and does not jump.
     if loss.slope_line is not None:
-        if psi is None:
-            z = descent.run(z, rounded(loss, width), gain=0.1 * tol, most=25, tol=INNER * tol)
-        share = np.zeros(problem.n_samples) if psi is None else _shares(problem, psi)
-        found = _rounds(descent, z, share, width, tol, most, record, end.objective)
-        if found.residual <= tol and found.objective <= (1.0 + tol) * end.objective:
-            return found
-        end = min(end, found, key=lambda one: one.objective)
-    # 3. Hard margins, and kinks that fall: weighted hinge problems that touch the loss.
-    return _majorised(descent, end, tol, most, record)
+        for share, gain in () if psi is not None else NARROWING:
+            stage = rounded(loss, share * unit_of(problem))
+            z = descent.run(
+                z, stage, gain=gain, most=NARROWING_STEPS, tol=INNER * tol, bending=True
+            )
+        share = np.zeros(len(q)) if psi is None else _shares(problem, psi)
+        end = _rounds(descent, z, share, width, tol, most, record)
+        if end.residual <= tol and end.objective <= (1.0 + tol) * start.objective:
+            return end
+        start = min(start, end, key=lambda one: one.objective)
+    # 3. Weighted hinge problems that touch the loss, also where margins are hard or kinks fall.
+    return _weighted_rounds(descent, start, tol, most, record)
 
 
 def _swept(
@@ -150,9 +157,8 @@ def _rounds(
     tol: float,
     most: int,
     record: Record,
-    ceiling: float = math.inf,
 ) -> End:
-    """Return where Newton's method and updates of the shifts lead in turn."""
+    """Return where Newton's method and updates of the shifts lead in turn, while it converges."""
     problem, p = descent.problem, descent.problem.penalty
     convex = problem.loss.weak_convexity == 0.0
     last, end = math.inf, End(z, np.zeros(len(p)), math.inf, math.inf)
@@ -170,9 +176,13 @@ def _rounds(
         psi = -p * stage.value_slope(q, shift)[1]
         objective = descent.objective(z, q)
         residual = max(off, descent.residual)
+        if convex:
+            # The other part of the duality gap, which certificates of convex problems look at.
+            slack = stage.top * p * np.maximum(q, 0.0) + (psi - stage.tilt * p) * q
+            residual = max(residual, complementarity(float(slack.sum()), objective))
         record(width=width, objective=objective, residual=residual, steps=descent.steps)
         end = End(z, psi, residual, objective)
-        if residual <= tol or descent.budget.spent or not objective <= (1.0 + tol) * ceiling:
+        if residual <= tol or descent.budget.spent or not (convex or descent.residual <= tol):
             break
         # 3. Move the shifts; narrow the kink where they lag.
         share = moved / stage.width
@@ -182,52 +192,58 @@ def _rounds(
     return end
 
 
-def _hinge_rounds(
-    descent: Descent, z: Array, share: Array | None, tol: float, most: int, record: Record
-) -> End:
-    """Solve a convex problem, with a kink as wide as its multipliers ask for.
+def _weighted_rounds(descent: Descent, start: End, tol: float, most: int, record: Record) -> End:
+    """Return where weighted hinge problems that touch the loss lead (majorisation, CCCP).
+
+    Weights and multipliers are updated in turn. Multipliers are those of the last weights: what
+    they lack to the new ones is part of the residual.
+    """
+    problem = descent.problem
+    z, best = start.z, start
+    width, last = WIDTH * unit_of(problem), math.inf
+    if descent.residual > HARD:
+        hinge, _ = problem.majorised(z[:-1].copy(), float(z[-1]))
+        z, share = _scaled_down(hinge, z)
+        width = _first_width(problem, z)
+    else:
+        share = np.clip(problem.violations(z[:-1].copy(), float(z[-1])) / width, -1.0, 1.0)
+    for _ in range(min(most, WEIGHTINGS)):
+        # 1. Newton's method on the hinge losses that touch the loss.
+        hinge, _ = problem.majorised(z[:-1].copy(), float(z[-1]))
+        part, stage = Descent(hinge, descent.rest, descent.budget), rounded(hinge.loss, width)
+        shift, p = share * width, hinge.penalty
+        z = part.run(z, stage, gain=0.0, most=MOST_STEPS, tol=INNER * tol, shift=shift)
+        # 2. Multipliers, and what the shifts would change.
+        q = problem.violations(z[:-1].copy(), float(z[-1]))
+        moved = np.clip(shift + q, -width, width)
+        off = violation(float(p @ np.square(moved - shift)), float(p @ (1.0 + q * q)))
+        psi = -p * stage.value_slope(q, shift)[1] + problem.loss.tilt * problem.penalty
+        reached, residual = descent.objective(z, q), residual_of(descent, z, q, psi)
+        slack = float((p * np.maximum(q, 0.0) + psi * q).sum()) if problem.loss.tilt == 0.0 else 0.0
+        residual = max(residual, complementarity(slack, reached))
+        record(width=width, objective=reached, residual=residual, steps=descent.steps)
+        if reached <= (1.0 + tol) * best.objective or residual <= tol < best.residual:
+            best = End(z, psi, residual, reached)
+        if residual <= tol or descent.budget.spent:
+            break
+        # 3. Move the shifts; narrow the kink where they lag.
+        share = moved / width
+        if off > LAGS * last:
+            width *= NARROWER
+        last = off
+    return best
+
+
+def _first_width(problem: Problem, z: Array) -> float:
+    """Return a width of the kink that suits the multipliers of a weighted hinge problem.
 
     Where margins are hard, multipliers are far below the penalties, and the kink has to be wide.
     """
-    problem = descent.problem
     p, w = problem.penalty, z[:-1].copy()
-    q = problem.violations(w, float(z[-1]))
-    energy, stage = problem.energy(w), rounded(problem.loss, 1.0)
-    least = WIDTH
-    width = 1.0
-    if energy > 0.0:
-        near = float(p.sum(where=np.abs(q) < CLOSE))
-        width = max(stage.top * near / (4.0 * energy), least)
-    if share is None:
-        share = np.sign(q)
-    return _rounds(descent, z, share, width, tol, most, record)
-
-
-def _majorised(descent: Descent, end: End, tol: float, most: int, record: Record) -> End:
-    """Return where weighted hinge problems lead that touch the loss (majorisation, CCCP)."""
-    problem, z, share, best = descent.problem, end.z, None, end
-    for _ in range(WEIGHTINGS):
-        hinge, _ = problem.majorised(z[:-1].copy(), float(z[-1]))
-        z, share = _scaled_down(hinge, z) if share is None else (z, share)
-        inner = _hinge_rounds(
-            Descent(hinge, descent.rest, descent.budget), z, share, INNER * tol, most, record
-        )
-        z = inner.z
-        q = problem.violations(z[:-1].copy(), float(z[-1]))
-        # Multipliers within the bounds of the loss at the new point.
-        slopes = np.empty(len(q))
-        problem.loss.slopes(q, problem.penalty, slopes)
-        psi = -np.minimum(-inner.psi, slopes)
-        residual, reached = residual_of(descent, z, q, psi), descent.objective(z, q)
-        record(width=0.0, objective=reached, residual=residual, steps=descent.steps)
-        if reached > (1.0 + tol) * best.objective:
-            break
-        best = End(z, psi, residual, reached)
-        share = np.clip(2.0 * -psi / np.maximum(slopes, 1e-300) - 1.0, -1.0, 1.0)
-        share = np.where(slopes > 0.0, share, -1.0)
-        if residual <= tol or descent.budget.spent:
-            break
-    return best
+    q, energy = problem.violations(w, float(z[-1])), problem.energy(w)
+    near = float(p.sum(where=np.abs(q) < CLOSE))
+    top = rounded(problem.loss, 1.0).top
+    return max(top * near / (4.0 * energy), WIDTH * unit_of(problem)) if energy > 0.0 else 1.0
 
 
 def _scaled_down(hinge: Problem, z: Array) -> tuple[Array, Array]:

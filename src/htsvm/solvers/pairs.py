@@ -7,7 +7,6 @@ Chen and Lin, JMLR 2005). Rows that cannot matter are left out; all are looked a
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -48,9 +47,12 @@ def solve_pairs(problem: Problem, options: Any, start: Start | None, record: Rec
     m, tol = problem.n_samples, options.tol
     w, b, psi = start or (np.zeros(m), 0.0, np.zeros(m))
     alpha = np.zeros(m) if psi is None else np.maximum(-psi, 0.0)
+    w = w if psi is None else problem.y * alpha
     q = problem.violations(w, b)
     weights, descent = np.empty(m), Descent(problem)
-    end = End(np.append(w, b), -alpha, math.inf, problem.objective(w, q))
+    z = np.append(w, b)
+    first = End(z, -alpha, residual_of(descent, z, q, -alpha), problem.objective(w, q))
+    end = first
     for number in range(options.max_iter):
         # 1. The hinge losses that touch the loss.
         problem.loss.slopes(q, problem.penalty, weights)
@@ -59,13 +61,15 @@ def solve_pairs(problem: Problem, options: Any, start: Start | None, record: Rec
         # 3. The point that the multipliers say, and its residuals.
         w = problem.y * alpha
         q = problem.violations(w, b)
-        z, before = np.append(w, b), end.objective
+        z, before = np.append(w, b), end
         residual = max(residual_of(descent, z, q, -alpha), lag)
         end = End(z, -alpha, residual, problem.objective(w, q))
         record(width=0.0, objective=end.objective, residual=residual, steps=number + 1)
-        if residual <= tol and before - end.objective <= GAIN * tol * abs(end.objective):
+        gain = before.objective - end.objective
+        settled = residual <= tol and gain <= GAIN * tol * abs(end.objective)
+        if settled or np.array_equal(z, before.z):
             break
-    return end
+    return first if first.residual <= tol < end.residual else end
 
 
 def _weighted(

@@ -54,8 +54,10 @@ WIDE_VALUES, VALUES = 300_000, 3_000_000
 PUSHED_VALUES, PUSHES = 40_000, (2, 24)
 # A convex solution that no cap touches is the end below this share of the constant objective.
 FAR_BELOW = 0.1
-# Penalties that outweigh the regulariser by more are made smaller.
-HARD = 1e12
+# The share of the tolerance to which a point is solved that has to be below the constant.
+CLOSER = 1e-3
+# Penalties that outweigh the regulariser by more than the first are tried at the second.
+HARD, SOFT = 1e12, 1e8
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
 STREAM = int.from_bytes(b"starts", "big")
 
@@ -201,9 +203,9 @@ def softened(
     strength = problem.trivial_objective * problem.operator.row_length**2 / (own or 1.0)
     if problem.operator.representers or not HARD < strength < math.inf:
         return None, False
-    factor = 2.0 ** math.floor(math.log2(HARD / strength))
+    factor = 2.0 ** math.floor(math.log2(SOFT / strength))
     soft = replace(problem, penalty=factor * problem.penalty, C=factor * problem.C)
-    result = solve(soft, options, start)
+    result = solve(soft, replace(options, tol=0.1 * options.tol), start)
     w, b, psi = result.coef, result.intercept, result.multipliers
     # Rounding may leave a margin below one by a digit that C makes more than all else.
     q = problem.violations(w, b)
@@ -262,8 +264,10 @@ class Search:
 
     def add(self, name: str, z: Array) -> None:
         """Note a point, if it is the lowest of its name; other constants than the best are not."""
-        value = float(self.few.problem.objective_at(z[:-1].copy(), float(z[-1])))
-        constant = self.few.problem.energy(z[:-1]) <= LEAST_GAIN * value
+        problem = self.few.problem
+        q = problem.violations(z[:-1].copy(), float(z[-1]))
+        value = float(problem.objective(z[:-1], q))
+        constant = float(np.ptp(problem.y * (1.0 - q))) <= LEAST_GAIN
         if value >= self.found.get(name, (math.inf,))[0] or (constant and name != "constant"):
             return
         self.found[name] = value, z
@@ -295,6 +299,12 @@ class Search:
     def constant(self) -> Array:
         """Return the best constant classifier."""
         return np.append(np.zeros(self.problem.n_features), self.problem.trivial()[1])
+
+    @property
+    def constant_pulls(self) -> bool:
+        """Whether some samples pull at the best constant classifier, which is then not the end."""
+        farthest = 1.0 + abs(float(self.problem.trivial()[1]))
+        return float(self.loss.subdifferential(farthest)[1]) > 0.0
 
     def least_squares(self) -> Array:
         """Return the best multiple of a least squares fit, for the penalties and for C = 1."""
@@ -388,20 +398,29 @@ class Search:
 
     def finished(self, name: str, z: Array, psi: Array | None) -> SolverResult:
         """Return the result of the finish from a point."""
-        most, loss, self.searched = self.options.max_iter, self.problem.loss, self.history.seconds
-        if name == "constant" and float(loss.subdifferential(1.0 + abs(z[-1]))[1]) == 0.0:
-            # No sample pulls.
+        most, self.searched = self.options.max_iter, self.history.seconds
+        if name == "constant" and not self.constant_pulls:
             psi = np.zeros(self.problem.n_samples)
             end = End(z, psi, 0.0, float(self.problem.trivial_objective))
         else:
-            end = finish(self.all, z, psi, tol=self.options.tol, most=most, record=self.record)
+            tol = self.options.tol
+            if self.few is not self.all and psi is None:
+                stage = rounded(self.loss, WIDTH * self.unit)
+                z = self.all.run(z, stage, gain=FINE, most=FINE_STEPS, tol=TOL)
+            end = finish(self.all, z, psi, tol=tol, most=most, record=self.record)
+            if self.constant_pulls and end.objective >= self.problem.trivial_objective:
+                # Within the tolerance of the constant, which is not the end.
+                end = finish(
+                    self.all, end.z, end.psi, tol=CLOSER * tol, most=most, record=self.record
+                )
         return self.result(name, end)
 
     def result(self, name: str, end: End) -> SolverResult:
         """Return the end of a fit, or the constant classifier where that is no higher."""
         constant, objective = False, float(self.problem.trivial_objective)
         w, b, psi, advice = end.z[:-1].copy(), float(end.z[-1]), end.psi, []
-        if not end.objective < objective * (1.0 - LEAST_GAIN):
+        level = 1.0 + LEAST_GAIN if self.constant_pulls else 1.0 - LEAST_GAIN
+        if not end.objective < objective * level:
             constant, name = True, "constant"
             w, b, psi = np.zeros_like(w), float(self.problem.trivial()[1]), 0.0 * psi
         if self.budget.spent:

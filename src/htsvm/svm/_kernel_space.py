@@ -14,6 +14,7 @@ from htsvm._typing import Array
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.linalg.kernel_functions import Kernel, kernel_function
 from htsvm.linalg.kernel_operator import KernelOperator
+from htsvm.linalg.kernels import COMPILED
 from htsvm.linalg.landmarks import Landmarks, blocks, independent
 from htsvm.linalg.spaces import distinct_rows
 from htsvm.problems.binary import Problem
@@ -154,7 +155,7 @@ def kernel_space(
     function = (
         None if precomputed else kernel_function(model.kernel, gamma, model.degree, model.coef0)
     )
-    if count is None and not one_problem:
+    if count is None and not one_problem and COMPILED and model.fit_intercept:
         K = X if function is None else kernel_matrix(function, X)
         check_positive(K, model.kernel)
         candidates = choose_landmarks(X, weights, m, "uniform", rng)

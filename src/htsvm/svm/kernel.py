@@ -100,7 +100,12 @@ class BaseKernelSVC(BaseLinearSVC):
 
     def _rough_start(self, problem: Problem, starts: Any) -> Any:
         """Solve a problem on few landmarks roughly; return the solution as a start."""
-        return first_point(problem, replace(self._solver(), n_restarts=0, starts=starts))
+        solver = replace(self._solver(), n_restarts=0, starts=starts)
+        if starts != "auto":
+            return first_point(problem, solver)
+        # The landmarks span the space: this is the problem itself.
+        result = replace(solver, tol=0.1 * self.tol).solve(problem)
+        return result.coef, result.intercept, result.multipliers
 
     def _store_kernel(self, X: Any, space: FittedSpace) -> None:
         """Turn what was fitted in coordinates into a sum over samples."""

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from htsvm.extend import written_whole
 from htsvm_paper.experiments.catalogue import EXPERIMENTS, select
 from htsvm_paper.experiments.estimate import write_times
 from htsvm_paper.experiments.isolation import Outcome
@@ -23,6 +22,7 @@ from htsvm_paper.experiments.report import as_html, as_markdown, collect, tables
 from htsvm_paper.experiments.results import read_csv, write_csv
 from htsvm_paper.experiments.store import Cell, Store
 from htsvm_paper.experiments.tasks import Experiment, Profile
+from htsvm_paper.files import written_whole
 
 RESULTS = Path("paper") / "results"
 # Where a report puts its tables, and where they are kept.
