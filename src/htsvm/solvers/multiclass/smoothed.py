@@ -88,6 +88,11 @@ class Smoothed:
         W, b = z[:, :-1], z[:, -1]
         return W - W.mean(axis=0), b - b.mean()
 
+    def largest_violation(self, z: Array) -> float:
+        """Return the largest violation of a sample that counts, at least zero."""
+        q = self.problem.violations_at(*self.parts(z))
+        return float(q.max(initial=0.0, where=self.problem.penalty > 0.0))
+
     def least_squares(self) -> Array:
         """Return the multiple of a least squares fit to the labels with the lowest objective."""
         p, k = self.problem, self.problem.n_classes
