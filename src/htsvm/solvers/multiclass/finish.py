@@ -27,7 +27,7 @@ from htsvm.solvers.multiclass.system import NewtonSystem
 # The first width for multipliers as large as their bounds, and its bounds, in units of the loss.
 WIDTH, WIDTHS = 0.04, (0.05, 10.0)
 # Newton steps in a round; in all rounds.
-STEPS, MOST_STEPS = 12, 1000
+STEPS, MOST_STEPS = 12, 450
 # The shares of the tolerance and of the last residual to which a round is solved.
 INNER, EARLY = 0.3, 0.1
 # The width shrinks where shifts lag behind by more than the first share of the last lag, and by
@@ -166,9 +166,11 @@ def _rounds(
         # 3. Its maximisers are the next shifts; how far off they are, with these weights and new.
         shift, alpha, q = at.a.copy(), weights[:, None] * at.a, problem.violations(at.U)
         objective = problem.objective(at.W, q) + base
-        lag = complementarity(problem, at.U, q, alpha, weights, objective)
+        energy, trivial = problem.energy(at.W), problem.trivial_objective
+        unit = residuals.informative_part(objective, trivial, energy)
+        lag = complementarity(problem, at.U, q, alpha, weights, unit)
         weights = top if convex else _weights(problem, q)
-        off = complementarity(problem, at.U, q, alpha, weights, objective)
+        off = complementarity(problem, at.U, q, alpha, weights, unit)
         residual = max(at.gradient, off)
         end = End(at.W, at.b, problem.own(alpha), residual, objective, end.steps + at.steps)
         record(
@@ -261,9 +263,12 @@ def first_width(problem: MulticlassProblem, W: Array) -> float:
 
 
 def complementarity(
-    problem: MulticlassProblem, U: Array, q: Array, alpha: Array, weights: Array, objective: float
+    problem: MulticlassProblem, U: Array, q: Array, alpha: Array, weights: Array, unit: float
 ) -> float:
-    """Return how far multipliers are from the highest levels, as the certificate measures it."""
+    """Return how far multipliers are from the highest levels, in the units of the certificate.
+
+    But slack is measured by what the classifier decides on: see `residuals.informative_part`.
+    """
     loss, p, rows, labels = problem.loss, problem.penalty, np.arange(len(q)), problem.labels
     held = alpha.copy()
     held[rows, labels] = 0.0
@@ -282,5 +287,5 @@ def complementarity(
     error = nu * nu * float(np.sum(errors[kept] / p[kept]))
     return max(
         residuals.violation(error, float(p @ (1.0 + np.square(q)))),
-        residuals.complementarity(slack, objective),
+        residuals.complementarity(slack, unit),
     )

@@ -234,9 +234,7 @@ class Search:
 
     # ---- the end
 
-    def finished(
-        self, name: str, start: MulticlassStart, convex: bool = False
-    ) -> SolverResult:
+    def finished(self, name: str, start: MulticlassStart, convex: bool = False) -> SolverResult:
         """Return the result of the finish from a start."""
         problem, tol = self.problem, self.options.tol
         trivial, intercepts = problem.trivial()
