@@ -168,6 +168,9 @@ def _rounds(
         objective = problem.objective(at.W, q) + base
         energy, trivial = problem.energy(at.W), problem.trivial_objective
         unit = residuals.informative_part(objective, trivial, energy)
+        if unit <= 2.0 * residuals.LEAST_GAIN * objective:
+            # The solution is W = 0, and what is left of it says nothing.
+            unit = objective
         lag = complementarity(problem, at.U, q, alpha, weights, unit)
         weights = top if convex else _weights(problem, q)
         off = complementarity(problem, at.U, q, alpha, weights, unit)
