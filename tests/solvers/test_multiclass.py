@@ -77,7 +77,7 @@ def test_sweeps_find_the_same_convex_solution(sweeps, sparse):
     assert certificate.certified
     assert result.objective == pytest.approx(exact.objective, rel=1e-3)
     assert sum(result.history["sweeps"]) > 0
-    rough, certificate = solve_certified(problem, MulticlassNewton(tol=2e-3))
+    rough, certificate = solve_certified(problem, MulticlassNewton(tol=1e-2))
     assert certificate.certified
     assert sum(rough.history["sweeps"]) > 0 == sum(rough.history["steps"])
 
@@ -366,9 +366,9 @@ def test_rows_elsewhere_add_a_linear_rest():
 
 def test_a_line_search_ends_where_the_slope_is_small():
     for scale in (1e-3, 1.0, 1e3):
-        root = line_search(lambda t, s=scale: (0.5 * (t / s - 3.0) ** 2, (t / s - 3.0) / s))
+        root = line_search(lambda t, s=scale: (t / s - 3.0) / s)
         assert abs(root / scale - 3.0) <= 0.2 * 3.0
-    assert line_search(lambda t: (t, 1.0)) == 0.0
+    assert line_search(lambda t: 1.0) == 0.0
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "rounded", "convex"])

@@ -28,7 +28,7 @@ from htsvm.solvers.multiclass.system import NewtonSystem
 # The first width for multipliers as large as their bounds, and its bounds, in units of the loss.
 WIDTH, WIDTHS = 0.04, (0.05, 10.0)
 # Newton steps in a round; in all rounds.
-STEPS, MOST_STEPS = 12, 1000
+STEPS, MOST_STEPS = 12, 450
 # The shares of the tolerance and of the last residual to which a round is solved.
 INNER, EARLY = 0.3, 0.1
 # The width shrinks where shifts lag behind by more than the first share of the last lag, and by
@@ -62,6 +62,8 @@ class End:
         The largest residual there, and the objective.
     steps : int
         All Newton steps.
+    reason : str
+        Why rounds ended early.
     """
 
     W: Array
@@ -70,15 +72,13 @@ class End:
     residual: float = math.inf
     objective: float = math.inf
     steps: int = 0
+    reason: str = ""
 
     def advice(self, tol: float) -> list[str]:
-        """Return what a user could try where the budget was spent."""
-        if self.residual <= tol or self.steps <= MOST_STEPS:
+        """Return what a user could try where rounds ended early."""
+        if self.residual <= tol or not self.reason:
             return []
-        return [
-            f"the budget of {MOST_STEPS} Newton steps was spent: scale the features, bring the "
-            "weights closer to each other, or lower C"
-        ]
+        return [f"{self.reason}: scale the features, bring the weights closer, or lower C"]
 
 
 def unit_of(problem: MulticlassProblem) -> float:
@@ -163,31 +163,33 @@ def _rounds(
             asked = min(asked, EARLY * at.gradient)
         asked = max(INNER * tol, asked)
         inner.minimise(at, Stage(pace.width, shift, weights), tol=asked, most=STEPS)
-        # 3. Its maximisers are the next shifts; how far they have moved, in units of violations.
-        q = problem.violations(at.U)
-        mass = float(problem.penalty @ (1.0 + np.square(q)))
-        moved = float(problem.penalty @ np.square(at.a - shift).sum(axis=1))
-        lag, shift = pace.width * residuals.violation(moved, mass), at.a.copy()
-        # 4. New weights, and the residuals with them.
-        alpha = weights[:, None] * shift
-        weights = top if convex else _weights(problem, q)
+        # 3. Its maximisers are the next shifts; how far off they are, with these weights and new.
+        shift, alpha, q = at.a.copy(), weights[:, None] * at.a, problem.violations(at.U)
         objective = problem.objective(at.W, q)
         if rest is not None:
             objective += rest.base + float(np.vdot(rest.linear, np.column_stack([at.W, at.b])))
-        residual = max(at.gradient, complementarity(problem, at.U, q, alpha, weights, objective))
+        energy, trivial = problem.energy(at.W), problem.trivial_objective
+        unit = residuals.informative_part(objective, trivial, energy)
+        if rest is not None or unit <= 2.0 * residuals.LEAST_GAIN * objective:
+            # The solution is W = 0, and what is left of it says nothing; or others count as well.
+            unit = objective
+        lag = complementarity(problem, at.U, q, alpha, weights, unit)
+        weights = top if convex else _weights(problem, q)
+        off = complementarity(problem, at.U, q, alpha, weights, unit)
+        residual = max(at.gradient, off)
         end = End(at.W, at.b, problem.own(alpha), residual, objective, end.steps + at.steps)
         record(
             width=pace.width, objective=objective, residual=residual,
             steps=at.steps, sweeps=at.sweeps,
         )  # fmt: skip
-        trivial = problem.trivial_objective
         above = rest is None and CLOSE * trivial < objective - trivial < tol * trivial
-        if (residual <= tol and not (convex or above)) or pace.is_over(at, end):
+        end.reason = pace.over(at, end)
+        if (residual <= tol and not (convex or above)) or end.reason:
             break
         if convex and residual <= ROUGH:
             convex, weights = False, _weights(problem, q)
             pace.residuals.clear()
-        # 5. A narrower width where shifts lag behind, a wider one where steps do not suffice.
+        # 4. A narrower width where shifts lag behind, a wider one where steps do not suffice.
         pace.adapt(lag, at.gradient <= asked, tol)
     return end
 
@@ -209,16 +211,18 @@ class Pace:
             self.width, self.unfinished = WIDER * self.width, 0
         self.last = lag
 
-    def is_over(self, at: Iterate, end: End) -> bool:
-        """Return whether the budget is spent, or rounds lead nowhere any more."""
+    def over(self, at: Iterate, end: End) -> str:
+        """Return why it is no use to go on; empty if it is."""
         self.residuals.append(end.residual)
         self.idle = self.idle + 1 if at.steps + at.sweeps == 0 else 0
         rounds, share = CRAWLING
-        crawls = at.sweeps > 0 and len(self.residuals) >= 2 * rounds
-        if crawls:
+        stuck = self.idle > IDLE
+        if at.sweeps > 0 and len(self.residuals) >= 2 * rounds:
             before = min(self.residuals[-2 * rounds : -rounds])
-            crawls = min(self.residuals[-rounds:]) > share * before
-        return crawls or self.idle > IDLE or end.steps > MOST_STEPS
+            stuck |= min(self.residuals[-rounds:]) > share * before
+        if end.steps > MOST_STEPS:
+            return f"the budget of {MOST_STEPS} Newton steps was spent"
+        return "the last rounds brought no progress" if stuck else ""
 
 
 def _weights(problem: MulticlassProblem, q: Array) -> Array:
@@ -254,18 +258,22 @@ def first_width(problem: MulticlassProblem, W: Array) -> float:
     that is little beside the penalties; a small change of shifts then moves W far, and the width
     must be as large as that share is small.
     """
-    energy, size = problem.energy(W), min(W.size, problem.n_samples)
+    energy, top = problem.energy(W), float(problem.loss.profile_slope(0.0))
     if not energy > 0.0:
         return WIDTHS[0] * unit_of(problem)
-    top = float(problem.loss.profile_slope(0.0)) * float(problem.penalty.mean())
-    width = float(np.clip(WIDTH * top * size / (2.0 * energy), *WIDTHS))
+    # The bounds of as many multipliers as may be free.
+    bounds = top * min(problem.C * W.size, float(problem.penalty.sum()))
+    width = float(np.clip(WIDTH * bounds / (2.0 * energy), *WIDTHS))
     return width * unit_of(problem)
 
 
 def complementarity(
-    problem: MulticlassProblem, U: Array, q: Array, alpha: Array, weights: Array, objective: float
+    problem: MulticlassProblem, U: Array, q: Array, alpha: Array, weights: Array, unit: float
 ) -> float:
-    """Return how far multipliers are from the highest levels, as the certificate measures it."""
+    """Return how far multipliers are from the highest levels, in the units of the certificate.
+
+    But slack is measured by what the classifier decides on: see `residuals.informative_part`.
+    """
     loss, p, rows, labels = problem.loss, problem.penalty, np.arange(len(q)), problem.labels
     held = alpha.copy()
     held[rows, labels] = 0.0
@@ -284,5 +292,5 @@ def complementarity(
     error = nu * nu * float(np.sum(errors[kept] / p[kept]))
     return max(
         residuals.violation(error, float(p @ (1.0 + np.square(q)))),
-        residuals.complementarity(slack, objective),
+        residuals.complementarity(slack, unit),
     )

@@ -68,8 +68,9 @@ def solve(problem: MulticlassProblem, options: Any, start: MulticlassStart | Non
     # 2. The best constant classifier, and the convex solution: for a good fit, it leads the way.
     run.add("constant", run.constant())
     convex = run.convex() if "convex" in run.names or run.is_convex else None
-    if convex is not None and start is None and run.is_good(convex):
-        return run.finished("convex", run.start_at(convex, rounded(run.hinge)), convex=True)
+    if convex is not None and run.is_good(convex):
+        cold = run.finished("convex", run.start_at(convex, rounded(run.hinge)), convex=True)
+        return run.lower_of(cold, start)
     # 3. The other starts; those found on some of the rows go on with all of them.
     if convex is not None:
         run.add("convex", run.settled(run.led(convex)))
@@ -77,16 +78,14 @@ def solve(problem: MulticlassProblem, options: Any, start: MulticlassStart | Non
         run.add("least_squares", run.settled(run.few.least_squares()))
     if "annealed" in run.names:
         run.add("annealed", run.settled(run.annealed(run.few.least_squares(), SIGMOID)))
-    if start is not None:
-        run.add("warm", np.column_stack(start[:2]))
     # 4. Pushes from the lowest point.
     for _ in range(options.n_restarts + ("pushed" in run.names)):
         run.add("pushed", run.settled(run.pushed()))
-    # 5. The lowest point, with sharper kinks, and the finish.
+    # 5. The lowest point, with sharper kinks, and the finish; a warm start is one more.
     name, z = run.lowest()
-    if name == "warm":
-        return run.finished(name, start)
-    return run.finished(name, *run.sharpened(name, z))
+    if start is not None and options.compare_warm == "search" and not run.is_below(z, start):
+        return run.finished("warm", start)
+    return run.lower_of(run.finished(name, run.sharpened(name, z)), start)
 
 
 class Search:
@@ -168,8 +167,7 @@ class Search:
         while share < 1.0 and found is None:
             part = self.few.at(problem.times(share))
             there = part.minimise(there, stage, SIGMOID_STEPS, ROUGH)
-            q = problem.violations_at(*part.parts(there))
-            if q.max(initial=0.0, where=problem.penalty > 0.0) <= stage.width:
+            if part.largest_violation(there) <= stage.width:
                 found = part.minimise(there, stage, CONVEX_STEPS, FINE)
             share *= GROWTH
         z = self.few.minimise(z, stage, CONVEX_STEPS, FINE) if found is None else found
@@ -182,10 +180,10 @@ class Search:
 
     def led(self, z: Array) -> Array:
         """Return where caps that come down lead (a homotopy)."""
-        q = self.few.problem.violations_at(*self.few.parts(z))
+        largest = self.few.largest_violation(z)
         for cap in CAPS:
             loss = self.loss.stretched(cap)
-            if loss is not None and loss.curved_interval[0] < q.max(initial=0.0):
+            if loss is not None and loss.curved_interval[0] < largest:
                 z = self.few.minimise(z, rounded(loss), CAP_STEPS, ROUGH)
         return z
 
@@ -201,21 +199,34 @@ class Search:
         """Return where other penalties lead from the lowest point, waves along a direction."""
         problem, (first, last) = self.few.problem, PUSHED
         u = problem.operator.scores(self.rng.normal(size=(1, problem.n_features)), np.zeros(1))
-        u = (u[:, 0] - u.mean()) / (float(u.std()) or 1.0)
+        share = problem.penalty / (float(problem.penalty.sum()) or 1.0)
+        u = u[:, 0] - share @ u[:, 0]
+        u /= math.sqrt(float(share @ np.square(u))) or 1.0
         phase = self.rng.uniform(0.0, 2.0 * np.pi, problem.n_classes)[problem.labels]
         self.few.penalty = problem.penalty * (1.0 + np.sin(WAVES * u + phase))
         z = self.annealed(self.lowest()[1], first)
         self.few.penalty = problem.penalty
         return self.annealed(z, last)
 
-    def sharpened(self, name: str, z: Array) -> tuple[MulticlassStart, bool]:
+    def sharpened(self, name: str, z: Array) -> MulticlassStart:
         """Return a start for the finish: where the loss leads on all rows, its kinks sharper."""
         if name == "constant":
-            return self.start_at(z, rounded(self.loss)), False
+            return self.start_at(z, rounded(self.loss))
         if self.few is not self.all:
             z = self.all.minimise(z, rounded(self.loss), STEPS, FINE)
         stage = rounded(self.loss, SHARPER)
-        return self.start_at(self.all.minimise(z, stage, LAST_STEPS, FINEST), stage), False
+        return self.start_at(self.all.minimise(z, stage, LAST_STEPS, FINEST), stage)
+
+    def is_below(self, z: Array, start: MulticlassStart) -> bool:
+        """Return whether z is clearly lower than a start."""
+        return self.objective(z) < (1.0 - ROUGH) * self.problem.objective_at(*start[:2])
+
+    def lower_of(self, cold: SolverResult, start: MulticlassStart | None) -> SolverResult:
+        """Return a result, or what a warm start leads to if that is lower."""
+        if start is None:
+            return cold
+        warm = self.finished("warm", start)
+        return min(cold, warm, key=lambda one: one.objective)
 
     def start_at(self, z: Array, stage: Stage) -> MulticlassStart:
         """Return a point with the multipliers of a stand-in."""
@@ -223,9 +234,7 @@ class Search:
 
     # ---- the end
 
-    def finished(
-        self, name: str, start: MulticlassStart, convex: bool = False
-    ) -> SolverResult:
+    def finished(self, name: str, start: MulticlassStart, convex: bool = False) -> SolverResult:
         """Return the result of the finish from a start."""
         problem, tol = self.problem, self.options.tol
         trivial, intercepts = problem.trivial()

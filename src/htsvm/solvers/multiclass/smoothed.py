@@ -6,15 +6,14 @@ sigmoid stands for the loss (annealing). `minimise` goes down by preconditioned 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from htsvm._typing import Array
 from htsvm.linalg import multiclass_kernels, single
+from htsvm.linalg.positive import Cholesky
 from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass import lbfgs
@@ -88,16 +87,21 @@ class Smoothed:
         W, b = z[:, :-1], z[:, -1]
         return W - W.mean(axis=0), b - b.mean()
 
+    def largest_violation(self, z: Array) -> float:
+        """Return the largest violation of a sample that counts, at least zero."""
+        q = self.problem.violations_at(*self.parts(z))
+        return float(q.max(initial=0.0, where=self.problem.penalty > 0.0))
+
     def least_squares(self) -> Array:
         """Return the multiple of a least squares fit to the labels with the lowest objective."""
-        p, k = self.problem, self.problem.n_classes
+        p, _k = self.problem, self.problem.n_classes
         if self.moments is None:
             T = p.targets()
             z = self.precondition(self.pull(self.penalty[:, None] * T))
         else:
             T = self.penalty[:, None] * p.targets()
             rhs = self.pull(T)
-            z = cho_solve(self._factor(self.moments), rhs.T).T
+            z = self._factor(self.moments).solve(rhs.T).T
             if not p.fit_intercept:
                 z[:, -1] = 0.0
         F, energy = p.operator.scores(*self.parts(z)), p.energy(z[:, :-1])
@@ -146,21 +150,19 @@ class Smoothed:
             squares = p.operator.squared_pull(p.penalty[:, None])[0] / k
             diagonal = np.append(p.regularizer.diagonal() + squares, float(p.penalty.sum()) / k)
             least = float(diagonal.min(initial=np.inf, where=diagonal > 0.0))
-            return 1.0 / np.maximum(diagonal, least if np.isfinite(least) else 1.0)
+            return np.asarray(1.0 / np.maximum(diagonal, least if np.isfinite(least) else 1.0))
         # LAPACK's own inverse (dpotri) is quicker, but its last digits differ between threads.
-        inverse: Array = cho_solve(self._factor(self.moments / k), np.eye(p.n_features + 1))
+        inverse: Array = self._factor(self.moments / k).solve(np.eye(p.n_features + 1))
         return inverse if self.rough is None else inverse.astype(np.float32)
 
-    def _factor(self, moments: Array) -> tuple[Array, bool]:
+    def _factor(self, moments: Array) -> Cholesky:
         """Return Cholesky factors of the regulariser plus second moments."""
         H = moments.copy()
         if not self.problem.fit_intercept:
             H[-1, :-1] = H[:-1, -1] = 0.0
         self.problem.regularizer.add_to(H)
         H[np.diag_indices_from(H)] *= 1.0 + 1e-12
-        H[-1, -1] += 1e-10 * float(np.trace(H))
-        factor: tuple[Array, bool] = cho_factor(H, lower=True)
-        return factor
+        return Cholesky(H)
 
     # ---------------------------------------------------------- what `lbfgs.minimise` asks for
 

@@ -139,7 +139,9 @@ class BlockSweeps:
         gross = 2.0 * float(weights.sum() - own.sum())
         imbalance = float(np.linalg.norm(self.balance)) if problem.fit_intercept else 0.0
         at.stationarity, at.balance = 0.0, residuals.balance(imbalance, gross)
-        at.a = np.divide(alpha, weights[:, None], out=stage.shift.copy(), where=weights[:, None] > 0)
+        at.a = np.divide(
+            alpha, weights[:, None], out=stage.shift.copy(), where=weights[:, None] > 0
+        )
 
     def _refresh(self, alpha: Array) -> None:
         """Compute the sums over rows that the sweeps keep, from the multipliers."""

@@ -125,9 +125,7 @@ class NewtonSystem:
         self.correlated = correlated
         self.unknowns = problem.n_classes * (problem.n_features + 1)
         invertible = problem.regularizer.positive or problem.regularizer.is_matrix
-        self.by_ties = (
-            TieSystem(problem.regularizer, problem.fit_intercept) if invertible else None
-        )
+        self.by_ties = TieSystem(problem.regularizer, problem.fit_intercept) if invertible else None
         self.cg_steps = 0
 
     @functools.cached_property

@@ -312,8 +312,7 @@ def terrain_of(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, 
 def _sample_size(problem: Any) -> int:
     """Return how many rows are worth searching."""
     per_row = max(problem.operator.stored / max(problem.n_samples, 1), 1.0)
-    size = int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
-    return size
+    return int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
 
 
 def _scaled_sample(problem: Any, size: int, rng: np.random.Generator) -> Any:

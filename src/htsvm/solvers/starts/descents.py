@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from htsvm._typing import Array
 from htsvm.problems.binary import Problem
 from htsvm.solvers.newton import valley
