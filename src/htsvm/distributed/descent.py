@@ -245,10 +245,15 @@ class Run:
             for reach in reaches[max(few - 1, 0) :]:
                 found = self.near_finished(z, multipliers, stage, reach, here)
                 before, objective, residual, changed, end, multipliers = found
-                if changed <= INNER * self.tol:
+                near = changed <= INNER * self.tol
+                if near and (residual <= self.tol or len(narrower) < len(NARROWER)):
                     return objective, max(residual, changed), end, multipliers
+                if near:
+                    # 2. A finish that has not converged may from a narrower kink, once.
+                    z = end if objective < before else z
+                    break
                 z, multipliers = (end, multipliers) if objective < before else (z, None)
-            # 2. Where that are too many, a narrower kink; at last none is gathered.
+            # 3. Where that are too many, a narrower kink; at last none is gathered.
             if not narrower:
                 found = self.near_finished(z, None, stage, -math.inf, here)
                 _, objective, residual, _, end, multipliers = found
