@@ -54,7 +54,7 @@ def killing(client, *, at, everyone=False):
     killed = []
 
     def kill(row):
-        # All at once only when blocks are asked: a nanny gives up on workers that die as they start.
+        # All at once only when blocks are asked: nannies give up on workers that die as they start.
         if row["iteration"] in at and (not everyone or "network_passes" in row):
             alive = list(client.run(os.getpid, on_error="ignore").values())
             for pid in alive if everyone else alive[:1]:
