@@ -31,18 +31,18 @@ SIZES = (
     (1_000_000, 20), (3_000_000, 20), (10_000_000, 20), (30_000_000, 20),
     (1_000_000, 100), (300_000, 100),
 )  # fmt: skip
-QUICK_SIZES = ((100_000, 20), (300_000, 20))
+QUICK_SIZES = ((200_000, 20), (400_000, 20))
 WORKERS = (1, 2)
 BLOCK_VALUES = 10_000_000
 TEST_ROWS, FLIPPED, EPOCHS = 100_000, 0.1, 5
 # dask-ml's own solvers go over the data some hundred times: only up to so many values.
 MOST_FOR_GLM = 60_000_000
 STREAMED = (500_000, 2_000_000)
-QUICK_STREAMED = (100_000, 200_000)
+QUICK_STREAMED = (200_000, 400_000)
 GROWTH_LIMIT, STREAM_LIMIT = 1.2, 1.2
 # Beside a fit of the same data in memory: rows, features and blocks.
-BESIDE, QUICK_BESIDE = (1_000_000, 20, 10), (100_000, 20, 10)
-ROUND_LIMIT, MEMORY_LIMIT, SECOND_WORKER_LIMIT = 30, 2.0, 0.6
+BESIDE, QUICK_BESIDE = (1_000_000, 20, 10), (200_000, 20, 10)
+ROUND_LIMIT, MEMORY_LIMIT, SECOND_WORKER_LIMIT = 15, 2.0, 0.6
 # Two workers are compared with one from so many values on: the larger set with 20 features.
 LARGE = 200_000_000
 OURS, SGD, LOCAL = "HTSVC", "SGDClassifier", "HTSVC in memory"

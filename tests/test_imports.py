@@ -24,7 +24,6 @@ SHARED = {
     "_version",
     "_show_versions",
     "exceptions",
-    "backends",
     "files",
     "svg",
 }

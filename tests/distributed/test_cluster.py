@@ -14,7 +14,7 @@ import pytest
 from htsvm import HTSVC, MultiViewHTSVC
 from htsvm.distributed import WorkersLostError
 from htsvm.solvers import Newton
-from tests.distributed.data import assert_same_fit, noisy
+from tests.distributed.data import assert_as_good, assert_same_fit, noisy, on_workers
 from tests.distributed.processes import OwnCluster
 
 dask = pytest.importorskip("dask")
@@ -54,33 +54,63 @@ def killing(client, *, at, everyone=False):
     killed = []
 
     def kill(row):
-        if row["iteration"] in at:
-            alive = list(client.run(os.getpid).values())
+        # All at once only when blocks are asked: nannies give up on workers that die as they start.
+        if row["iteration"] in at and (not everyone or "network_passes" in row):
+            alive = list(client.run(os.getpid, on_error="ignore").values())
             for pid in alive if everyone else alive[:1]:
                 killed.append(pid)
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     return Newton(callback=kill), killed
 
 
-def test_same_fit(client, data, monkeypatch):
+@pytest.fixture(scope="module")
+def undisturbed(data):
+    """Fits whose rows stay in blocks, in this process."""
+    with dask.config.set(scheduler="synchronous"), on_workers():
+        return {cap: HTSVC(cap=cap).fit(*lazy(*data)) for cap in (1.0, np.inf)}
+
+
+def test_same_fit(client, data, undisturbed):
     X, y = data
-    monkeypatch.setattr("htsvm.distributed.rows.ROUND_GATHERED", 0)
-    model, local = HTSVC(cap=np.inf).fit(*lazy(X, y)), HTSVC(cap=np.inf).fit(X, y)
+    with on_workers():
+        model = HTSVC(cap=np.inf).fit(*lazy(X, y))
+    assert_same_fit(model, undisturbed[np.inf])
+    assert_as_good(model, HTSVC(cap=np.inf).fit(X, y))
+    np.testing.assert_array_equal(
+        model.predict(lazy(X, y)[0]).compute(), undisturbed[np.inf].predict(X)
+    )
+
+
+def test_few_rows_are_fitted_here(client, data):
+    X, y = data
+    model, local = HTSVC().fit(*lazy(X, y)), HTSVC().fit(X, y)
     assert_same_fit(model, local)
-    passes, sent = model.history_["network_passes"][-1], model.history_["network_bytes"][-1]
-    # What is sent grows with n x n and the number of blocks, not with the number of rows.
-    assert sent / passes < 3 * (20 * (N + 1) ** 2 + 2_000)
-    np.testing.assert_array_equal(model.predict(lazy(X, y)[0]).compute(), local.predict(X))
+    assert model.history_["network_passes"][-1] == 1
+    np.testing.assert_array_equal(model.ignored_.compute(), local.ignored_)
 
 
-def test_killed_workers_change_nothing(client, data):
-    X, y = data
-    solver, killed = killing(client, at=(2, 6))
-    model = HTSVC(solver=solver).fit(*lazy(X, y))
-    # Each descent of a fit counts its rounds anew.
+def test_what_is_sent_does_not_grow_with_the_rows(client):
+    sent = []
+    for m in (4_000, 16_000):
+        with on_workers(1_000, 0):
+            history = HTSVC(cap=np.inf).fit(*lazy(*noisy(m, N, seed=1), m // 4)).history_
+        passes = np.array(history["network_passes"])
+        moved = np.diff(history["network_bytes"])[np.diff(passes) == 1]
+        sent.append(np.median(moved))
+    assert sent[0] == sent[1]
+
+
+@pytest.mark.parametrize("cap", [1.0, np.inf])
+def test_killed_workers_change_nothing(client, data, undisturbed, cap):
+    solver, killed = killing(client, at=(4,))
+    client.wait_for_workers(2, timeout=30)
+    with on_workers():
+        model = HTSVC(solver=solver, cap=cap).fit(*lazy(*data))
+    # The search on a sample counts its rounds, and so does the descent on all rows.
     assert len(killed) >= 2
-    assert_same_fit(model, HTSVC().fit(X, y))
+    assert_same_fit(model, undisturbed[cap])
 
 
 @pytest.mark.slow
@@ -89,52 +119,52 @@ def test_three_classes_and_killed_workers(client, data):
     y = (3.0 * (X[:, 0] > 0.0) + X[:, 1] > 1.0).astype(int) + (X[:, 2] > 1.0)
     client.wait_for_workers(2, timeout=30)
     solver, killed = killing(client, at=(4,))
-    model = HTSVC(solver=solver).fit(*lazy(X, y))
-    assert len(killed) == 1
-    client.wait_for_workers(2, timeout=30)
-    # In memory several classes take shorter ways to the same minimum.
-    alive, local = HTSVC().fit(*lazy(X, y)), HTSVC().fit(X, y)
+    with on_workers():
+        model = HTSVC(solver=solver).fit(*lazy(X, y))
+        assert killed
+        client.wait_for_workers(2, timeout=30)
+        alive = HTSVC().fit(*lazy(X, y))
     np.testing.assert_allclose(model.objective_, alive.objective_, rtol=1e-8)
     np.testing.assert_array_equal(model.support_, alive.support_)
-    np.testing.assert_allclose(model.objective_, local.objective_, rtol=1e-3)
 
 
 def test_views(client, data):
     X, y = data
     options = {"views": [2, 3], "cap": np.inf}
     client.wait_for_workers(1, timeout=30)
-    model = MultiViewHTSVC(**options).fit(*lazy(X, y, 1_500))
+    with on_workers():
+        model = MultiViewHTSVC(**options).fit(*lazy(X, y, 1_500))
     local = MultiViewHTSVC(**options).fit(X, y)
-    np.testing.assert_allclose(model.objective_, local.objective_, rtol=1e-8)
-    np.testing.assert_allclose(model.view_weights_, local.view_weights_, rtol=1e-8)
+    np.testing.assert_allclose(model.objective_, local.objective_, rtol=2e-3)
+    np.testing.assert_allclose(model.view_weights_, local.view_weights_, rtol=1e-2)
 
 
 @pytest.mark.slow
-def test_all_workers_killed_and_started_again(client, data):
-    """Nannies start new workers; the data and all state are made anew."""
-    X, y = data
+def test_all_workers_killed_and_started_again(client, data, undisturbed):
+    """Nannies start new workers; the data is made anew."""
     client.wait_for_workers(1, timeout=30)
     solver, killed = killing(client, at=(3,), everyone=True)
-    model = HTSVC(solver=solver, cap=np.inf).fit(*lazy(X, y))
+    with on_workers():
+        model = HTSVC(solver=solver, cap=np.inf).fit(*lazy(*data))
     assert killed
-    assert_same_fit(model, HTSVC(cap=np.inf).fit(X, y))
+    assert_same_fit(model, undisturbed[np.inf])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gathered", [0, 4_000_000])
-def test_workers_killed_at_random_moments(data, monkeypatch, gathered):
+@pytest.mark.parametrize("driver", [0, None])
+def test_workers_killed_at_random_moments(data, driver):
     """The same answer or a clear error each time, and a refit in the same client works.
 
-    A worker dies as soon as it has company, ten times while rounds run on the workers and ten
-    times while they run here.
+    A worker dies as soon as it has company, ten times where rows that decide are gathered and ten
+    times where they are not.
     """
     X, y = data
-    monkeypatch.setattr("htsvm.distributed.rows.ROUND_GATHERED", gathered)
-    local = HTSVC(cap=np.inf).fit(X, y)
+    with dask.config.set(scheduler="synchronous"), on_workers(2_000, driver):
+        local = HTSVC(cap=np.inf).fit(*lazy(X, y))
     cluster = OwnCluster(workers=2)
-    rng, done, killed, same = random.Random(gathered), threading.Event(), [], 0
+    rng, done, killed, same = random.Random(driver or 1), threading.Event(), [], 0
     try:
-        with distributed.Client(cluster.address, timeout=120) as client:
+        with distributed.Client(cluster.address, timeout=120) as client, on_workers(2_000, driver):
 
             def kill():
                 while len(killed) < 10 and not done.wait(rng.uniform(0.1, 1.5)):
@@ -162,9 +192,8 @@ def test_workers_killed_at_random_moments(data, monkeypatch, gathered):
         cluster.stop()
 
 
-def test_a_limit_that_is_over_on_both_sides_at_once(client, data, monkeypatch):
+def test_a_limit_that_is_over_on_both_sides_at_once(client, data, undisturbed, monkeypatch):
     """`distributed` then has neither a result nor an error; it was taken for a fault of the fit."""
-    X, y = data
     client.wait_for_workers(1, timeout=30)
     sync, missed = client.sync, []
 
@@ -175,19 +204,10 @@ def test_a_limit_that_is_over_on_both_sides_at_once(client, data, monkeypatch):
         return sync(func, *args, **options)
 
     monkeypatch.setattr(client, "sync", now_and_then)
-    model = HTSVC(cap=np.inf).fit(*lazy(X, y))
+    with on_workers():
+        model = HTSVC(cap=np.inf).fit(*lazy(*data))
     assert missed
-    assert_same_fit(model, HTSVC(cap=np.inf).fit(X, y))
-
-
-def test_a_long_fit_is_made_again(client, data):
-    """A state is made again from the data and all messages that led to it."""
-    X, y = data
-    client.wait_for_workers(1, timeout=30)
-    solver, killed = killing(client, at=(5,), everyone=True)
-    model = HTSVC(solver=solver, cap=np.inf, tol=1e-6).fit(*lazy(X, y))
-    assert killed
-    assert_same_fit(model, HTSVC(cap=np.inf, tol=1e-6).fit(X, y))
+    assert_same_fit(model, undisturbed[np.inf])
 
 
 def test_an_interrupted_fit_leaves_nothing_running(client, data):
@@ -197,7 +217,7 @@ def test_an_interrupted_fit_leaves_nothing_running(client, data):
         if row["iteration"] == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), on_workers():
         HTSVC(solver=Newton(callback=stop)).fit(*lazy(X, y))
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -263,6 +283,7 @@ def test_no_worker_left_is_an_error(data):
 
         with (
             dask.config.set({"htsvm.worker-timeout": 1.0}),
+            on_workers(),
             pytest.raises(WorkersLostError, match="no worker for 1 seconds"),
         ):
             HTSVC(solver=Newton(callback=lose)).fit(*lazy(*data))

@@ -13,16 +13,12 @@ from htsvm import HTSVC, HTSVCCV, IgnoredClassWarning, MultiViewHTSVC, ht_path
 from htsvm.baselines import HingeSVC, RampSVC
 from htsvm.losses import Ramp
 from htsvm.solvers import ADMM
-from htsvm.solvers.newton import valley
 from htsvm_paper.losses import Pinball
 from tests.distributed.data import as_dask, assert_same_fit, noisy, thinned
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 from htsvm.distributed.inputs import open_dataset  # noqa: E402
-
-# What it is outside of these tests.
-SUITS = valley.suits
 
 
 def fit_both(X, y, sizes=(170, 40, 333), weight=None, **options):
@@ -83,35 +79,16 @@ def test_three_classes_with_names():
     np.testing.assert_allclose(violation, local.margin_violation(X, names), atol=1e-7)
 
 
-@pytest.mark.parametrize("cap", [1.0, np.inf])
-def test_many_features_without_a_matrix(monkeypatch, cap):
-    """Where n x n is too large, the active rows are gathered; the answer is the same."""
-    X, y = noisy(300, 40, seed=6)
-    local = HTSVC(cap=cap).fit(X, y)
-    monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
-    assert_same_fit(HTSVC(cap=cap).fit(*as_dask(X, y)), local)
-
-
-def test_many_features_by_conjugate_gradients(monkeypatch):
-    X, y = noisy(300, 40, seed=6)
-    local = HTSVC(tol=1e-6, cap=np.inf).fit(X, y)
-    monkeypatch.setattr("htsvm.distributed.rows.LARGEST_MATRIX", 10)
-    monkeypatch.setattr("htsvm.linalg.row_system.LARGEST_MATRIX", 10)
-    blocks = HTSVC(tol=1e-6, cap=np.inf).fit(*as_dask(X, y))
-    np.testing.assert_allclose(blocks.objective_, local.objective_, rtol=1e-6)
-
-
 def test_warm_start_and_history():
     X, y = noisy(800, 6, seed=7)
     # A truncated loss compares a warm start with cold ones.
     model = HTSVC(warm_start=True, cap=np.inf)
     local, blocks = clone(model).fit(X, y), clone(model).fit(*as_dask(X, y))
-    cold = blocks.history_["network_passes"][-1]
     local.set_params(C=0.9).fit(X, y)
     blocks.set_params(C=0.9).fit(*as_dask(X, y))
     assert_same_fit(blocks, local)
-    assert blocks.history_["network_passes"][-1] < cold
-    assert np.all(np.diff(blocks.history_["network_bytes"]) > 0)
+    assert np.all(blocks.history_["network_passes"] == 1)
+    assert np.all(blocks.history_["network_bytes"] >= X.nbytes)
     assert "network_passes" not in local.history_
 
 
@@ -224,23 +201,6 @@ def test_a_path_ends_its_processes(monkeypatch, y):
         pools[0].submit(len, ())
 
 
-def test_streaming_leaves_no_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    X, y = noisy(300, 4, seed=13)
-    seen = []
-
-    def stop(row):
-        seen.extend(tmp_path.iterdir())
-        raise KeyboardInterrupt
-
-    from htsvm.solvers import Newton
-
-    with dask.config.set({"htsvm.stream": True}), pytest.raises(KeyboardInterrupt):
-        HTSVC(solver=Newton(callback=stop)).fit(*as_dask(X, y))
-    assert seen
-    assert not list(tmp_path.iterdir())
-
-
 # --------------------------------------------------------------------------------- bad input
 
 
@@ -282,7 +242,7 @@ def test_losses_that_blocks_cannot_weigh_are_refused(loss):
     dataset = open_dataset(*as_dask(X, y, (20,)), None)
     with pytest.raises(ValueError, match="does not work on Dask collections"):
         dataset.problems(None, C=1.0, loss=loss, fit_intercept=True, multiclass=False)
-    dataset.close()
+    dataset.cluster.close()
 
 
 def test_all_estimators_decide_on_blocks():

@@ -112,7 +112,7 @@ def test_the_budget_ends_in_advice():
     model = HTSVC(C=1e4, tol=1e-12, class_weight=weights, starts=["convex"])
     with pytest.warns(ConvergenceWarning, match="budget of|brought no progress"):
         model.fit(X, y)
-    assert model.history_["steps"][-1] < 500
+    assert model.history_["steps"].sum() < 500
 
 
 def test_weights_that_span_many_orders():
@@ -316,16 +316,20 @@ def test_a_date_among_the_columns_of_several_classes(cap):
     assert outcome.model.score(X, y) > 0.95
 
 
-def test_line_searches_on_blocks_ask_few_questions(monkeypatch):
+@pytest.mark.parametrize("sample", [3_000_000, 10])
+def test_line_searches_on_blocks_ask_few_questions(monkeypatch, sample):
     """Weights from 1e-15 to 1e15: 64,000 questions of searches that never found the scale."""
+    dask = pytest.importorskip("dask")
     pytest.importorskip("dask.array")
-    from htsvm.distributed.blocks import Blocks
+    from htsvm.distributed.rows import Dataset
 
-    asked, ask = [], Blocks.ask
-    monkeypatch.setattr(Blocks, "ask", lambda *a, **k: asked.append(1) or ask(*a, **k))
-    outcome = fit(draw(1300, 1850).changed(form="dask"))
-    assert outcome.verdict == "certified"
-    assert 0 < len(asked) < 4000
+    asked, ask = [], Dataset.ask
+    monkeypatch.setattr(Dataset, "ask", lambda *a, **k: asked.append(1) or ask(*a, **k))
+    with dask.config.set({"htsvm.sample-values": sample}):
+        outcome = fit(draw(1300, 1850).changed(form="dask"))
+    if sample > 10:
+        assert outcome.verdict == "certified"
+    assert len(asked) < 100
 
 
 def test_all_descents_to_the_zero_one_loss_share_a_budget(monkeypatch):

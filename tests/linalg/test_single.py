@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from htsvm import HTSVC
 from htsvm.linalg import as_operator, single
+from htsvm.solvers.multiclass.finish import finish
+from htsvm.solvers.multiclass.system import NewtonSystem
 
 
 def moments(X):
@@ -59,8 +63,10 @@ def test_a_fit_by_rough_products_is_certified_and_as_low(monkeypatch, C):
     y[rng.random(400) < 0.2] = 0
     exact = HTSVC(C=C).fit(X, y)
     monkeypatch.setattr(single, "LARGE", 0)
-    monkeypatch.setattr("htsvm.solvers.multiclass.sweeps.VERY_LARGE", 0)
-    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_TIES", 0)
+    by_gradients = partial(NewtonSystem, formed=0, ties=0)
+    monkeypatch.setattr("htsvm.solvers.multiclass.finish.NewtonSystem", by_gradients)
+    newton = partial(finish, sweeping=None)
+    monkeypatch.setattr("htsvm.solvers.multiclass.search.finish", newton)
     used, product = [], single.product
     monkeypatch.setattr(single, "product", lambda A, B: used.append(1) or product(A, B))
     rough = HTSVC(C=C).fit(X, y)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,11 +13,13 @@ from htsvm.losses import Hinge, HybridTruncated
 from htsvm.optimality import certify
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem, solve_certified
+from htsvm.solvers.multiclass import search as multiclass_search
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
 from htsvm.solvers.multiclass import system as multiclass_system
-from htsvm.solvers.multiclass.round import MulticlassIterate
+from htsvm.solvers.multiclass.finish import finish
+from htsvm.solvers.multiclass.newton import Iterate, NewtonSteps, Rest, Stage, line_search
 from htsvm.solvers.multiclass.solver import MulticlassNewton
-from htsvm.solvers.multiclass.system import MulticlassSystem, UndecidedRows
+from htsvm.solvers.multiclass.system import NewtonSystem, Undecided
 from tests.oracles.multiclass import solve_crammer_singer, solve_multiclass_globally
 
 PRECISE = MulticlassNewton(tol=1e-7, max_iter=1000)
@@ -46,12 +50,12 @@ def sweeps(monkeypatch):
     """Make small problems use the sweeps as well."""
     if not kernels.COMPILED:
         pytest.skip("sweeps need the compiled kernels")
-    monkeypatch.setattr(multiclass_sweeps, "LARGE", 0)
-    monkeypatch.setattr(multiclass_sweeps, "MOST_SPECTRUM_FEATURES", 0)
+    everywhere = partial(finish, sweeping=lambda *_: True)
+    monkeypatch.setattr(multiclass_search, "finish", everywhere)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize(("seed", "C", "k"), [(0, 0.1, 3), (1, 1.0, 4), (2, 10.0, 3)])
+@pytest.mark.parametrize(("seed", "C", "k"), [(0, 0.1, 3), (1, 1.0, 4), (2, 10.0, 3), (3, 1.0, 20)])
 def test_convex_solution_is_that_of_an_interior_point(seed, C, k, fit_intercept):
     X, labels = data(seed, k=k)
     weight = np.random.default_rng(seed).random(len(X)) * (np.arange(len(X)) % 5 > 0)
@@ -72,8 +76,10 @@ def test_sweeps_find_the_same_convex_solution(sweeps, sparse):
     result, certificate = solve_certified(problem, MulticlassNewton(tol=1e-5, max_iter=3000))
     assert certificate.certified
     assert result.objective == pytest.approx(exact.objective, rel=1e-3)
-    assert "cg_steps" in result.history
-    assert not any(result.history["cg_steps"])
+    assert sum(result.history["sweeps"]) > 0
+    rough, certificate = solve_certified(problem, MulticlassNewton(tol=1e-2))
+    assert certificate.certified
+    assert sum(rough.history["sweeps"]) > 0 == sum(rough.history["steps"])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -96,16 +102,16 @@ def test_a_sweep_solves_the_problem_of_each_sample_in_turn(sweeps, kind):
     X, labels = data(5, k=3, n=7)
     X = X.astype(np.float32).astype(np.float64)
     problem = stated(X.astype(kind) if kind is np.float32 else kind(X), labels)
-    rounds = multiclass_sweeps.MulticlassSweeps(problem, np.random.default_rng(0))
+    rounds = multiclass_sweeps.BlockSweeps(problem, np.random.default_rng(0))
     m, own = len(X), np.eye(3)[labels]
     weights = np.random.default_rng(1).random(m) * (np.arange(m) % 7 > 0)
     alpha, b = np.zeros((m, 3)), np.array([0.3, -0.1, -0.2])
-    alpha[np.arange(m), (labels + 1) % 3] = 0.5 * weights + 0.1 * (weights == 0.0)
+    alpha[np.arange(m), (labels + 1) % 3] = 0.5 * weights
     alpha += own * (weights - alpha.sum(axis=1))[:, None]
-    it = MulticlassIterate(np.zeros((3, 7)), b.copy(), own, np.ones(m), alpha.copy(), weights)
+    at, found = Iterate(np.zeros((3, 7)), b.copy(), own, own), alpha.copy()
     rounds.near = np.zeros(m)
-    rounds._refresh(it)
-    slack, expected = rounds._sweep(it, np.arange(m)), 0.0
+    rounds._refresh(found)
+    slack, expected = rounds._sweep(at, weights, found, np.arange(m)), 0.0
     stiffness = rounds.stiffness
     for i in range(m):
         B = own * weights[:, None] - alpha
@@ -114,7 +120,7 @@ def test_a_sweep_solves_the_problem_of_each_sample_in_turn(sweeps, kind):
         expected += held @ (levels.max() - levels)
         curvature = np.square(X[i]).sum() + stiffness
         alpha[i] = project_to_simplex(alpha[i] + levels / curvature, weights[i])
-    np.testing.assert_allclose(it.alpha, alpha, atol=1e-9)
+    np.testing.assert_allclose(found, alpha, atol=1e-9)
     assert slack == pytest.approx(expected)
 
 
@@ -175,17 +181,6 @@ def test_sparse_equals_dense_and_a_scaled_regulariser_scales():
     scaled, _ = solve_certified(stated(X, labels, C=2.0, R=2.0 * np.eye(X.shape[1])), PRECISE)
     plain, _ = solve_certified(stated(X, labels), PRECISE)
     assert scaled.objective == pytest.approx(2.0 * plain.objective, rel=1e-3)
-
-
-@pytest.mark.parametrize("spectrum", [3, 1500])
-def test_conjugate_gradients_with_either_preconditioner(monkeypatch, spectrum):
-    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_SPECTRUM_FEATURES", spectrum)
-    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_DIRECT", 0)
-    monkeypatch.setattr("htsvm.solvers.multiclass.system.MOST_TIES", 0)
-    X, labels = data(8)
-    _, certificate = solve_certified(stated(X, labels, loss=Hinge()), MulticlassNewton(tol=1e-5))
-    assert certificate.certified
-    assert certificate.duality_gap <= 1e-3 * certificate.objective
 
 
 def test_certificate_rejects_what_is_not_stationary():
@@ -262,23 +257,118 @@ def test_projection_ends_where_all_but_one_are_tied(k):
 
 @pytest.mark.parametrize("R", [None, "diagonal", "matrix"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_the_space_of_ties_gives_the_same_newton_step(monkeypatch, R, fit_intercept):
+def test_all_forms_of_the_newton_system_give_one_direction(monkeypatch, R, fit_intercept):
+    """By ties, by factors of H, by conjugate gradients with either preconditioner: H d = -g."""
     rng = np.random.default_rng(0)
     X, labels = data(4, n=6, k=5)
     root = rng.normal(size=(6, 6))
     R = {None: None, "diagonal": 1.0 + rng.random(6), "matrix": root @ root.T + np.eye(6)}[R]
     problem = stated(X, labels, R=R, fit_intercept=fit_intercept)
-    alpha = np.maximum(rng.normal(size=(len(X), 5)), 0.0)
-    counts = np.count_nonzero(alpha, axis=1).astype(np.intc)
-    rows = UndecidedRows(problem, 8.0, alpha, counts)
-    gW, gb = rng.normal(size=(5, 6)), rng.normal(size=5)
-    gradient = gW - gW.mean(axis=0), (gb - gb.mean()) * fit_intercept
-    steps = []
-    for most in (10_000, 0):
-        monkeypatch.setattr(multiclass_system, "MOST_TIES", most)
-        dW, db = MulticlassSystem.of(problem).direction(rows, 8.0, gradient, 1e-12)
-        steps.append(np.column_stack([dW, db if fit_intercept else np.zeros(5)]))
-    np.testing.assert_allclose(steps[0], steps[1], rtol=1e-8, atol=1e-10)
+    a = np.maximum(rng.normal(size=(len(X), 5)), 0.0)
+    counts = np.count_nonzero(a, axis=1).astype(np.intc)
+    sigma = 8.0 * rng.random(len(X)) * (np.arange(len(X)) % 9 > 0)
+    gradient = rng.normal(size=(5, 7))
+    gradient -= gradient.mean(axis=0)
+    gradient[:, 6] *= fit_intercept
+    monkeypatch.setattr(multiclass_system, "ACCURACY", 1e-12)
+    monkeypatch.setattr(multiclass_system, "MOST_STEPS", 2000)
+    smooth = np.zeros((7, 7))
+    Quadratic(R, 6).add_to(smooth[:6, :6])
+    H = np.kron(np.eye(5), smooth)
+    for x, row, s in zip(X, a > 0.0, sigma, strict=True):
+        if row.sum() > 1:
+            P = np.diag(row.astype(float)) - np.outer(row, row) / row.sum()
+            z = np.append(x, float(fit_intercept))
+            H += s * np.kron(P, np.outer(z, z))
+    forms = {
+        "ties": {"ties": 10_000}, "formed": {"ties": 0},
+        "spectrum": {"ties": 0, "formed": 0}, "diagonal": {"ties": 0, "formed": 0, "correlated": 0},
+    }  # fmt: skip
+    for name, sizes in forms.items():
+        rows = Undecided(problem, sigma, a, counts)
+        split = gradient[:, :6].copy(), gradient[:, 6].copy()
+        dW, db = NewtonSystem(problem, **sizes).direction(rows, 1.0, split)
+        d = np.column_stack([dW, db * fit_intercept])
+        ridge = multiclass_system.RIDGE * np.pad(d[:, 6:], ((0, 0), (6, 0))) * fit_intercept
+        left = (H @ d.ravel()).reshape(5, 7) + ridge
+        np.testing.assert_allclose(left, -gradient, atol=1e-6, err_msg=name)
+
+
+def weighted(seed, k=4):
+    """Return a problem, a random stage for it, and a point."""
+    rng = np.random.default_rng(seed)
+    X, labels = data(seed, k=k)
+    problem = stated(X, labels)
+    shift = rng.dirichlet(np.full(k, 0.5), size=len(X))
+    stage = Stage(0.7, shift, rng.random(len(X)) * (np.arange(len(X)) % 7 > 0))
+    W, b = rng.normal(size=(k, 4)), rng.normal(size=k)
+    return problem, stage, W - W.mean(axis=0), b - b.mean()
+
+
+def stage_value(problem, stage, W, b):
+    """Return the function of a stage by a general solver of each small maximisation."""
+    U = problem.levels(W, b)
+    U -= U[np.arange(len(U)), problem.labels][:, None]
+    a = project_to_simplex(stage.shift + U / stage.width, np.ones(len(U)))
+    H = (a * U).sum(axis=1) - 0.5 * stage.width * np.square(a - stage.shift).sum(axis=1)
+    return problem.energy(W) + float(stage.weights @ H)
+
+
+def test_the_gradient_of_a_stage_is_its_derivative():
+    problem, stage, W, b = weighted(3)
+    newton = NewtonSteps(problem, NewtonSystem(problem))
+    at = Iterate(W, b, problem.levels(W, b), np.empty((problem.n_samples, 4)))
+    newton._maximise(at, at.U, 0.0, stage)
+    gW, gb = newton._gradient(at, stage)
+    rng, step = np.random.default_rng(0), 1e-6
+    for _ in range(5):
+        dW, db = rng.normal(size=W.shape), rng.normal(size=b.shape)
+        ends = [stage_value(problem, stage, W + t * dW, b + t * db) for t in (step, -step)]
+        along = float(np.vdot(gW, dW) + gb @ db)
+        assert (ends[0] - ends[1]) / (2.0 * step) == pytest.approx(along, rel=1e-5)
+
+
+def test_newton_steps_minimise_a_stage():
+    problem, stage, W, b = weighted(4)
+    newton = NewtonSteps(problem, NewtonSystem(problem))
+    at = Iterate(W, b, problem.levels(W, b), np.empty((problem.n_samples, 4)))
+    newton.minimise(at, stage, tol=1e-10, most=50)
+    assert at.gradient <= 1e-10
+    lowest = stage_value(problem, stage, at.W, at.b)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 0.1, 1.0):
+        dW, db = size * rng.normal(size=W.shape), size * rng.normal(size=b.shape)
+        assert stage_value(problem, stage, at.W + dW, at.b + db) > lowest
+
+
+def test_rows_elsewhere_add_a_linear_rest():
+    """Rows on which the majorant is linear near the solution may be left to their sums."""
+    X, labels = data(11, m=80, k=3, noise=0.3)
+    problem = stated(X, labels, loss=Hinge())
+    record, how = lambda **_: None, {"tol": 1e-8, "most": 200, "rng": np.random.default_rng(0)}
+    zero = np.zeros((3, 4)), np.zeros(3), None
+    whole = finish(problem, zero, record=record, sweeping=None, **how)
+    F = X @ whole.W.T + whole.b
+    rivals = np.where(np.eye(3, dtype=bool)[labels], -np.inf, F)
+    q = 1.0 + rivals.max(axis=1) - F[np.arange(80), labels]
+    margin = np.sort(rivals, axis=1)[:, -1] - np.sort(rivals, axis=1)[:, -2]
+    linear = (q > 0.05) & (margin > 0.05)
+    assert linear.sum() > 5
+    pulls = np.eye(3)[rivals.argmax(axis=1)] - np.eye(3)[labels]
+    sums = pulls[linear].T @ np.column_stack([X, np.ones(80)])[linear]
+    rest = Rest(float(linear.sum()), sums, float(np.abs(pulls[linear]).sum()))
+    start = 1.01 * whole.W, whole.b + np.array([0.01, 0.0, -0.01]), None
+    part = problem.take(np.flatnonzero(~linear))
+    end = finish(part, start, record=record, rest=rest, **how)
+    np.testing.assert_allclose(end.W, whole.W, atol=1e-4)
+    np.testing.assert_allclose(end.b, whole.b, atol=1e-4)
+
+
+def test_a_line_search_ends_where_the_slope_is_small():
+    for scale in (1e-3, 1.0, 1e3):
+        root = line_search(lambda t, s=scale: (t / s - 3.0) / s)
+        assert abs(root / scale - 3.0) <= 0.2 * 3.0
+    assert line_search(lambda t: 1.0) == 0.0
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "rounded", "convex"])
@@ -308,13 +398,30 @@ def test_rough_rows_multiply_like_the_rows_themselves():
     X, labels = data(5, m=80, n=40, k=4)
     problem = stated(X, labels)
     rng = np.random.default_rng(5)
-    alpha = rng.random((80, 4)) * (rng.random((80, 4)) < 0.6)
-    counts = np.count_nonzero(alpha, axis=1).astype(np.intc)
-    rows = UndecidedRows(problem, 2.0, alpha, counts)
+    a = rng.random((80, 4)) * (rng.random((80, 4)) < 0.6)
+    counts = np.count_nonzero(a, axis=1).astype(np.intc)
+    rows = Undecided(problem, 2.0 * problem.penalty, a, counts)
     V = rng.normal(size=(4, 41))
     exact = rows.product(V)
     rows.go_rough()
     np.testing.assert_allclose(rows.product(V), exact, rtol=0.0, atol=1e-5 * np.abs(exact).max())
+
+
+def test_the_rounded_maximum_is_that_of_its_twin():
+    compiled = pytest.importorskip("htsvm.linalg._compiled_multiclass")
+    rng = np.random.default_rng(0)
+    for m, k in ((1, 2), (50, 3), (3000, 12)):
+        U, D, shift = rng.normal(size=(m, k)), rng.normal(size=(m, k)), rng.dirichlet(np.ones(k), m)
+        labels, found = rng.integers(k, size=m).astype(np.intp), []
+        for one in (compiled, twin):
+            a, counts = np.empty((m, k)), np.empty(m, dtype=np.intc)
+            h, along, ahead = np.empty(m), np.empty(m), np.empty(m)
+            one.rounded_maximum(shift, U, D, 0.3 + 1e-6, 0.4, labels, a, counts, ahead, along)
+            one.rounded_maximum(shift, U, D, 0.3, 0.4, labels, a, counts, h, along)
+            found.append((a, counts, h, along))
+            np.testing.assert_allclose((ahead - h) / 1e-6, along, atol=1e-4)
+        for ours, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

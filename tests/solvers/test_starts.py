@@ -16,9 +16,8 @@ from htsvm.exceptions import IgnoredClassWarning
 from htsvm.linalg import Quadratic, as_operator, kernels
 from htsvm.losses import HybridTruncated, Ramp
 from htsvm.problems.coordinates import in_coordinates
-from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import Newton, Problem
-from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, MulticlassTerrain, search
+from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, search
 from htsvm.solvers.starts import choice as choice_module
 from htsvm.solvers.starts import portfolio as portfolio_module
 from htsvm.solvers.starts.terrain import Rounded, Sigmoid, Squares
@@ -37,18 +36,6 @@ def stated(X, y, C=1.0, loss=None, weight=None, R=None, fit_intercept=True):
         operator=as_operator(X), y=np.asarray(y, dtype=np.int8), penalty=C * weight,
         loss=loss or HybridTruncated(), regularizer=Quadratic(R, X.shape[1]), C=C,
         fit_intercept=fit_intercept,
-    )  # fmt: skip
-
-
-def several(seed=0, m=90, k=3):
-    rng = np.random.default_rng(seed)
-    labels = np.arange(m) % k
-    X = rng.normal(size=(m, 4)) + 2.0 * np.eye(k, 4)[labels]
-    wrong = rng.random(m) < 0.2
-    labels = np.where(wrong, rng.integers(k, size=m), labels)
-    return MulticlassProblem(
-        operator=as_operator(X), labels=labels.astype(np.intp), n_classes=k, penalty=np.ones(m),
-        loss=HybridTruncated(), regularizer=Quadratic(None, 4), C=1.0,
     )  # fmt: skip
 
 
@@ -91,13 +78,10 @@ def test_compiled_search_is_the_reference(stage, sparse):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["binary", "no intercept", "multi-class"])
+@pytest.mark.parametrize("kind", ["binary", "no intercept"])
 def test_descent_ends_where_scipy_does(kind):
-    if kind == "multi-class":
-        terrain = MulticlassTerrain(several())
-    else:
-        X, y = noisy(2)
-        terrain = BinaryTerrain(stated(X, y, fit_intercept=kind == "binary"))
+    X, y = noisy(2)
+    terrain = BinaryTerrain(stated(X, y, fit_intercept=kind == "binary"))
     terrain.stage = stage = Squares()
 
     def function(z):
@@ -108,21 +92,6 @@ def test_descent_ends_where_scipy_does(kind):
     z = terrain.descend(terrain.zero(), stage, 200, 0.0)
     assert function(z)[0] == pytest.approx(wanted.fun, rel=1e-8)
     np.testing.assert_allclose(function(z)[1], 0.0, atol=1e-4)
-
-
-@pytest.mark.parametrize("stage", [Sigmoid(1.0, 0.5, 0.7), Rounded(HybridTruncated(), 0.15)])
-def test_multiclass_gradient_is_a_derivative(stage):
-    terrain = MulticlassTerrain(several(1))
-    terrain.stage = stage
-    z = np.random.default_rng(0).normal(size=len(terrain.zero()))
-    _, slopes = terrain.value_and_slopes(terrain.image(z))
-    gradient = terrain.pull(slopes)
-    for j in (0, 5, 11, 12, 14):
-        step = np.zeros_like(z)
-        step[j] = 1e-6
-        high, _ = terrain.value_and_slopes(terrain.image(z + step))
-        low, _ = terrain.value_and_slopes(terrain.image(z - step))
-        assert gradient[j] == pytest.approx((high - low) / 2e-6, abs=1e-4)
 
 
 # ------------------------------------------------------------------------------ the starts

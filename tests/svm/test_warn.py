@@ -32,11 +32,11 @@ def caught(call):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda X, y: HTSVC(max_iter=1).fit(X, y),
-        lambda X, y: HTSVC(max_iter=1, tol=1e-12, multi_class="ovr", n_jobs=2).fit(X, y),
-        lambda X, y: make_pipeline(StandardScaler(), HTSVC(max_iter=1)).fit(X, y),
-        lambda X, y: GridSearchCV(HTSVC(max_iter=1), {"C": [1.0]}, cv=2).fit(X, y),
-        lambda X, y: ht_path(X, y, Cs=[1.0], max_iter=1),
+        lambda X, y: HTSVC(max_iter=1, tol=1e-9).fit(X, y),
+        lambda X, y: HTSVC(max_iter=1, tol=1e-9, multi_class="ovr", n_jobs=2).fit(X, y),
+        lambda X, y: make_pipeline(StandardScaler(), HTSVC(max_iter=1, tol=1e-9)).fit(X, y),
+        lambda X, y: GridSearchCV(HTSVC(max_iter=1, tol=1e-9), {"C": [1.0]}, cv=2).fit(X, y),
+        lambda X, y: ht_path(X, y, Cs=[1.0], max_iter=1, tol=1e-9),
     ],
 )
 def test_warnings_point_at_the_line_of_the_user(call):

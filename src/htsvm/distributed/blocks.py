@@ -1,211 +1,256 @@
-"""All blocks of a problem, as the driver sees them."""
+"""Blocks of rows, and all that workers compute: pure functions of a block and a task.
+
+A task makes the problem on the rows of a block; functions return what adds up over blocks, or lists
+that are joined in their order. Nothing is kept from one call to the next, so Dask can make again
+whatever a lost worker held. A point is an array (w, b), intercepts last; several classes are rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from dask import array
+import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.distributed.block import Block
-from htsvm.distributed.cluster import Cluster
-from htsvm.distributed.protocol import Call, MajorisedTask, Message, Task, joined
-from htsvm.distributed.transport import InProcess, OnCluster, OnDisk, Shard, Transport
-from htsvm.linalg import as_operator
+from htsvm.linalg import as_operator, multiclass_kernels
+from htsvm.linalg.scaled import Moments, moments
+from htsvm.losses.rounded import Rounded
+from htsvm.multiview.views import take_columns
+from htsvm.optimality import SampleStatus
+from htsvm.optimality.multiclass import MulticlassPoint
+from htsvm.optimality.point import Point
+from htsvm.optimality.samples import summarise
+from htsvm.problems.build import Task as Stated
 
-Question = Callable[..., Any]
-# One more argument for every block.
-Each = Sequence[Any] | None
+# A violation of at most this size counts as zero in a certificate.
+ON_MARGIN = 1e-9
+
+
+class Task(NamedTuple):
+    """A stated problem, the columns of a view, and what their mean and scale are taken for."""
+
+    stated: Stated
+    view: Array | None = None
+    columns: tuple[Array, Array] | None = None
 
 
 @dataclass(eq=False)
-class Source:
-    """The data of a fit: a delayed `Data` per block, and what is known of all of them."""
+class Block:
+    """Some validated rows, the codes of their classes, weights, the number of the first row."""
 
-    cluster: Cluster
-    # The blocks as they are read, and as passes take them: held in memory unless streamed.
-    raw: list[Any]
-    data: list[Any]
-    # The first row of each block, and the number of all rows.
-    offsets: Array
-    n_features: int
-    # The number of stored values, and the sum of their squares.
-    stored: int
-    square_sum: float
-    # The sums of the weights of the samples of each class.
-    mass: Array
-    streamed: bool
-    _shards: list[Shard] = field(default_factory=list)
+    X: Any
+    codes: Array
+    weights: Array | None
+    first: int
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Samples and features."""
-        return int(self.offsets[-1]), self.n_features
+    def problem(self, task: Task) -> Any:
+        """Return the problem on these rows; only the driver knows the regulariser."""
+        X = self.X if task.view is None else take_columns(self.X, task.view)
+        problem: Any = task.stated.problem(as_operator(X), self.codes, self.weights)
+        return problem.in_columns(*task.columns) if task.columns else problem
 
-    def transport(self) -> Transport:
-        """Return what takes messages to the blocks of a new problem on this data."""
-        if self.streamed:
-            return OnDisk(self.cluster, self.data)
-        if self.cluster.client is None:
-            return InProcess(self.cluster, self.data)
-        if not self._shards:
-            futures = self.cluster.client.futures_of(self.data)
-            places = self.cluster.places(futures)
-            self._shards = [Shard(some, [futures[k] for k in some]) for some in places]
-        return OnCluster(self.cluster, self._shards)
-
-    def slices(self, rows: Array) -> list[slice]:
-        """Return where the rows of each block are in the sorted `rows`."""
-        return [slice(low, high) for low, high in pairwise(np.searchsorted(rows, self.offsets))]
-
-    def joined(self, blocks: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
-        """Return a Dask array of delayed blocks with an entry of that shape for each row."""
-        sizes = [int(size) for size in np.diff(self.offsets)]
-        parts = zip(blocks, sizes, strict=True)
-        return array.concatenate(
-            [array.from_delayed(block, (size, *shape), dtype=dtype) for block, size in parts]
-        )
-
-    def close(self) -> None:
-        """Release the data that is held, and end the processes of the fit."""
-        self.data, self._shards = [], []
-        self.cluster.close()
+    def __sizeof__(self) -> int:
+        parts = (self.X.data, self.X.indices) if sp.issparse(self.X) else (self.X,)
+        return int(sum(part.nbytes for part in (*parts, self.codes)))
 
 
-class Multipliers:
-    """The rows whose multipliers are not zero, with their psi and labels; or with their pulls."""
+class Stage(NamedTuple):
+    """A loss whose kink is rounded, and for several classes the maximum over rivals as well."""
 
-    def __init__(self, rows: Array, values: Array, y: Array | None = None) -> None:
-        kept = np.any(values != 0.0, axis=tuple(range(1, values.ndim)))
-        self.rows, self.values, self.y = rows[kept], values[kept], None if y is None else y[kept]
-
-    def __mul__(self, factor: float) -> Multipliers:
-        return Multipliers(self.rows, factor * self.values, self.y)
-
-    __rmul__ = __mul__
-
-    def by_block(self, blocks: Blocks) -> list[tuple[Array, ...]]:
-        """Return rows of each block, counted from its first, and their values."""
-        return blocks.cut(self.rows, self.values)
-
-    def table(self) -> Array:
-        """Return the coefficients of the rows in the classifiers."""
-        table: Array = self.values.T if self.y is None else -self.values[None] * self.y
-        return table
+    loss: Rounded
+    spread: float
 
 
-class Blocks:
-    """The blocks of one problem; what they are told goes with the next question."""
-
-    def __init__(
-        self, source: Source, task: Task, penalties: Array | None = None,
-        traffic: dict[str, float] | None = None,
-    ) -> None:  # fmt: skip
-        self.source, self.task = source, task
-        # Passes over the network and the bytes that they moved, as columns of a history.
-        self.traffic = traffic or {"network_passes": 0, "network_bytes": 0.0}
-        # The sums of the penalties by label or class.
-        self.penalties = self._stated_penalties() if penalties is None else penalties
-        # Whether the round under way looks at copies of some rows.
-        self.copied = False
-        # The samples of each label or class and those ignored of them, by the last certificate.
-        self.ignored: Any = None
-        self._transport: Transport | None = None
-        self._told: list[Call] = []
-
-    def with_penalty(self, C: float) -> Blocks:
-        """Return blocks of the same data for a problem with all penalties times `C`."""
-        task: Any = self.task
-        return Blocks(self.source, replace(task, C=C * task.C))
-
-    def majorised(self, w: Array, b: Any) -> tuple[Blocks, float]:
-        """Return blocks of the weighted hinge problem that touches at (w, b), and the loss."""
-        *penalties, loss = self.ask(Block.majorised_at, w, b)
-        # What is majorised already is convex and never majorised again: the task is a stated one.
-        task: Any = MajorisedTask(self.task, w, b)  # type: ignore[arg-type]
-        return Blocks(self.source, task, np.array(penalties), self.traffic), float(loss)
-
-    def _stated_penalties(self) -> Array:
-        """Return the sums of the penalties: those of one sample per class, with all its weight."""
-        mass = self.source.mass
-        one_each = as_operator(np.zeros((len(mass), 1)))
-        stated: Any = self.task.problem(one_each, np.arange(len(mass)), mass)
-        codes = stated.labels if stated.n_scores > 1 else (stated.y == 1).astype(np.intp)
-        return np.bincount(codes, weights=stated.penalty, minlength=2)
-
-    def close(self) -> None:
-        """Release everything on the workers and on disk."""
-        if self._transport is not None:
-            self._transport.close()
-        self._transport = None
-
-    @property
-    def has_pending(self) -> bool:
-        """Whether something that was told is still to be sent."""
-        return bool(self._told)
-
-    def start(self, question: Question, *args: Any, each: Each = None) -> None:
-        """Tell fresh blocks where to start; all that was before is forgotten."""
-        if self._transport is not None:
-            self._transport.forget()
-        self._told = [Call(question, args, each)]
-
-    def tell(self, question: Question, *args: Any, each: Each = None) -> None:
-        """Tell the blocks something whose answer is of no interest."""
-        self._told.append(Call(question, args, each))
-
-    def ask(self, question: Question, *args: Any, each: Each = None) -> Any:
-        """Return the answer of all blocks, reduced as the question declares."""
-        if self._transport is None:
-            self._transport = self.source.transport()
-        message = Message(self.task, [*self._told, Call(question, args, each)], self.copied)
-        answer, moved = self._transport.send(message)
-        self._told = []
-        self.traffic["network_passes"] += 1
-        self.traffic["network_bytes"] += moved
-        if message.reduce is joined:
-            return [answer[number] for number in sorted(answer)]
-        return answer
-
-    # ------------------------------------------------------------------------------- rows
-
-    def cut(self, rows: Array, *vectors: Array) -> list[tuple[Array, ...]]:
-        """Return the sorted `rows` by block, counted from its first row, and vectors over them."""
-        offsets = self.source.offsets
-        return [
-            (rows[part] - offset, *(vector[part] for vector in vectors))
-            for part, offset in zip(self.source.slices(rows), offsets[:-1], strict=True)
-        ]
-
-    def states_of(self, rng: np.random.Generator) -> list[Any]:
-        """Return the states of a generator from which blocks draw what a local fit would draw."""
-        states = []
-        for rows in np.diff(self.source.offsets):
-            states.append(rng.bit_generator.state)
-            rng.exponential(size=rows)
-        return states
-
-    def take(self, rows: Array) -> tuple[Any, Array, Array]:
-        """Return copies of some rows, their labels and penalties."""
-        each = [local for (local,) in self.cut(rows)]
-        X, labels, penalty = stacked(self.ask(Block.rows_at, each=each))
-        return X, labels, penalty
+def added(answers: Sequence[Any]) -> Any:
+    """Return the sum of answers; of tuples, the tuple of the sums; of lists, all of them."""
+    if isinstance(answers[0], tuple):
+        return tuple(added(column) for column in zip(*answers, strict=True))
+    return sum(answers[1:], start=answers[0])
 
 
-def stacked(parts: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Put rows and vectors over rows of several blocks together."""
-    X, *vectors = zip(*parts, strict=True)
-    return [stack_rows(X), *(np.concatenate(vector) for vector in vectors)]
-
-
-def stack_rows(parts: Sequence[Any]) -> Any:
+def stacked(parts: Sequence[Any]) -> Any:
     """Put the rows of several blocks together."""
-    if hasattr(parts[0], "indptr"):
-        from scipy import sparse
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
+
+def joint(w: Array, b: Any) -> Array:
+    """Return (w, b) as one array."""
+    return np.concatenate([w, np.asarray(b, dtype=np.float64)[..., None]], axis=-1)
+
+
+def parts_of(z: Array) -> tuple[Array, Any]:
+    """Return w and b."""
+    return np.ascontiguousarray(z[..., :-1]), z[:, -1].copy() if z.ndim > 1 else float(z[-1])
+
+
+def _copies(part: Any) -> tuple[Any, Array]:
+    return part.operator.block(slice(None)), part.labels if part.n_scores > 1 else part.y
+
+
+def sample_of(block: Block, task: Task, unit: float, seed: int) -> list[Any]:
+    """Return copies of rows drawn by their penalties, with labels and penalties.
+
+    A row comes with a chance of its penalty over the unit, and counts for at least that unit.
+    """
+    # The random numbers are those of the numbers of the rows, whatever the blocks.
+    problem, bits = block.problem(task), np.random.PCG64(seed).advance(block.first)
+    chance = np.random.Generator(bits).random(len(block.codes))
+    part = problem.take(np.flatnonzero(chance * unit < problem.penalty))
+    return [(*_copies(part), np.maximum(part.penalty, unit))]
+
+
+def moments_of(block: Block, task: Task, typical: float) -> Moments:
+    """Return the moments of the columns, weighted by penalties of about this size."""
+    problem = block.problem(task)
+    return moments(problem.operator, problem.penalty, typical)
+
+
+def losses_of(block: Block, task: Task, points: Sequence[Array]) -> Array:
+    """Return the total of the loss at each of some points."""
+    p = block.problem(task)
+    return np.array([p.loss.total(p.violations_at(*parts_of(z)), p.penalty) for z in points])
+
+
+def _smooth(problem: Any, z: Array, stage: Stage, penalty: Array) -> tuple[float, Array]:
+    """Return the total of the smooth loss, and its derivatives in the score or in all scores."""
+    if problem.n_scores == 1:
+        values, slopes = stage.loss.value_slope(problem.violations_at(*parts_of(z)))
+        return float(penalty @ values), -problem.y * penalty * slopes
+    scores = problem.operator.scores(*parts_of(z))
+    slopes, shape = np.empty_like(scores), np.array(stage.loss[:4])
+    value = multiclass_kernels.active.smooth_losses(
+        scores, problem.labels, penalty, stage.spread, 0, shape, slopes
+    )
+    return float(value), slopes
+
+
+def _bends(problem: Any, z: Array, stage: Stage, reach: float) -> Array:
+    """Return which rows are within `reach` of where the slope of the smooth loss may change."""
+    if problem.n_scores == 1:
+        found: Array = stage.loss.bends(problem.violations_at(*parts_of(z)), reach)
+        return found
+    levels, rows = problem.levels(*parts_of(z)), np.arange(len(problem.labels))
+    levels -= levels[rows, problem.labels][:, None]
+    levels[rows, problem.labels] = -np.inf
+    q = levels.max(axis=1)
+    levels[rows, levels.argmax(axis=1)] = -np.inf
+    # Where several rivals are ahead, which of them pulls is undecided.
+    tied = (q - levels.max(axis=1) < 2.0 * stage.spread + reach) & (q > -stage.loss.width)
+    near: Array = stage.loss.bends(q, reach) | (tied & (q < stage.loss.cap))
+    return near
+
+
+def _gradient(problem: Any, slopes: Array) -> Array:
+    """Return the gradient in (w, b), given the derivatives in the scores."""
+    if problem.n_scores == 1:
+        pull, total = problem.operator.signed_tdot(problem.y, problem.y * slopes)
+        return np.append(pull, total if problem.fit_intercept else 0.0)
+    totals = slopes.sum(axis=0) * problem.fit_intercept
+    return np.column_stack([problem.operator.pull(slopes), totals])
+
+
+def sums_of(
+    block: Block, task: Task, z: Array, stage: Stage, reaches: Array, curvature: bool
+) -> tuple[Any, ...]:
+    """Return value, gradient, size and curvature of a smooth loss, and the values in each reach."""
+    problem = block.problem(task)
+    if curvature:
+        sums: Any = problem.sums(z, stage.loss, curvature=True)
+    else:
+        value, slopes = _smooth(problem, z, stage, problem.penalty)
+        sums = value, _gradient(problem, slopes), float(np.abs(slopes).sum()), 0.0
+    near = np.array([np.count_nonzero(_bends(problem, z, stage, reach)) for reach in reaches])
+    return *sums, near * (problem.operator.stored / max(len(block.codes), 1))
+
+
+def near_of(block: Block, task: Task, z: Array, stage: Stage, reach: float) -> list[Any]:
+    """Return copies of the rows near a bend, their numbers, and what the others add: a `Rest`."""
+    problem = block.problem(task)
+    near = _bends(problem, z, stage, reach)
+    value, slopes = _smooth(problem, z, stage, np.where(near, 0.0, problem.penalty))
+    linear, rows = _gradient(problem, slopes), np.flatnonzero(near)
+    part, rest = problem.take(rows), (value - np.vdot(linear, z), linear, np.abs(slopes).sum())
+    return [(*_copies(part), part.penalty, rows + block.first, rest)]
+
+
+def judged_of(
+    block: Block, task: Task, z: Array, stage: Stage, reach: float, end: Array
+) -> list[Any]:
+    """Return what became at the end of the rows that were not near a bend at z.
+
+    The loss of all rows before and after, by how much slopes have changed, who pulls, and how.
+    """
+    problem = block.problem(task)
+    far = np.where(_bends(problem, z, stage, reach), 0.0, problem.penalty)
+    before, after = (_smooth(problem, at, stage, far)[1] for at in (z, end))
+    changed, losses = float(np.abs(after - before).sum()), losses_of(block, task, [z, end])
+    rows = np.flatnonzero(after if after.ndim == 1 else after.any(axis=1))
+    labels = (problem.labels if after.ndim > 1 else problem.y)[rows]
+    values = -after[rows] if after.ndim > 1 else labels * after[rows]
+    return [(losses, changed, rows + block.first, values, labels)]
+
+
+def point_of(block: Block, task: Task, z: Array, some: tuple[Array, Array]) -> Any:
+    """Return a point of a problem, given rows of the block with their multipliers or pulls."""
+    p, (rows, values), (w, b) = block.problem(task), some, parts_of(z)
+    dense = np.zeros((len(p.penalty), *values.shape[1:]))
+    dense[rows] = values
+    if p.n_scores > 1:
+        return MulticlassPoint(p.operator, p.labels, w, b, dense, p.penalty, p.C, p.loss)
+    psi, R = np.where(p.penalty > 0.0, dense, 0.0), p.regularizer
+    return Point(p.operator, p.y, w, b, psi, p.penalty, p.C, p.loss, R, p.fit_intercept)
+
+
+def summary_of(block: Block, task: Task, z: Array, some: Any, sampled: Array) -> list[Any]:
+    """Return what a certificate needs of these rows, and copies of some of them."""
+    point = point_of(block, task, z, some)
+    copied = point.operator.block(sampled)
+    if z.ndim > 1:
+        return [(point.summarise()[0], copied)]
+    summary = summarise(point, None, ON_MARGIN)[0]
+    return [(replace(summary, support=summary.support + block.first), copied)]
+
+
+def critical_of(block: Block, task: Task, z: Array, some: Any) -> list[Any]:
+    """Return the samples that decide the second order, with copies of their rows."""
+    point = point_of(block, task, z, some)
+    found = summarise(point, None, ON_MARGIN)[1].critical()
+    return [(point.operator.block(found.rows), found)]
+
+
+def dual_sums_of(block: Block, task: Task, z: Array, keep: Array, some: Any) -> Any:
+    """Return the sums of `MulticlassPoint.dual_sums`."""
+    return point_of(block, task, z, some).dual_sums(keep)
+
+
+def status_of(block: Block, points: Any) -> Array:
+    """Return the status of the samples of a block, by view and by problem, as are the points."""
+
+    def status(p: Any) -> Array:
+        return p.status() if hasattr(p, "status") else summarise(p, None, ON_MARGIN)[2]
+
+    table = [[status(point_of(block, *one)) for one in of_view] for of_view in points]
+    return np.moveaxis(np.array(table, dtype=np.int8), 2, 0)
+
+
+def ignored_by_all(status: Array, block: Block, used: Array) -> Array:
+    """Return which samples all views that count ignore, in the problem of their own class.
+
+    `used` says which views count in which problem, an array of shape (n_problems, n_views).
+    """
+    own = block.codes if len(used) > 1 else np.zeros(len(block.codes), dtype=np.intp)
+    ignored = status[np.arange(len(own)), :, own] == SampleStatus.IGNORED
+    everyone: Array = np.all(ignored | ~used[own], axis=1)
+    return everyone
+
+
+def counts_of(block: Block, points: Any, used: Array, count: int, rows: Array) -> Array:
+    """Return by class how many samples have a weight, are ignored of these, and are in `rows`."""
+    codes = block.codes
+    kept = np.ones(len(codes), dtype=bool) if block.weights is None else block.weights > 0.0
+    lost = kept & ignored_by_all(status_of(block, points), block, used)
+    some = codes[kept], codes[lost], codes[rows]
+    return np.array([np.bincount(one, minlength=count) for one in some])

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import dask
 import dask.multiprocessing
-import dask.threaded
-import numpy as np
 from dask import delayed
 from dask.system import CPU_COUNT
 
-Combine = Callable[[list[Any]], Any]
 # Seconds without any worker before a fit gives up; `htsvm.worker-timeout` in Dask's configuration.
 WORKER_TIMEOUT = 60.0
 # A fit without a cluster holds the data in memory up to this share of what is free.
@@ -24,10 +22,36 @@ MEMORY_SHARE = 0.25
 FAN_IN = 8
 # Seconds between two looks at the workers.
 LOOK_EVERY = 1.0
+# Stored values that the driver has copies of: in a sample, or of all rows, and of rows that decide.
+# 24 and 400 MB; `htsvm.sample-values` and `htsvm.driver-values` in Dask's configuration.
+SAMPLE_VALUES, DRIVER_VALUES = 3_000_000, 50_000_000
+
+KILLED = (
+    "Workers died again and again at the same task of the fit: {} Give them more memory or smaller "
+    "blocks, and fit again."
+)
+DISCONNECTED = (
+    "The connection to the Dask scheduler was lost during the fit. Start the cluster anew and fit "
+    "again."
+)
+NO_WORKER = (
+    "The Dask cluster has had no worker for {:g} seconds during the fit. Start workers and fit "
+    "again; dask.config.set({{'htsvm.worker-timeout': ...}}) sets how long to wait."
+)
 
 
 class WorkersLostError(RuntimeError):
     """All workers of the cluster, or its scheduler, are gone."""
+
+
+def sample_values() -> float:
+    """Return how many stored values the driver may have in a sample, or of all rows."""
+    return float(dask.config.get("htsvm.sample-values", SAMPLE_VALUES))
+
+
+def driver_values() -> float:
+    """Return how many stored values of rows that decide the driver may have."""
+    return float(dask.config.get("htsvm.driver-values", DRIVER_VALUES))
 
 
 class Cluster:
@@ -38,7 +62,6 @@ class Cluster:
         owner = getattr(get, "__self__", None)
         self.client: Any = owner if hasattr(owner, "scheduler_info") else None
         self.shares_memory = self.client is None and get is not dask.multiprocessing.get
-        self._get = get or dask.threaded.get
         self._options: dict[str, Any] = {}
 
     def close(self) -> None:
@@ -47,96 +70,53 @@ class Cluster:
         if pool is not None:
             pool.shutdown()
 
-    def _pool(self) -> dict[str, Any]:
-        """Return a pool of processes to keep, as an option; Dask would start one for each graph."""
-        given = dask.config.get("pool", None) is not None
-        if self.client is None and not self.shares_memory and not self._options and not given:
-            self._options["pool"] = ProcessPoolExecutor(
-                dask.config.get("num_workers", None) or CPU_COUNT,
-                mp_context=dask.multiprocessing.get_context(),
-            )
-        return self._options
-
     def streams(self, size: int) -> bool:
         """Return whether to read `size` bytes of data anew for each pass, and not to hold them.
 
         ``htsvm.stream`` in Dask's configuration decides, where it is set.
         """
         chosen = dask.config.get("htsvm.stream", None)
-        if self.client is not None:
-            if chosen:
-                raise ValueError(
-                    "htsvm.stream=True is for fits on one machine, by threads or processes; a "
-                    "cluster holds the data in the memory of its workers. Unset it, or use "
-                    "dask.config.set(scheduler='threads')."
-                )
-            return False
-        if not self.shares_memory:
-            if chosen is False:
-                raise ValueError(
-                    "htsvm.stream=False needs scheduler='threads': processes share no memory."
-                )
-            return True
+        if self.client is not None and chosen:
+            raise ValueError(
+                "htsvm.stream=True is for fits on one machine, by threads or processes; a cluster "
+                "holds the data in the memory of its workers. Unset it, or use "
+                "dask.config.set(scheduler='threads')."
+            )
+        if self.client is None and not self.shares_memory and chosen is False:
+            raise ValueError(
+                "htsvm.stream=False needs scheduler='threads': processes share no memory."
+            )
+        if self.client is not None or not self.shares_memory:
+            return self.client is None
         return size > MEMORY_SHARE * _free_memory() if chosen is None else bool(chosen)
-
-    def map(self, work: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
-        """Apply `work` to values in this process, row by row; for fits without a cluster."""
-        calls = enumerate(zip(*columns, strict=True))
-        graph: dict[Any, Any] = {("work", k): (work, *values) for k, values in calls}
-        return list(self._get(graph, list(graph), **self._pool()))
-
-    def gather(self, futures: Sequence[Any], combine: Combine) -> Any:
-        """Combine the results of futures, a few at a time; the driver is the last node."""
-        while len(futures) > FAN_IN:
-            futures = self.client.map(combine, _groups(futures), pure=False)
-        return combine(list(self._result(futures)))
-
-    def places(self, futures: Sequence[Any]) -> list[list[int]]:
-        """Return the numbers of futures that one thread of a worker is to look after.
-
-        A task costs the scheduler about as much as a small pass costs a worker, so there are as
-        many tasks to a pass as there are threads.
-        """
-        self._result(self.client.map(_nothing, list(futures), pure=False))
-        holders = self.client.who_has(futures)
-        threads = self.client.nthreads()
-        found: dict[str, list[int]] = {}
-        for k, future in enumerate(futures):
-            found.setdefault(next(iter(holders.get(future.key, ())), ""), []).append(k)
-        places = []
-        for address, some in sorted(found.items()):
-            count = min(threads.get(address, len(some)), len(some))
-            places += [part.tolist() for part in np.array_split(np.array(some), count)]
-        return places
 
     def compute(self, *values: Any) -> tuple[Any, ...]:
         """Compute delayed values."""
         if self.client is None:
-            results: tuple[Any, ...] = dask.compute(*values, **self._pool())
+            given = self.shares_memory or dask.config.get("pool", None) is not None
+            if not given and not self._options:
+                # Dask would start processes for each graph.
+                count = dask.config.get("num_workers", None) or CPU_COUNT
+                context = dask.multiprocessing.get_context()
+                self._options["pool"] = ProcessPoolExecutor(count, mp_context=context)
+            results: tuple[Any, ...] = dask.compute(*values, **self._options)
             return results
-        return self._result(self.client.compute(list(values)))
-
-    def reduce(
-        self, work: Callable[..., Any], rows: Iterable[Any], combine: Combine, *common: Any
-    ) -> Any:
-        """Combine, a few at a time, what `work` returns for rows of delayed values.
-
-        The arguments in `common` follow those of each row.
-        """
-        shared = [delayed(one, traverse=False) for one in common]
-        parts = [delayed(work, pure=False)(*row, *shared) for row in rows]
-        while True:
-            parts = [delayed(combine, pure=False)(some) for some in _groups(parts)]
-            if len(parts) == 1:
-                return self.compute(parts[0])[0]
-
-    def _result(self, futures: Sequence[Any]) -> tuple[Any, ...]:
+        futures = self.client.compute(list(values))
         try:
-            return self._wait(list(futures))
+            return self._wait(futures)
         except BaseException:
             if self.client.status == "running":
                 self.client.cancel(futures, force=True)
             raise
+
+    def reduce(self, parts: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:
+        """Return what is made of delayed values in their order, a few at a time."""
+        parts = list(parts)
+        while True:
+            groups = [parts[low : low + FAN_IN] for low in range(0, len(parts), FAN_IN)]
+            parts = [delayed(combine, pure=False)(some) for some in groups]
+            if len(parts) == 1:
+                return self.compute(*parts)[0]
 
     def _wait(self, futures: list[Any]) -> tuple[Any, ...]:
         """Wait for results, with a time limit while the cluster has no workers."""
@@ -146,55 +126,28 @@ class Cluster:
         seen = time.monotonic()
         while True:
             try:
-                return tuple(
-                    self.client.sync(
-                        lambda: self.client.gather(futures, asynchronous=True),
-                        callback_timeout=LOOK_EVERY,
-                    )
+                found = self.client.sync(
+                    lambda: self.client.gather(futures, asynchronous=True),
+                    callback_timeout=LOOK_EVERY,
                 )
+                return tuple(found)
             except (TimeoutError, UnboundLocalError):
                 # The latter where the limit is over on both sides of `sync` at the same moment:
                 # there is neither a result nor an error then.
                 if any(future.status == "error" for future in futures):
                     raise
             except KilledWorker as error:
-                raise WorkersLostError(
-                    f"Workers died again and again at the same task of the fit: {error} Give them "
-                    "more memory or smaller blocks, and fit again."
-                ) from error
+                raise WorkersLostError(KILLED.format(error)) from error
             except CancelledError as error:
-                raise WorkersLostError(
-                    "The connection to the Dask scheduler was lost during the fit. Start the "
-                    "cluster anew and fit again."
-                ) from error
-            if self._has_workers():
-                seen = time.monotonic()
-            elif time.monotonic() - seen > patience:
-                raise WorkersLostError(
-                    f"The Dask cluster has had no worker for {patience:g} seconds during the fit. "
-                    "Start workers and fit again; dask.config.set({'htsvm.worker-timeout': ...}) "
-                    "sets how long to wait."
-                )
-
-    def _has_workers(self) -> bool:
-        try:
-            return bool(self.client.nthreads())
-        except (OSError, TimeoutError):
-            return False
-
-
-def _nothing(value: Any) -> None:
-    """Return as soon as a value is there."""
-
-
-def _groups(items: Sequence[Any]) -> list[list[Any]]:
-    """Return the items a few at a time: the lists that nodes of a reduction tree take."""
-    return [list(items[low : low + FAN_IN]) for low in range(0, len(items), FAN_IN)]
+                raise WorkersLostError(DISCONNECTED) from error
+            with suppress(OSError, TimeoutError):
+                seen = time.monotonic() if self.client.nthreads() else seen
+            if time.monotonic() - seen > patience:
+                raise WorkersLostError(NO_WORKER.format(patience))
 
 
 def _free_memory() -> float:
-    """Return the bytes of free memory; infinite where the system does not tell."""
-    try:
+    with suppress(AttributeError, OSError, ValueError):
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return float("inf")
+    # Where the system does not tell.
+    return float("inf")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
 import numpy as np
@@ -13,29 +12,24 @@ from dask import delayed
 from sklearn.utils.multiclass import check_classification_targets
 
 from htsvm._typing import Array
-from htsvm.backends import backend_of
-from htsvm.distributed.blocks import Source
-from htsvm.distributed.cluster import Cluster
-from htsvm.distributed.dataset import Dataset
-from htsvm.distributed.protocol import Data
+from htsvm.distributed.blocks import Block, stacked
+from htsvm.distributed.cluster import Cluster, sample_values
+from htsvm.distributed.rows import Dataset
 from htsvm.linalg import as_operator
-from htsvm.multiview.views import better_dense, take_columns
+from htsvm.multiview.views import take_columns
+from htsvm.svm.backend import backend_of
 
 
-@dataclass(eq=False)
-class Facts:
-    """What is learnt of a block when it is first looked at; `stored` and `square_sum` by view."""
+class Facts(NamedTuple):
+    """What is learnt of a block when it is first looked at; extents are by view."""
 
     rows: int
     fault: str = ""
     width: int = 0
-    itemsize: int = 8
-    sparse: bool = False
-    stored: Array = field(default_factory=lambda: np.zeros(0))
-    square_sum: Array = field(default_factory=lambda: np.zeros(0))
     nbytes: int = 0
-    classes: Array = field(default_factory=lambda: np.zeros(0))
-    mass: Array = field(default_factory=lambda: np.zeros(0))
+    extents: Any = None
+    classes: Any = ()
+    mass: Any = ()
 
 
 def open_dataset(
@@ -46,13 +40,11 @@ def open_dataset(
     `views` are the columns of each view, where there are several.
     """
     cluster, raw = Cluster(), row_blocks(X)
-    labels = _vector_blocks("y", y, X, len(raw))
-    weights: list[Any] = [None] * len(raw)
+    vectors = [_vector_blocks("y", y, X, raw), [None] * len(raw)]
     if sample_weight is not None:
-        weights = _vector_blocks("sample_weight", sample_weight, X, len(raw))
-    blocks = list(zip(raw, labels, weights, strict=True))
-    looks = [delayed(inspect, pure=False)(*block, views) for block in blocks]
-    facts: list[Facts] = list(cluster.compute(*looks))
+        vectors[1] = _vector_blocks("sample_weight", sample_weight, X, raw)
+    given, columns = list(zip(raw, *vectors, strict=True)), [None] if views is None else views
+    facts = list(cluster.compute(*[delayed(inspect, pure=False)(*one, columns) for one in given]))
     offsets = np.concatenate([[0], np.cumsum([fact.rows for fact in facts])])
     _complain(facts, offsets)
     classes = np.unique(np.concatenate([fact.classes for fact in facts]))
@@ -60,70 +52,27 @@ def open_dataset(
     mass = np.zeros(len(classes))
     for fact in facts:
         mass[np.searchsorted(classes, fact.classes)] += fact.mass
-    streamed = cluster.streams(sum(fact.nbytes for fact in facts))
-    known = delayed(classes, traverse=False)
-    parts = [Selection(None, False)] if views is None else _parts(views, facts)
-    prepared = [
-        [
-            delayed(prepare, pure=False)(*block, known, int(offset), part)
-            for block, offset in zip(blocks, offsets[:-1], strict=True)
-        ]
-        for part in parts
-    ]
-    # All at once, so that a block is read once for all views.
-    held = prepared if streamed else dask.persist(*prepared)
-    sources = [
-        Source(
-            cluster, prepared[v], held[v], offsets, part.width(facts[0].width),
-            part.stored(facts, v), float(sum(f.square_sum[v] for f in facts)), mass, streamed,
-        )
-        for v, part in enumerate(parts)
-    ]  # fmt: skip
-    return Dataset(sources, classes)
-
-
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """What a source has of each block: these columns, or all; and whether as dense arrays."""
-
-    columns: Array | None
-    dense: bool
-
-    def width(self, of_all: int) -> int:
-        """Return the number of columns, of `of_all`."""
-        return of_all if self.columns is None else len(self.columns)
-
-    def stored(self, facts: list[Facts], v: int) -> int:
-        """Return the number of stored values, where this is the part number `v`."""
-        if self.dense and self.columns is not None:
-            return sum(f.rows for f in facts) * len(self.columns)
-        return int(sum(f.stored[v] for f in facts))
-
-    def of(self, X: Any) -> Any:
-        """Return this part of the rows X."""
-        if self.columns is None:
-            return X
-        part = take_columns(X, self.columns)
-        return part.toarray() if self.dense and sp.issparse(part) else part
-
-
-def _parts(views: Sequence[Array], facts: list[Facts]) -> list[Selection]:
-    """Return the parts of all views: sparse ones as dense arrays where those are smaller."""
-    rows, some = sum(f.rows for f in facts), facts[0]
-    parts = []
-    for v, columns in enumerate(views):
-        stored = int(sum(f.stored[v] for f in facts))
-        shape = (rows, len(columns))
-        dense = not some.sparse or better_dense(stored, shape, some.itemsize, some.width)
-        parts.append(Selection(columns, dense))
-    return parts
+    extents = sum(fact.extents for fact in facts)
+    extents[:, 0] /= len(facts)
+    streamed, known = cluster.streams(sum(f.nbytes for f in facts)), delayed(classes)
+    firsts = zip(given, offsets.tolist(), strict=False)
+    blocks = [delayed(prepare, pure=False)(*one, known, first) for one, first in firsts]
+    here = None
+    if extents[:, 1].sum() <= sample_values():
+        found = [(one.X, one.codes, one.weights) for one in cluster.compute(*blocks)]
+        X, codes, weights = zip(*found, strict=True)
+        w = None if sample_weight is None else np.concatenate(weights)
+        here = Block(stacked(X), np.concatenate(codes), w, 0)
+    held = blocks if streamed or here is not None else list(dask.persist(*blocks))
+    return Dataset(cluster, blocks, held, here, offsets, classes, mass, columns, extents)
 
 
 def row_blocks(X: Any) -> list[Any]:
     """Return one delayed block of whole rows for each chunk or partition."""
-    if not hasattr(X, "chunks"):
-        return partitions(X)
-    return list(whole_rows(X).to_delayed().ravel())
+    if hasattr(X, "chunks"):
+        return list(whole_rows(X).to_delayed().ravel())
+    # Dask's optimiser may put some together, not the same ones for X and y.
+    return list(X.to_delayed(optimize_graph=False))
 
 
 def whole_rows(X: Any) -> Any:
@@ -133,60 +82,38 @@ def whole_rows(X: Any) -> Any:
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
 
 
-def partitions(frame: Any) -> list[Any]:
-    """Return the delayed partitions of a DataFrame or Series as it has them.
-
-    Dask's optimiser may put some together, not the same ones for X and y.
-    """
-    return list(frame.to_delayed(optimize_graph=False))
-
-
 def _known_lengths(values: Any) -> tuple[int, ...] | None:
     lengths = values.chunks[0] if hasattr(values, "chunks") else (np.nan,)
     return None if np.isnan(lengths).any() else tuple(int(k) for k in lengths)
 
 
-def _vector_blocks(name: str, values: Any, X: Any, count: int) -> list[Any]:
+def _vector_blocks(name: str, values: Any, X: Any, raw: list[Any]) -> list[Any]:
     """Return `values` cut into blocks like the rows of X."""
-    lengths = _known_lengths(X)
+    lengths, own = _known_lengths(X), _known_lengths(values)
     if backend_of(values) is None:
         values = np.asarray(values)
         if lengths is None:
-            sizes = [delayed(len, pure=False)(block) for block in row_blocks(X)]
-            lengths = tuple(Cluster().compute(*sizes))
-        if values.ndim != 1 or len(values) != sum(lengths):
-            raise ValueError(
-                f"{name} must be a vector with one entry per row of X ({sum(lengths)}), "
-                f"got shape {values.shape}."
-            )
-        cuts = np.cumsum(lengths)[:-1]
-        return [delayed(part, traverse=False) for part in np.split(values, cuts)]
-    if values.ndim != 1:
-        raise ValueError(
-            f"{name} must be a vector (a Dask array or Series), got {values.ndim} dimensions."
-        )
-    own = _known_lengths(values)
+            lengths = Cluster().compute(*[delayed(len, pure=False)(block) for block in raw])
+        own = (len(values),) if values.ndim == 1 else (0,)
     if lengths is not None and own is not None:
         if sum(own) != sum(lengths):
             raise ValueError(f"{name} has {sum(own)} entries, X has {sum(lengths)} rows.")
+        if isinstance(values, np.ndarray):
+            parts = np.split(values, np.cumsum(lengths)[:-1])
+            return [delayed(part, traverse=False) for part in parts]
         values = values.rechunk((lengths,))
-    is_array = hasattr(values, "chunks")
-    blocks = list(values.to_delayed().ravel()) if is_array else partitions(values)
-    if len(blocks) != count:
+    blocks = row_blocks(values) if not hasattr(values, "chunks") else values.to_delayed().ravel()
+    if len(blocks) != len(raw):
         raise ValueError(
-            f"{name} has {len(blocks)} blocks, X has {count}, and their lengths are not known. "
+            f"{name} has {len(blocks)} blocks, X has {len(raw)}, and their lengths are not known. "
             f"Repartition {name} like X, or call compute_chunk_sizes() on both."
         )
-    return blocks
-
-
-# ------------------------------------------------------------------------------ on workers
+    return list(blocks)
 
 
 def as_rows(X: Any) -> Any:
     """Return a block as a CSR matrix or a C-ordered array of float64 or float32."""
-    if hasattr(X, "to_numpy"):
-        X = X.to_numpy()
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X
     X = sp.csr_matrix(X) if sp.issparse(X) else np.asarray(X)
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
@@ -197,7 +124,7 @@ def _as_vector(values: Any) -> Array:
     return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values).ravel()
 
 
-def inspect(X: Any, y: Any, weights: Any, views: Sequence[Array] | None) -> Facts:
+def inspect(X: Any, y: Any, weights: Any, views: Sequence[Array | None]) -> Facts:
     """Look at a block: what is wrong with it, or else its size and its classes."""
     try:
         X = as_rows(X)
@@ -214,36 +141,28 @@ def inspect(X: Any, y: Any, weights: Any, views: Sequence[Array] | None) -> Fact
     if np.any(w < 0.0):
         return Facts(rows, f"sample_weight holds a negative value, {w.min()!r}")
     classes, codes = np.unique(y, return_inverse=True)
-    parts = [X] if views is None else [take_columns(X, columns) for columns in views]
-    operators = [as_operator(part) for part in parts]
-    return Facts(
-        rows, "", X.shape[1], X.dtype.itemsize, sp.issparse(X),
-        np.array([operator.stored for operator in operators]),
-        np.array([operator.square_sum for operator in operators]),
-        Data(X, y, None, 0).__sizeof__(), classes,
-        np.bincount(codes.reshape(-1), weights=w, minlength=len(classes)),
-    )  # fmt: skip
+    parts = [as_operator(X if view is None else take_columns(X, view)) for view in views]
+    extents = np.array([(float(p.shape[1]), p.stored, p.square_sum) for p in parts])
+    mass = np.bincount(codes.reshape(-1), weights=w, minlength=len(classes))
+    size = Block(X, codes, None, 0).__sizeof__()
+    return Facts(rows, "", X.shape[1], size, extents, classes, mass)
 
 
-def prepare(X: Any, y: Any, weights: Any, classes: Array, offset: int, part: Selection) -> Data:
-    """Return a block of data as fits use it: all its columns, or those of a view."""
+def prepare(X: Any, y: Any, weights: Any, classes: Array, first: int) -> Block:
+    """Return a block of data as fits use it."""
     codes = np.searchsorted(classes, _as_vector(y)).astype(np.int32)
     w = None if weights is None else np.ascontiguousarray(_as_vector(weights), dtype=np.float64)
-    X = part.of(as_rows(X))
-    return Data(as_operator(X).block(slice(None)) if sp.issparse(X) else X, codes, w, offset)
+    X = as_rows(X)
+    return Block(as_operator(X).block(slice(None)) if sp.issparse(X) else X, codes, w, first)
 
 
 def _complain(facts: list[Facts], offsets: Array) -> None:
     for k, fact in enumerate(facts):
+        where = f"Block {k} of {len(facts)} (rows {offsets[k]} to {offsets[k + 1] - 1})"
         if fact.fault:
-            raise ValueError(
-                f"Block {k} of {len(facts)} (rows {offsets[k]} to {offsets[k + 1] - 1}): "
-                f"{fact.fault}."
-            )
+            raise ValueError(f"{where}: {fact.fault}.")
         if fact.width != facts[0].width:
-            raise ValueError(
-                f"Block {k} of X has {fact.width} columns, block 0 has {facts[0].width}."
-            )
+            raise ValueError(f"{where} has {fact.width} columns, block 0 has {facts[0].width}.")
     if not offsets[-1]:
         raise ValueError("X has no rows.")
     if all(not np.any(fact.mass) for fact in facts):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from dask import array, delayed
+from dask.bytes import read_bytes
 from dask.utils import parse_bytes
 from sklearn.datasets import load_svmlight_file
 
@@ -28,9 +27,8 @@ def read_libsvm(
 ) -> tuple[Any, Any]:
     r"""Return the rows and labels of a LIBSVM text file as Dask arrays.
 
-    The file is cut at line ends into blocks of about `blocksize` bytes, and each block is read
-    when it is needed. A first pass over the text counts the lines and, unless `n_features` is
-    given, looks for the largest index.
+    The file is cut at line ends into blocks, each of which is read when it is needed. A first pass
+    over the text counts the lines and, unless `n_features` is given, looks for the largest index.
 
     Parameters
     ----------
@@ -64,76 +62,41 @@ def read_libsvm(
     name, size = _checked(path, "a LIBSVM text file", blocksize)
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features must be positive, got {n_features!r}.")
-    cuts = _cuts(name, size)
-    spans = list(pairwise(cuts))
-    look = n_features is None
-    looks = [delayed(_look, pure=True)(name, low, high, look) for low, high in spans]
-    found = Cluster().compute(*looks) if looks else ()
-    kept = [(span, lines) for span, (lines, _) in zip(spans, found, strict=True) if lines]
+    texts = read_bytes(name, delimiter=b"\n", blocksize=size, sample=False)[1][0]
+    found = Cluster().compute(*[delayed(_look, pure=True)(text, n_features) for text in texts])
+    kept = [(text, lines) for text, (lines, _) in zip(texts, found, strict=True) if lines]
     if not kept:
         raise ValueError(f"{name!r} holds no samples.")
-    width = n_features or max(largest for _, largest in found) + int(zero_based)
-    parts = [
-        (delayed(_read, pure=True)(name, *span, max(width, 1), zero_based, np.dtype(dtype)), lines)
-        for span, lines in kept
-    ]
+    width = max(n_features or max(largest for _, largest in found) + int(zero_based), 1)
+    read = delayed(_read, pure=True)
+    parts = [(read(text, name, width, zero_based, np.dtype(dtype)), m) for text, m in kept]
     meta = sp.csr_matrix((0, 0), dtype=dtype)
-    X = array.concatenate(
-        [array.from_delayed(part[0], (lines, max(width, 1)), meta=meta) for part, lines in parts]
-    )
-    y = array.concatenate(
-        [array.from_delayed(part[1], (lines,), dtype=np.float64) for part, lines in parts]
-    )
-    return X, y
+    rows = [array.from_delayed(part[0], (m, width), meta=meta) for part, m in parts]
+    labels = [array.from_delayed(part[1], (m,), dtype=np.float64) for part, m in parts]
+    return array.concatenate(rows), array.concatenate(labels)
 
 
-def _cuts(name: str, size: int) -> list[int]:
-    """Return positions of line beginnings, about `size` bytes apart, and the end of the file."""
-    end = os.path.getsize(name)
-    cuts = [0]
-    with open(name, "rb") as file:
-        while cuts[-1] + size < end:
-            file.seek(cuts[-1] + size - 1)
-            file.readline()
-            cuts.append(file.tell())
-    if cuts[-1] < end:
-        cuts.append(end)
-    return cuts
-
-
-def _text(name: str, low: int, high: int) -> bytes:
-    with open(name, "rb") as file:
-        file.seek(low)
-        return file.read(high - low)
-
-
-def _look(name: str, low: int, high: int, for_width: bool) -> tuple[int, int]:
-    """Return the number of samples in a span of the file, and the largest index if asked for."""
+def _look(text: bytes, known_width: int | None) -> tuple[int, int]:
+    """Return the number of samples in a text, and the largest index if it is needed."""
     lines, largest = 0, 0
-    for raw in io.BytesIO(_text(name, low, high)):
+    for raw in io.BytesIO(text):
         line = raw.partition(b"#")[0].strip()
-        if not line:
-            continue
-        lines += 1
-        if for_width:
-            # Indices ascend within a line, so the last one is the largest.
-            last = line.rpartition(b" ")[2].partition(b":")
-            if last[1] and last[0] != b"qid":
-                largest = max(largest, int(last[0]))
+        lines += bool(line)
+        # Indices ascend within a line, so the last one is the largest.
+        index, colon, _ = line.rpartition(b" ")[2].partition(b":")
+        if known_width is None and colon and index != b"qid":
+            largest = max(largest, int(index))
     return lines, largest
 
 
-def _read(
-    name: str, low: int, high: int, width: int, zero_based: bool, dtype: Any
-) -> tuple[sp.csr_matrix, Array]:
-    """Return the rows and labels in a span of the file."""
+def _read(text: bytes, name: str, width: int, zero_based: bool, dtype: Any) -> tuple[Any, Array]:
+    """Return the rows and labels in a text."""
     try:
         X, y = load_svmlight_file(
-            io.BytesIO(_text(name, low, high)), n_features=width, dtype=dtype,
-            zero_based=zero_based,
-        )  # fmt: skip
+            io.BytesIO(text), n_features=width, dtype=dtype, zero_based=zero_based
+        )
     except ValueError as error:
-        raise ValueError(f"{name!r}, bytes {low} to {high}: {error}") from error
+        raise ValueError(f"{name!r}: {error}") from error
     return sp.csr_matrix(X), y
 
 
@@ -158,13 +121,14 @@ def read_npy(path: Any, *, blocksize: int | str = "32MB") -> Any:
     name, size = _checked(path, "a .npy file", blocksize)
     mapped = np.load(name, mmap_mode="r")
     rows = max(size // max(mapped[:1].nbytes, 1), 1)
-    blocks = []
-    for low in range(0, len(mapped), rows):
-        high = min(low + rows, len(mapped))
-        block = delayed(_rows, pure=True)(name, low, high)
-        blocks.append(array.from_delayed(block, (high - low, *mapped.shape[1:]), mapped.dtype))
-    if not blocks:
+    cuts = [(low, min(low + rows, len(mapped))) for low in range(0, len(mapped), rows)]
+    if not cuts:
         raise ValueError(f"{name!r} holds no rows.")
+    shape, read = mapped.shape[1:], delayed(_rows, pure=True)
+    blocks = [
+        array.from_delayed(read(name, low, high), (high - low, *shape), mapped.dtype)
+        for low, high in cuts
+    ]
     return array.concatenate(blocks)
 
 

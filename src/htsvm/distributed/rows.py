@@ -1,393 +1,333 @@
-"""The default solver's rows and rounds, where the rows are in blocks on workers."""
+"""Problems whose rows are in the blocks of a Dask collection.
+
+All state is in the driver. A question is a pure function of a block (`blocks.py`) with the answers
+of all blocks added up in their order.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from dask import array, delayed
+from dask.sizeof import sizeof
 
 from htsvm._typing import Array
-from htsvm.distributed.binary_block import SCALARS, BinaryBlock
-from htsvm.distributed.block import Block, Entry
-from htsvm.distributed.blocks import Blocks, Multipliers, stacked
-from htsvm.linalg import as_operator
-from htsvm.linalg.row_system import LARGEST_MATRIX, RowSystem, conjugate_direction, solve_primal
-from htsvm.losses import Loss
-from htsvm.solvers.descent import REACH
-from htsvm.solvers.newton.inner import Steps
-from htsvm.solvers.newton.rows import QUANTILE_ROWS, SUBSET_FROM, SUBSET_SHARE, Rounds, ramp_width
-from htsvm.solvers.newton.state import Closing, Iterate, RoundReport, Updates, violated
-
-if TYPE_CHECKING:
-    from htsvm.distributed.problem import BlockProblem
-    from htsvm.solvers import Problem
-
-
-# Where there is no matrix, the rows that make up the Hessian are gathered up to this many values.
-MOST_GATHERED = 50_000_000
-# Up to this many values (32 MB) the rows of a round are gathered and the round is run here: that
-# takes as long as the passes that it saves.
-ROUND_GATHERED = 4_000_000
+from htsvm.distributed import blocks as ask
+from htsvm.distributed.blocks import Block, Task, added, joint, stacked
+from htsvm.distributed.cluster import Cluster, driver_values, sample_values
+from htsvm.distributed.descent import Multipliers, solve
+from htsvm.linalg import Extent, Operator, Quadratic, as_operator
+from htsvm.linalg.scaled import Moments, merged
+from htsvm.optimality import PointCertificate, certify_problem
+from htsvm.optimality.binary import conclude, spread_positions
+from htsvm.optimality.multiclass import conclude_multiclass, merge_multiclass
+from htsvm.optimality.point import Point
+from htsvm.optimality.samples import merge
+from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
+from htsvm.problems import MulticlassProblem, Problem
+from htsvm.problems.build import class_factors, stated_problems, tasks_of
 
 
-class BlockRows:
-    """The rows of a problem on workers.
+@dataclass(eq=False)
+class Dataset:
+    """The data of a fit: a delayed `Block` for each chunk, and what is known of all of them."""
 
-    Their penalties are multiplied by random numbers where `states` says how blocks draw them.
+    cluster: Cluster
+    # The blocks as they are read, and as questions are put to them: held in memory or streamed.
+    raw: list[Any]
+    data: list[Any]
+    # All rows, where they are few.
+    here: Block | None
+    # The first row of each block, and the number of all rows; the classes, and their weights.
+    offsets: Array
+    classes: Array
+    mass: Array
+    # The columns of each view, or None; their number, that of stored values, the sum of squares.
+    views: Sequence[Array | None]
+    extents: Array
+
+    def cut(self, rows: Array, *vectors: Array) -> list[tuple[Array, ...]]:
+        """Return the sorted `rows` by block, counted from its first row, and vectors over them."""
+        edges = np.searchsorted(rows, self.offsets)
+        return [
+            (rows[low:high] - first, *(vector[low:high] for vector in vectors))
+            for (low, high), first in zip(pairwise(edges), self.offsets[:-1], strict=True)
+        ]
+
+    def ask(
+        self, question: Callable[..., Any], *args: Any, each: Sequence[Any] = (),
+        combine: Any = added,
+    ) -> Any:  # fmt: skip
+        """Return the answers of all blocks, put together; `each` has further arguments by block."""
+        each, work = each or [()] * len(self.data), delayed(question, pure=False)
+        parts = [work(block, *args, *own) for block, own in zip(self.data, each, strict=True)]
+        return self.cluster.reduce(parts, combine)
+
+    def problems(
+        self, class_weight: Any, *, multiclass: bool, view: int = 0, **options: Any
+    ) -> list[Any]:
+        """Return the problems of a view: one for two classes, else one per class or for all."""
+        loss = options["loss"]
+        if loss.tilt != 0.0 or math.isinf(loss.weak_convexity):
+            raise ValueError(
+                f"{loss!r} does not work on Dask collections: only losses that never fall and "
+                "whose slope does not jump down do; use HybridTruncated or Hinge."
+            )
+        factors = class_factors(class_weight, self.classes, self.mass)
+        options["multiclass"] = multiclass
+        if self.here is not None:
+            rows = self.here.X, self.here.codes, self.here.weights
+            return list(stated_problems(*rows, factors, **options))
+        kind = MulticlassBlockProblem if multiclass else BlockProblem
+        return [kind.of(self, task, view) for task in tasks_of(self.mass, factors, **options)]
+
+    def statuses(self, problems: Any, results: Any, used: Array) -> tuple[Any, Any]:
+        """Return what became of each sample, and which are ignored, as Dask arrays.
+
+        The first is of shape (n_samples, n_views, n_problems). They are computed when asked for.
+        Given are the problems and the results, by view, and which views count by problem.
+        """
+        points = self._points(problems, results)
+        # Not by way of one Dask array: that would leave out empty blocks.
+        both = [
+            (delayed(ask.status_of, pure=True)(block, of_block), block)
+            for block, of_block in zip(self.raw, points, strict=True)
+        ]
+        lost = [delayed(ask.ignored_by_all, pure=True)(*pair, used) for pair in both]
+        status = self.as_rows([status for status, _ in both], used.shape[::-1], np.int8)
+        return status, array.flatnonzero(self.as_rows(lost, (), np.bool_))
+
+    def as_rows(self, blocks: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return a Dask array of delayed blocks with an entry of that shape for each row."""
+        parts = zip(blocks, np.diff(self.offsets).tolist(), strict=True)
+        return array.concatenate(
+            [array.from_delayed(block, (size, *shape), dtype=dtype) for block, size in parts]
+        )
+
+    def counts(self, problems: Any, results: Any, used: Array, rows: Array) -> tuple[Array, Array]:
+        """Return the share of each class that is ignored, and its samples among sorted `rows`."""
+        both = zip(self._points(problems, results), self.cut(rows), strict=True)
+        each = [(points, used, len(self.classes), *some) for points, some in both]
+        total, lost, found = self.ask(ask.counts_of, each=each)
+        return lost / np.maximum(total, 1), found
+
+    def _points(self, problems: Any, results: Any) -> list[Any]:
+        """Return for each block, by view and problem, what `point_of` takes."""
+
+        def of_blocks(problem: Any, result: Any) -> list[Any]:
+            z, found = joint(result.coef, result.intercept), result.multipliers
+            return [(problem.task, z, some) for some in self.cut(found.rows, found.values)]
+
+        by_view = [
+            list(zip(*map(of_blocks, *of_view), strict=True))
+            for of_view in zip(problems, results, strict=True)
+        ]
+        return [delayed(points, traverse=False) for points in zip(*by_view, strict=True)]
+
+
+class BlockOperator(Extent):
+    """The rows of all blocks: what can be known of them, and copies of a few."""
+
+    stored, square_sum = 0, 0.0
+    # Rows that came with another question, and their numbers.
+    at_hand: Any = None
+
+    def __init__(self, rows: int, extent: Array) -> None:
+        super().__init__()
+        self.shape, self.extent = (rows, int(extent[0])), extent
+        self.stored, self.square_sum = int(extent[1]), float(extent[2])
+
+    def take(self, rows: Array) -> Operator:
+        """Return an operator on a copy of some rows that are at hand."""
+        known, X = self.at_hand
+        return as_operator(X[np.searchsorted(known, rows)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Remote:
+    """What problems have in common whose rows are on workers.
+
+    The sums of the penalties by label or class; questions so far, and the bytes to the blocks and
+    back, which are columns of a history; the kind of problem in this process.
     """
 
-    # The blocks that these rows are in.
-    kind: type[Any]
-    # Their answers to `support`, where these came along with another question.
-    _support: list[Any] | None = None
+    source: Any = None
+    task: Any = None
+    penalties: Any = None
+    told: Any = None
 
-    def __init__(
-        self, problem: Any, rng: np.random.Generator, states: list[Any] | None = None
-    ) -> None:
-        self.problem, self.rng, self._states = problem, rng, states
-        self.blocks: Blocks = problem.blocks
+    local: ClassVar[Any] = Problem
+    solved_by = solve
+
+    @classmethod
+    def of(cls, source: Dataset, stated: Any, view: int) -> Self:
+        """Return the problem of a task on the columns of a view."""
+        # The sums of penalties are those of one sample for each class, of all its weight.
+        k, extent = len(source.mass), source.extents[view]
+        one_each = stated.problem(as_operator(np.zeros((k, 1))), np.arange(k), source.mass)
+        several = one_each.n_scores > 1
+        codes = one_each.labels if several else (one_each.y == 1).astype(np.intp)
+        none: Any = {"labels": np.zeros(0), "n_classes": k} if several else {"y": np.zeros(0)}
+        # The fields are those of the dataclass that a subclass is; this mixin has few of them.
+        fields_of_all: Any = {
+            "operator": BlockOperator(int(source.offsets[-1]), extent), "penalty": np.zeros(0),
+            "loss": stated.loss, "C": stated.C, "fit_intercept": stated.fit_intercept,
+            "regularizer": Quadratic(None, int(extent[0])),
+        }  # fmt: skip
+        return cls(
+            source=source, task=Task(stated, source.views[view]),
+            told={"network_passes": 0, "network_bytes": 0.0},
+            penalties=np.bincount(codes, weights=one_each.penalty, minlength=2),
+            **none, **fields_of_all,
+        )  # fmt: skip
+
+    def ask(self, question: Callable[..., Any], *args: Any, **how: Any) -> Any:
+        """Return the answers of all blocks to a question about this problem, put together."""
+        answer = self.source.ask(question, self.task, *args, **how)
+        self.told["network_passes"] += 1
+        sent = len(self.source.data) * sizeof(args) + sizeof(how.get("each"))
+        self.told["network_bytes"] += float(sent + sizeof(answer))
+        return answer
 
     def traffic(self) -> dict[str, float]:
-        """Return the passes over the network so far, and the bytes they moved."""
-        return dict(self.blocks.traffic)
+        """Return the questions so far, and the bytes to the blocks and back."""
+        return dict(self.told)
 
-    def with_random_penalties(self) -> Self:
-        """Multiply the penalties by the exponential random numbers that a local fit would draw."""
-        return type(self)(self.problem, self.rng, self.blocks.states_of(self.rng))
+    def on_rows(self: Any, X: Any, labels: Array, penalty: Array) -> Any:
+        """Return the problem on rows in this process."""
+        known = {f.name: getattr(self, f.name) for f in fields(self.local)}
+        operator = self.operator.adopted(as_operator(X))
+        operator.columns = self.operator.columns
+        name = "labels" if self.n_scores > 1 else "y"
+        return self.local(**(known | {"operator": operator, name: labels, "penalty": penalty}))
 
-    def _start_blocks(self) -> None:
-        """Let all blocks start at zero, without multipliers."""
-        self.blocks.start(self.kind.start_at_zero)
-        if self._states is not None:
-            self.blocks.tell(self.kind.vary_penalties, each=self._states)
+    def sample(self: Any, seed: Any) -> Any:
+        """Return the problem on rows drawn by their penalties, whatever the blocks."""
+        total = float(self.penalties.sum())
+        unit = total * self.operator.stored / (self.operator.shape[0] * sample_values())
+        number = int(np.random.default_rng(seed).integers(1 << 32))
+        X, labels, penalties = zip(*self.ask(ask.sample_of, unit, number), strict=True)
+        penalty = np.concatenate(penalties)
+        factor = total / (float(penalty.sum()) or 1.0)
+        return self.on_rows(stacked(X), np.concatenate(labels), factor * penalty)
 
-    def multipliers(self) -> Multipliers:
-        """Return the multipliers of all rows."""
-        parts = self._support or self.blocks.ask(self.kind.support)
-        return Multipliers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    def trivial(self: Any) -> tuple[float, Any]:
+        """Return the objective and the intercept of the best constant classifier."""
+        several = self.n_scores > 1
+        labels = np.arange(len(self.penalties)) if several else np.array([-1, 1], np.int8)
+        best: Any = self.on_rows(np.zeros((len(labels), 1)), labels, self.penalties).trivial()
+        return best[0], best[1]
 
-    def _by_block(self, multipliers: Any) -> list[Any]:
-        """Return multipliers by block; what is not by row is the same for each."""
-        if multipliers is None or isinstance(multipliers, float):
-            return [multipliers] * len(self.blocks.source.data)
-        by_block: list[Any] = multipliers.by_block(self.blocks)
-        return by_block
+    def objectives_at(self: Any, points: Sequence[tuple[Array, Any]]) -> list[float]:
+        """Return the objectives at some points, in one round trip."""
+        self.operator.count(float(self.n_scores * len(points)))
+        losses = self.ask(ask.losses_of, [joint(w, b) for w, b in points])
+        return [float(self.energy(w) + loss) for (w, _), loss in zip(points, losses, strict=True)]
 
+    def moments(self: Any) -> Moments:
+        """Return the moments of the columns, weighted by penalties."""
+        self.operator.count(1.0)
+        typical = float(self.penalties.sum()) / self.operator.shape[0]
+        found: Moments = self.ask(ask.moments_of, typical, combine=merged)
+        return found
 
-class RemoteSteps:
-    """The steps of a round, taken here with sums from the blocks.
+    def in_columns(self: Any, mean: Array, scale: Array) -> Any:
+        """Return the problem on the rows ``(x - mean) * scale``; its regulariser stays."""
+        operator = BlockOperator(self.n_samples, self.operator.extent)
+        operator.work, operator.columns = self.operator.work, (mean, scale)
+        return replace(self, operator=operator, task=self.task._replace(columns=(mean, scale)))
 
-    A trial brings the sums where it leads; directions and steps travel with the next question.
-    """
+    def scaled(self: Any, C: float) -> Any:
+        """Return the problem with all penalties times `C`."""
+        task = self.task._replace(stated=replace(self.task.stated, C=C * self.C))
+        told = dict.fromkeys(self.told, 0)
+        return replace(self, task=task, C=C * self.C, penalties=C * self.penalties, told=told)
 
-    problem: Any
-    entry: Entry
-    # Whether the blocks add the matrix of the Hessian to their sums.
-    with_matrix: bool
-    dear_trials: ClassVar[bool] = True
-
-    @property
-    def blocks(self) -> Blocks:
-        """The blocks."""
-        blocks: Blocks = self.problem.blocks
-        return blocks
-
-    def _enter(self, count: int) -> list[float]:
-        """Begin the round; return the numbers that come before the sums."""
-        self.blocks.copied = not self.entry.whole
-        found = self.blocks.ask(Block.enter, self.entry, self.with_matrix)
-        # The step that was tried last, and the sums where it leads.
-        self.tried: tuple[float, Array] = (0.0, found[count:])
-        return [float(value) for value in found[:count]]
-
-    def _sums_here(self) -> Array:
-        """Return the sums where the round is, if need be by a pass."""
-        if self.tried[0] != 0.0:
-            self.tried = (0.0, self.blocks.ask(Block.gradient, self.with_matrix))
-        return self.tried[1]
-
-    def _try(self, t: float) -> tuple[float, float]:
-        """Try a step; return the two terms of the line search."""
-        found = self.blocks.ask(Block.attempt, t, self.with_matrix)
-        self.tried = (t, found[2:])
-        return float(found[0]), float(found[1])
-
-    def _move(self, t: float) -> None:
-        """Take a step; if it was the last that was tried, the sums there are known."""
-        self.blocks.tell(Block.advance, t)
-        self.tried = (0.0 if self.tried[0] == t else math.nan, self.tried[1])
+    def summarised(self: Any, z: Array, found: Multipliers) -> tuple[list[Any], Any]:
+        """Return the summaries of all blocks, and multipliers by block."""
+        some = [(psi,) for psi in self.source.cut(found.rows, found.values)]
+        # A few rows that the certificate will look at come along.
+        few = found.rows[spread_positions(len(found.rows))]
+        sampled = np.unique(np.append(few, spread_positions(self.n_samples)))
+        each = [(*own, rows) for own, (rows,) in zip(some, self.source.cut(sampled), strict=True)]
+        summaries, X = zip(*self.ask(ask.summary_of, z, each=each), strict=True)
+        self.operator.at_hand = sampled, stacked(X)
+        self.operator.count((2.0 if z.ndim == 1 else 4.0) * self.n_scores)
+        return list(summaries), some
 
 
-class BinaryRows(BlockRows):
-    """What `LocalRows` is, for rows on workers: w and b are here, what has m entries is there."""
+@dataclass(frozen=True, eq=False)
+class BlockProblem(_Remote, Problem):  # type: ignore[misc]
+    """A problem with its rows, labels and penalties on workers; `y` and `penalty` are empty."""
 
-    problem: BlockProblem
-    kind = BinaryBlock
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
+        """Return multipliers from the coefficients of rows in the classifier."""
+        values = coefficients[0]
+        return Multipliers(rows, -np.abs(values), np.sign(values).astype(np.int8))
 
-    def __init__(
-        self, problem: BlockProblem, rng: np.random.Generator, states: list[Any] | None = None
-    ) -> None:
-        super().__init__(problem, rng, states)
-        self._updates = Updates()
+    def objectives_along(
+        self, w: Array, b: float, dw: Array, db: float, moves: Array
+    ) -> tuple[Array, Array]:
+        """Return steps along (dw, db), by about how far violations move, and the objectives."""
+        pace = self.operator.row_length * float(np.linalg.norm(dw)) + abs(db)
+        steps = moves / (pace or 1.0)
+        return steps, np.array(self.objectives_at([(w + t * dw, b + t * db) for t in steps]))
 
-    # -------------------------------------------------------------------------- where to be
-
-    def _move_to(self, w: Array, b: float) -> None:
-        self.w, self.b = w, b
-        # What is learnt on the way: loss and largest violation here, rows of the next round.
-        self._loss: float | None = None
-        self._largest: float | None = None
-        self._relevant: float = math.inf
-        self._next: list[tuple[int, Any]] = []
-        # The loss that the samples are weighed for already, in advance.
-        self._weighed: Loss | None = None
-        self._support = None
-
-    def start_at_zero(self) -> None:
-        """Start from w = 0, b = 0 and no multipliers."""
-        self._move_to(np.zeros(self.problem.n_features), 0.0)
-        self._start_blocks()
-
-    def start_at(self, w: Array, b: float, psi: Multipliers | float | None) -> None:
-        """Start from a point, with multipliers or the width of a rounded kink that gives them."""
-        self._move_to(np.array(w, dtype=np.float64), float(b))
-        # A round looks at these rows at least: a first guess of how many it will be.
-        self._relevant = len(psi.rows) if isinstance(psi, Multipliers) else psi or math.inf
-        self.blocks.start(BinaryBlock.start_at_point, self.w, self.b, each=self._by_block(psi))
-        self.problem.operator.count(1.0)
-
-    def move(self, w: Array, b: float) -> None:
-        """Move to a point; the multipliers stay as they are."""
-        self._move_to(w, b)
-        self.blocks.tell(BinaryBlock.move, w, b)
-        self.problem.operator.count(1.0)
-
-    def guess_multipliers(self, share: float) -> None:
-        """Set the multipliers from q alone: a ramp as wide as the given share of all samples."""
-        stride = max(self.problem.n_samples // QUANTILE_ROWS, 1)
-        parts = self.blocks.ask(BinaryBlock.sampled_violations, stride)
-        some = np.concatenate([part for part, _ in parts])
-        self._largest, self._support = max(largest for _, largest in parts), None
-        self.blocks.tell(BinaryBlock.set_ramp, ramp_width(some, share))
-        explained = self.problem.share_of_pull(self.w, self.blocks.ask(BinaryBlock.pull))
-        if explained != 1.0:
-            self.blocks.tell(BinaryBlock.scale_multipliers, explained)
-
-    def take(self, rows: Array) -> Problem:
-        """Return the problem on a copy of some rows, in this process."""
-        part: Problem = self.problem.take(rows)
-        return part
-
-    def adopt(self, varied: BinaryRows) -> None:
-        """Take over the point that these rows with other penalties have reached, within bounds."""
-        self._move_to(varied.w, varied.b)
-        self.blocks.tell(BinaryBlock.restore_penalties)
-
-    # -------------------------------------------------------------------------- what is there
-
-    def objective(self) -> float:
-        """Return the objective."""
-        if self._loss is None:
-            self._loss = float(self.blocks.ask(BinaryBlock.loss_total))
-        return self.problem.regularizer.energy(self.w) + self._loss
-
-    def largest_violation(self) -> float:
-        """Return the largest violation of a sample that counts, at least zero."""
-        if self._largest is None:
-            self._largest = float(self.blocks.ask(BinaryBlock.largest_violation))
-        return self._largest
-
-    # -------------------------------------------------------------------------- what to do
-
-    def weigh(self, loss: Loss | None) -> None:
-        """Set the weights of the hinge majoriser of `loss`; None stands for its convex start."""
-        if loss is None or loss != self._weighed:
-            self.blocks.tell(BinaryBlock.weigh, loss)
-
-    def run(self, xi: float, *, tol: float, max_steps: int, reach: float) -> RoundReport:
-        """Minimise the inner function approximately; the multiplier step is taken by `close`.
-
-        The rows that it looks at are counted in the pass that begins the round, which depends on
-        that number: guess it, and begin again where the guess was wrong.
-        """
-        guess = self._where(self._relevant if math.isfinite(reach) else math.inf)
-        while True:
-            entry = Entry(reach, guess == "all", xi)
-            if guess == "here":
-                gathered = self._gathered(reach)
-                if gathered is not None:
-                    return self._run_here(gathered, entry, tol, max_steps)
-                # Too many, or most of them in one block.
-                guess = "all" if self._where(self._relevant) == "all" else "some"
-            else:
-                steps = BlockSteps(self.problem, self.w, self.b, entry)
-                self._relevant = steps.enter()
-                guess = self._where(self._relevant)
-                if (guess == "all") == entry.whole:
-                    return self._run_there(steps, tol, max_steps)
-
-    def _where(self, count: float) -> str:
-        """Return where `count` rows are worked on: "here", or there on "some" or "all" rows."""
-        m = self.problem.n_samples
-        if m < SUBSET_FROM or count > SUBSET_SHARE * m:
-            return "all"
-        return "here" if count <= self._most_gathered() else "some"
-
-    def _most_gathered(self) -> float:
-        """Return how many rows may be gathered for a round."""
-        return ROUND_GATHERED / max(self.problem.operator.stored / self.problem.n_samples, 1.0)
-
-    def _run_there(self, steps: BlockSteps, tol: float, max_steps: int) -> RoundReport:
-        """Run a round with sums from the workers."""
-        report = steps.minimise(tol, max_steps)
-        self._end(steps.w, steps.b, steps.entry)
-        if steps.entry.whole:
-            report.violated = -1
-            report.stale = self._updates.lost_digits(report.steps)
-        else:
-            report.stale = True
-        return report
-
-    def _gathered(self, reach: float) -> list[Any] | None:
-        """Return rows, labels, penalties and state of the rows of a round; None if too many."""
-        parts = self._next
-        if not parts or reach != REACH or self.blocks.has_pending:
-            parts = self.blocks.ask(BinaryBlock.relevant_rows, reach, self._share())
-        self._relevant = sum(rows for rows, _ in parts)
-        if self._where(self._relevant) != "here" or any(found is None for _, found in parts):
-            return None
-        return stacked([found for _, found in parts])
-
-    def _share(self) -> float:
-        """Return which share of a block is gathered at most."""
-        return min(2.0 * self._most_gathered() / self.problem.n_samples, 1.0)
-
-    def _run_here(
-        self, gathered: list[Any], entry: Entry, tol: float, max_steps: int
-    ) -> RoundReport:
-        """Run a round in this process, as a local fit does."""
-        problem = self.problem
-        X, y, penalty, *state = gathered
-        part = problem.on_rows(X, y, penalty)
-        part.operator.row_length = problem.operator.row_length
-        it = Iterate(self.w, self.b, *state)
-        report = Rounds(part).run(it, entry.xi, tol=tol, max_steps=max_steps, reach=math.inf)
-        report.rows, report.stale = len(y), True
-        report.violated = violated(it.q, it.weights)
-        self._end(it.w, it.b, entry)
-        return report
-
-    def _end(self, w: Array, b: float, entry: Entry) -> None:
-        """Note where a round has ended."""
-        self._move_to(w.copy(), float(b))
-        self._ended = entry, (self.w, self.b)
-
-    def close(
-        self, stage: Loss | None, nu: float, refresh: bool, following: Loss | None = None
-    ) -> Closing:
-        """Take the multiplier step, weigh the samples for `stage` and look at the result.
-
-        Then they are weighed for `following`, the loss of the next round where that is another one.
-        The rows of that round come along, once the loss is the last one or known beforehand.
-        """
-        following = following or stage
-        settled = following is not None and (following != stage or stage == self.problem.loss)
-        parts = self.blocks.ask(
-            BinaryBlock.end_round, *self._ended, stage, nu, refresh,
-            None if following == stage else following, REACH,
-            self._share() if settled and self.problem.n_samples >= SUBSET_FROM else -1.0,
+    def certify(self, w: Array, b: float, psi: Multipliers, tol: float) -> PointCertificate:
+        """Certify the point (w, b, psi): one question, and another for the second order."""
+        summaries, some = self.summarised(joint(w, b), psi)
+        summary = merge(summaries)
+        summary = replace(summary, support=np.sort(summary.support))
+        operator: Any = self.operator
+        point = Point(
+            operator, self.y, w, b, self.penalty, self.penalty, self.C, self.loss,
+            self.regularizer, self.fit_intercept,
         )  # fmt: skip
-        self.problem.operator.count(refresh)
-        all_sums, found, support = zip(*parts, strict=True)
-        sums = sum(all_sums)
-        closing = Closing(int(sums[0]), *(float(value) for value in sums[1:]))
-        self._loss, self._weighed = closing.loss, following
-        self._relevant = sum(rows for rows, _ in found)
-        self._next = list(found) if settled else []
-        self._support = None if None in support else list(support)
-        return closing
+
+        def verdict() -> Verdict:
+            # Only those that are safe or ignored cannot be critical, and not all of those.
+            rows, stored = float(summary.counts[1:4].sum()), self.operator.stored
+            if self.loss.weak_convexity == 0.0:
+                return Verdict("yes", note="the problem is convex")
+            if rows * stored > driver_values() * self.n_samples:
+                note = f"second order needs more than {driver_values():.0e} values of X"
+                return Verdict("undecided", note=note)
+            X, samples = zip(*self.ask(ask.critical_of, joint(w, b), each=some), strict=True)
+            names = [f.name for f in fields(CriticalSamples)]
+            table = {name: np.concatenate([getattr(s, name) for s in samples]) for name in names}
+            table["rows"] = np.arange(len(table["rows"]))
+            critical, free = CriticalSamples(**table), self.fit_intercept
+            operator = as_operator(stacked(X))
+            return second_order_verdict(operator, critical, self.regularizer, fit_intercept=free)
+
+        return conclude(point, summary, verdict, tol=tol)
 
 
-@dataclass
-class BlockSteps(RemoteSteps, Steps):
-    """Newton's method for the inner function, with its sums from the blocks."""
+@dataclass(frozen=True, eq=False)
+class MulticlassBlockProblem(_Remote, MulticlassProblem):  # type: ignore[misc]
+    """A multi-class problem on workers; `labels` and `penalty` are empty."""
 
-    entry: Entry
+    local: ClassVar[Any] = MulticlassProblem
 
-    def __post_init__(self) -> None:
-        self.w = self.w.copy()
-        self.with_matrix = self.problem.n_features < LARGEST_MATRIX
+    def multipliers_from(self, rows: Array, coefficients: Array) -> Multipliers:
+        """Return pulls from the coefficients of rows in the classifiers."""
+        return Multipliers(rows, coefficients.T)
 
-    def enter(self) -> int:
-        """Begin the round; return how many rows it is about."""
-        self.rows = int(self._enter(1)[0])
-        self.share = 1.0 if self.entry.whole else self.rows / max(self.problem.n_samples, 1)
-        return self.rows
-
-    def minimise(self, tol: float, max_steps: int) -> RoundReport:
-        """Take Newton steps until both gradient residuals are below `tol`."""
-        report = RoundReport(rows=self.rows)
-        self._minimise(self.entry.xi, tol, max_steps, report)
-        return report
-
-    def _sums(self, xi: float, report: RoundReport) -> tuple[Array, float, float]:
-        n = self.problem.n_features
-        sums = self._sums_here()
-        total, size, interior, support, count = sums[n : n + SCALARS]
-        report.active, report.support = int(interior), int(support)
-        report.violated = int(count)
-        self.gram = sums[n + SCALARS :].reshape(n + 1, n + 1) if self.with_matrix else None
-        self.problem.operator.count((support + interior) / max(self.problem.n_samples, 1))
-        return sums[:n], float(total), float(size)
-
-    def _direction(
-        self, xi: float, grad_w: Array, grad_b: float, count: int
-    ) -> tuple[Array, float]:
-        problem = self.problem
-        if self.gram is not None:
-            return solve_primal(
-                self.gram, problem.regularizer, xi, grad_w, grad_b, problem.fit_intercept
-            )
-        stored = problem.operator.stored / max(problem.n_samples, 1)
-        if count * stored > MOST_GATHERED:
-            return self._conjugate_direction(grad_w, grad_b)
-        X, _, penalty = stacked(self.blocks.ask(BinaryBlock.active_rows))
-        system = RowSystem(as_operator(X), penalty, problem.regularizer, problem.fit_intercept)
-        return system.solve(None, xi, grad_w, grad_b)
-
-    def _conjugate_direction(self, grad_w: Array, grad_b: float) -> tuple[Array, float]:
-        """Return the Newton direction with all products by the workers: a pass for each."""
-        rows, problem = RemoteHessian(self.problem), self.problem
-        direction = conjugate_direction(
-            rows, problem.regularizer, grad_w, grad_b, problem.fit_intercept
-        )
-        problem.operator.count(2.0 * rows.products * self.share)
-        return direction
-
-    def _set_out(self, xi: float, dw: Array, db: float) -> None:
-        self.blocks.tell(Block.set_out, dw, db)
-        self.problem.operator.count(self.share)
-
-    def _line_terms(self, xi: float, t: float) -> tuple[float, float]:
-        return self._try(t)
+    def certify(self, W: Array, b: Array, B: Multipliers, tol: float) -> PointCertificate:
+        """Certify the point (W, b, B): two questions."""
+        summaries, some = self.summarised(joint(W, b), B)
+        return conclude_multiclass(
+            W, merge_multiclass(summaries),
+            lambda keep: self.ask(ask.dual_sums_of, joint(W, b), keep, each=some), loss=self.loss,
+            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
+            row_length=self.operator.row_length,
+        )  # fmt: skip
 
 
-@dataclass
-class RemoteHessian:
-    """What rows on workers add to the Hessian of the round under way."""
-
-    problem: Any
-    products: int = 0
-
-    def product(self, V: Array) -> Array:
-        """Return the matrix times V: a pass."""
-        self.products += 1
-        product: Array = self.problem.blocks.ask(Block.product, V)
-        return product
-
-    def diagonal(self) -> Array:
-        """Return the diagonal of the matrix."""
-        diagonal: Array = self.problem.blocks.ask(Block.diagonal)
-        return diagonal
+certify_problem.register(BlockProblem, BlockProblem.certify)
+certify_problem.register(MulticlassBlockProblem, MulticlassBlockProblem.certify)

@@ -92,6 +92,51 @@ def simplex_step(const double[:, ::1] alpha, const double[:, ::1] U, const doubl
     return float(np.sum(partial))
 
 
+cdef void _maximum_block(const double* shift, const double* U, const double* D, double t,
+                         double width, const Py_ssize_t* labels, double* out, int* counts,
+                         double* h, double* along, double* v, Py_ssize_t k, Py_ssize_t low,
+                         Py_ssize_t high) noexcept nogil:
+    cdef Py_ssize_t i, j, at
+    cdef double own, slope, moved, rise, off
+    cdef double* u = v + k
+    for i in range(low, high):
+        at = i * k
+        own = U[at + labels[i]] + t * D[at + labels[i]]
+        for j in range(k):
+            u[j] = U[at + j] + t * D[at + j] - own
+            v[j] = shift[at + j] + u[j] / width
+        counts[i] = _project(v, out + at, k, 1.0)
+        rise, moved, slope = 0.0, 0.0, -D[at + labels[i]]
+        for j in range(k):
+            off = out[at + j] - shift[at + j]
+            moved += off * off
+            if out[at + j] > 0.0:
+                rise += out[at + j] * u[j]
+                slope += out[at + j] * D[at + j]
+        h[i] = rise - 0.5 * width * moved
+        along[i] = slope
+
+
+def rounded_maximum(const double[:, ::1] shift, const double[:, ::1] U, const double[:, ::1] D,
+                    double t, double width, const Py_ssize_t[::1] labels, double[:, ::1] out,
+                    int[::1] counts, double[::1] h, double[::1] along):
+    """Maximise ``a'u_i - width |a - shift_i|² / 2`` over the unit simplex, row by row.
+
+    The levels u_i are those of ``U_i + t D_i`` less that of the own class. Sets `out` to the
+    maximisers, `counts` to the number of their positive entries, `h` to the maxima and `along` to
+    their derivatives in t.
+    """
+    cdef Py_ssize_t m = U.shape[0], k = U.shape[1]
+    cdef int parts = PARTS if m >= PARTS else 1, threads = _blocks(8.0 * m * k), s
+    if m == 0:
+        return
+    cdef double[:, ::1] scratch = np.empty((parts, 2 * k + 8))
+    for s in prange(parts, nogil=True, num_threads=threads, schedule="static"):
+        _maximum_block(&shift[0, 0], &U[0, 0], &D[0, 0], t, width, &labels[0], &out[0, 0],
+                       &counts[0], &h[0], &along[0], &scratch[s, 0], k, m * s // parts,
+                       m * (s + 1) // parts)
+
+
 def top_rivals(const double[:, ::1] U, const Py_ssize_t[::1] labels, double[::1] out):
     """Set ``out[i] = max(U[i, j] over j != labels[i]) - U[i, labels[i]]``."""
     cdef Py_ssize_t m = U.shape[0], k = U.shape[1], i, j, y

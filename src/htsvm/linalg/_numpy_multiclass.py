@@ -21,6 +21,25 @@ def simplex_step(
     return float(np.vdot(out, D))
 
 
+def rounded_maximum(
+    shift: Array, U: Array, D: Array, t: float, width: float, labels: Array, out: Array,
+    counts: Array, h: Array, along: Array,
+) -> None:  # fmt: skip
+    """Maximise ``a'u_i - width |a - shift_i|² / 2`` over the unit simplex, row by row.
+
+    The levels u_i are those of ``U_i + t D_i`` less that of the own class. Sets `out` to the
+    maximisers, `counts` to the number of their positive entries, `h` to the maxima and `along` to
+    their derivatives in t.
+    """
+    rows = np.arange(len(U))
+    levels = U + t * D
+    levels -= levels[rows, labels][:, None]
+    out[:] = project_to_simplex(shift + levels / width, np.ones(len(U)))
+    counts[:] = np.count_nonzero(out, axis=1)
+    h[:] = np.einsum("ij,ij->i", out, levels) - 0.5 * width * np.square(out - shift).sum(axis=1)
+    along[:] = np.einsum("ij,ij->i", out, D) - D[rows, labels]
+
+
 def top_rivals(U: Array, labels: Array, out: Array) -> None:
     """Set ``out[i] = max(U[i, j] over j != labels[i]) - U[i, labels[i]]``."""
     rows = np.arange(len(U))

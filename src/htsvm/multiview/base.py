@@ -19,10 +19,8 @@ from sklearn.utils.validation import (
 
 from htsvm._sklearn import HasMethods, Interval, StrOptions, get_feature_names
 from htsvm._typing import Array
-from htsvm.backends import backend_of
 from htsvm.linalg.spaces import Space
 from htsvm.multiview.alternation import Alternation, Classifiers, Point, print_round
-from htsvm.multiview.elsewhere import view_scores
 from htsvm.multiview.parameters import fixed_weights
 from htsvm.multiview.views import (
     check_same_index,
@@ -32,6 +30,7 @@ from htsvm.multiview.views import (
     resolve_views,
     split_views,
 )
+from htsvm.svm.backend import backend_of
 from htsvm.svm.base import BaseSVC
 from htsvm.svm.validation import canonical, check_scale
 
@@ -245,7 +244,7 @@ class BaseMultiViewSVC(BaseSVC):
         check_is_fitted(self)
         backend = backend_of(X)
         if backend is not None:
-            return view_scores(backend, self, X, weighted=weighted)
+            return backend.view_scores(self, X, weighted=weighted)
         scores = self._view_scores(self._views_of(X), weighted=weighted)
         return scores[:, :, 0] if scores.shape[2] == 1 else scores
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,7 +12,6 @@ from htsvm._documented import documented
 from htsvm._sklearn import Interval
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
-from htsvm.multiview import elsewhere
 from htsvm.multiview.base import PER_VIEW
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.structured import StructuredMultiViewSVC
@@ -245,4 +243,5 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         return per_view("cap", self.cap, self.view_names_, infinite=True)
 
     def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
-        return partial(elsewhere.fit, backend)
+        fitter: Callable[[Any, Any, Any, Any], None] = backend.fit_views
+        return fitter

@@ -125,7 +125,7 @@ class ViewClassifiers(Classifiers[ViewPoints]):
 
     def __post_init__(self) -> None:
         self.left_out: dict[int, ViewPoint] = {}
-        if self.known is None and all(problem.rows is None for problem in self.problems):
+        if self.known is None and all(problem.solved_by is None for problem in self.problems):
             self.known = {}
 
     # ------------------------------------------------------------------------- the alternation
@@ -287,17 +287,16 @@ def majorised(problem: Any, solver: Solver, result: SolverResult) -> SolverResul
     above it; minimising one such convex problem after the other cannot increase the objective by
     more than their tolerance.
     """
+    share = MAJORISER_SHARE if problem.n_scores == 1 else MULTICLASS_MAJORISER_SHARE
     if "profile" not in problem.loss.abilities:
         # No convex loss lies above it and touches it; such a solver goes on from its start.
-        return solver.solve(problem, start=start_of(result))
-    share = MAJORISER_SHARE if problem.n_scores == 1 else MULTICLASS_MAJORISER_SHARE
+        share = 1.0
     solver = replace(solver, tol=share * solver.tol)
+    if share == 1.0 or problem.solved_by is not None:
+        return solver.solve(problem, start=start_of(result))
     convex, objective = problem.majorised(result.coef, result.intercept)
     for _ in range(MAJORISERS):
-        try:
-            result = solver.solve(convex, start=start_of(result))
-        finally:
-            convex.release()
+        result = solver.solve(convex, start=start_of(result))
         before = objective
         convex, objective = problem.majorised(result.coef, result.intercept)
         if before - objective <= solver.tol * abs(objective):

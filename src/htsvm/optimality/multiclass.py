@@ -205,7 +205,7 @@ def balanced_flow(flow: Array) -> Array:
         kept[path[:-1], path[1:]] -= taken
         excess[j] -= taken
         excess[low] += taken
-    if np.abs(excess).max(initial=0.0) > small:
+    if np.abs(excess).max(initial=0.0) > len(flow) * small:
         return np.zeros_like(flow)
     return np.divide(kept, flow, out=np.ones_like(flow), where=flow > 0.0)
 

@@ -113,9 +113,6 @@ class BaseProblem:
         operator = in_columns(self.operator, mean, scale)
         return replace(self, operator=operator)  # type: ignore[type-var]
 
-    def release(self) -> None:
-        """Let go of what a fit keeps in other places; of a problem in this process, nothing."""
-
     def traffic(self) -> dict[str, float]:
         """Return what went over a network for this problem: nothing."""
         return {}

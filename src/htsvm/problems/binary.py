@@ -56,27 +56,6 @@ class Rest(NamedTuple):
     gross: float
 
 
-class Part(NamedTuple):
-    """The rows near the bends of a smooth loss, and what all others add: a linear function.
-
-    Attributes
-    ----------
-    problem : Problem
-        A copy of these rows.
-    rows : ndarray of int
-        Which they are.
-    rest : Rest
-        What the others add.
-    value : float
-        The total of the smooth loss over all rows at the point.
-    """
-
-    problem: Problem
-    rows: Array
-    rest: Rest
-    value: float
-
-
 @dataclass(frozen=True, eq=False)
 class Problem(BaseProblem):
     """min over w, b of w'Rw/2 + sum_i penalty_i * loss(1 - y_i (x_i'w + b)).
@@ -217,30 +196,6 @@ class Problem(BaseProblem):
             self.operator.add_gram(rows, 1.0, hessian, weights[rows])
         gradient = -np.append(pull, total if self.fit_intercept else 0.0)
         return Sums(float(self.penalty @ values), gradient, float(np.abs(slopes).sum()), hessian)
-
-    def near(self, z: Array, stage: Stage, reach: float) -> Part:
-        """Return the rows that are within `reach` of a bend of a smooth loss at z = (w, b).
-
-        Parameters
-        ----------
-        z : ndarray of shape (n + 1,)
-            The point, intercept last.
-        stage : Rounded or Sigmoid
-            The smooth loss.
-        reach : float
-            How far violations may be from where the slope changes.
-        """
-        q = self.violations(np.ascontiguousarray(z[:-1]), float(z[-1]))
-        values, slopes = stage.value_slope(q)
-        values, slopes = self.penalty * values, self.penalty * slopes
-        inside = stage.bends(q, reach)
-        slopes[inside] = 0.0
-        pull, total = self.operator.signed_tdot(self.y, slopes)
-        linear = -np.append(pull, total if self.fit_intercept else 0.0)
-        base = float(values[~inside].sum()) - float(linear @ z)
-        rows = np.flatnonzero(inside)
-        rest = Rest(base, linear, float(np.abs(slopes).sum()))
-        return Part(self.take(rows), rows, rest, float(values.sum()))
 
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
         """Return q = 1 - y * (X w + b)."""

@@ -72,10 +72,7 @@ class Coordinates:
         """Return what `solve` finds for the problem and a start, in the given coordinates."""
         if self.back is _same:
             return solve(self.problem, start)
-        try:
-            return self.leave(solve(self.problem, self.enter(start)))
-        finally:
-            self.problem.release()
+        return self.leave(solve(self.problem, self.enter(start)))
 
 
 def _same(w: Array) -> Array:
@@ -90,7 +87,7 @@ def in_coordinates(problem: Any) -> Coordinates:
     X, R, n = problem.operator, problem.regularizer, problem.n_features
     here = isinstance(X, (DenseOperator, CSROperator))
     own = Coordinates(problem, np.zeros(n), _same, _same)
-    if not (here or problem.rows is not None) or n == 0 or X.columns is not None:
+    if not (here or problem.solved_by is not None) or n == 0 or X.columns is not None:
         return own
     found = problem.moments()
     if not found.mass > 0.0:

@@ -105,6 +105,10 @@ class MulticlassProblem(BaseProblem):
         """Return the problem with all penalties times `C`; this one is stated for C = 1."""
         return replace(self, penalty=C * self.penalty, C=C)
 
+    def times(self, factor: float) -> MulticlassProblem:
+        """Return the problem with C and all penalties times a factor."""
+        return replace(self, penalty=factor * self.penalty, C=factor * self.C)
+
     def smooth(self, W: Array) -> Array:
         """Return the gradient of the regulariser: R applied to each row of W."""
         values = self.regularizer.values

@@ -125,14 +125,14 @@ def _swept(
         stage = rounded(problem.loss, ROUGH_WIDTH * unit_of(problem))
         q = problem.violations(z[:-1].copy(), float(z[-1]))
         psi = -problem.penalty * np.maximum(stage.value_slope(q)[1], 0.0)
-    sweeps = wide.Sweeps(problem, z, -psi)
+    sweeps = wide.Sweeps(problem, descent.rest, z, -psi)
     residuals: list[float] = []
     end = End(z, psi, math.inf, math.inf)
     for _ in range(most):
         sweeps.round()
         z, psi = np.append(sweeps.w, sweeps.b), -sweeps.alpha.copy()
         residual = max(residual_of(descent, z, sweeps.q, psi), sweeps.lag)
-        end = End(z, psi, residual, problem.objective(sweeps.w, sweeps.q))
+        end = End(z, psi, residual, sweeps.objective())
         record(width=0.0, objective=end.objective, residual=residual)
         residuals.append(residual)
         recent = residuals[-1 - wide.PATIENCE :]

@@ -25,7 +25,6 @@ from htsvm.solvers import wide
 from htsvm.solvers.api import Solver
 from htsvm.solvers.descend import FORMED
 from htsvm.solvers.finish import End, finish, unit_of
-from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.pairs import solve_pairs
 from htsvm.solvers.result import Callback, History, SolverResult
 from htsvm.solvers.rows import MOST_STEPS, MOST_WORK, Budget, Descent
@@ -113,8 +112,10 @@ class Newton(Solver):
     starts: str | tuple[str, ...] = "auto"
     compare_warm: bool | str = False
 
-    def for_several_classes(self) -> MulticlassNewton:
+    def for_several_classes(self) -> Solver:
         """Return the solver of the multi-class problem with the same options."""
+        from htsvm.solvers.multiclass.solver import MulticlassNewton
+
         return MulticlassNewton(**{name: getattr(self, name) for name in self.option_names()})
 
     def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:

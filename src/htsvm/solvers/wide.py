@@ -18,7 +18,7 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.losses.rounded import Stage
 from htsvm.optimality.residuals import complementarity
-from htsvm.problems.binary import Problem
+from htsvm.problems.binary import Problem, Rest
 
 # The loop over samples; None where nothing was compiled.
 compiled = kernels.optional("solvers._sweeps")
@@ -108,8 +108,8 @@ class Sweeps:
         How far multipliers lag behind violations, as a share of the objective.
     """
 
-    def __init__(self, problem: Problem, z: Array, alpha: Array, seed: int = 0) -> None:
-        self.problem, self.rng = problem, np.random.default_rng(seed)
+    def __init__(self, problem: Problem, rest: Rest, z: Array, alpha: Array, seed: int = 0) -> None:
+        self.problem, self.rest, self.rng = problem, rest, np.random.default_rng(seed)
         self.X = problem.operator.block(slice(None))
         self.scale = 1.0 / float(problem.regularizer.values)
         self.squares = self.scale * problem.operator.row_squares()
@@ -132,7 +132,8 @@ class Sweeps:
         np.clip(self.alpha, 0.0, self.weights, out=self.alpha)
         rows = np.flatnonzero((self.alpha > 0.0) | ((self.weights > 0.0) & (q > -SAFE)))
         pull, balance = problem.operator.signed_tdot(problem.y, self.alpha)
-        self.w = self.scale * pull
+        self.w = self.scale * (pull - self.rest.linear[:-1])
+        balance -= float(self.rest.linear[-1])
         for number in range(SWEEPS):
             order = self.rng.permutation(rows if number == 0 else self._undecided(rows))
             balance = compiled.csr_dual_sweep(
@@ -145,12 +146,17 @@ class Sweeps:
         problem.violations(self.w, self.b, out=self.q)
         self._centre()
         gap = float(np.abs(self.weights * (self.q > 0.0) - self.alpha) @ np.abs(self.q))
-        self.lag = complementarity(gap, problem.objective(self.w, self.q))
+        self.lag = complementarity(gap, self.objective())
+
+    def objective(self) -> float:
+        """Return the objective."""
+        far = self.rest.base + float(self.rest.linear @ np.append(self.w, self.b))
+        return far + self.problem.objective(self.w, self.q)
 
     def _go_ahead(self, q: Array) -> None:
         """Set weights and multipliers to what they will be soon, if all goes on as it did."""
         problem, alpha = self.problem, self.alpha.copy()
-        level = problem.objective(self.w, q)
+        level = self.objective()
         self.rounds = 0 if level > self.level else self.rounds
         share = min(self.rounds / (self.rounds + DELAY), MOST) if self.before else 0.0
         old_q, old_alpha = self.before or (q, alpha)

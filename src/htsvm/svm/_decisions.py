@@ -14,10 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from htsvm._documented import documented
-from htsvm._sklearn import check_feature_names
 from htsvm._typing import Array
-from htsvm.backends import backend_of
 from htsvm.problems.build import labels_of
+from htsvm.svm.backend import backend_of
 
 
 def _decides_by_weights(estimator: Any) -> bool:
@@ -72,7 +71,6 @@ class LinearDecisions(ClassifierMixin):  # type: ignore[misc]
         check_is_fitted(self)
         backend = backend_of(X)
         if backend is not None:
-            check_feature_names(self, backend.frame_of(X), reset=False)
             shape = () if len(self.coef_) == 1 else (len(self.coef_),)
             scores_of = partial(linear_scores, self.coef_, self.intercept_)
             return backend.map_rows(X, scores_of, shape, self)

@@ -16,7 +16,6 @@ from htsvm._documented import documented
 from htsvm._seeds import seed_of
 from htsvm._sklearn import validated_fit
 from htsvm._typing import Array
-from htsvm.backends import backend_of
 from htsvm.losses import Loss
 from htsvm.problems import AnyProblem
 from htsvm.problems.build import stated_problems, weigh_classes
@@ -24,6 +23,7 @@ from htsvm.solvers import Solver, solve_certified
 from htsvm.solvers.api import configured
 from htsvm.solvers.search import checked_names
 from htsvm.svm._decisions import LinearDecisions
+from htsvm.svm.backend import backend_of
 from htsvm.svm.fitted import store_results, store_status, store_support, warm_starts
 from htsvm.svm.validation import (
     CONSTRAINTS,

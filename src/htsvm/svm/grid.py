@@ -23,7 +23,7 @@ from htsvm.losses import HybridTruncated
 from htsvm.problems import AnyProblem
 from htsvm.problems.coordinates import Coordinates, in_coordinates
 from htsvm.solvers import Newton, SolverResult
-from htsvm.solvers.smooth import SmoothMulticlass
+from htsvm.solvers.multiclass.smoothed import SmoothMulticlass
 
 # From this cap on the problem is nearly convex, and where one begins does not matter.
 NEARLY_CONVEX = 4.0

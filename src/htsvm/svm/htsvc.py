@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,7 +11,6 @@ from htsvm._documented import documented
 from htsvm._sklearn import Interval
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.solvers import Solver
-from htsvm.svm import elsewhere
 from htsvm.svm.base import BaseLinearSVC
 
 
@@ -149,4 +147,5 @@ class HTSVC(BaseLinearSVC):
         return self._named_solver(self.solver)
 
     def _fitter_on(self, backend: Any) -> Callable[[Any, Any, Any, Any], None]:
-        return partial(elsewhere.fit, backend)
+        fitter: Callable[[Any, Any, Any, Any], None] = backend.fit
+        return fitter

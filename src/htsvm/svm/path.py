@@ -14,7 +14,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
 from htsvm._typing import Array
-from htsvm.backends import backend_of
 from htsvm.losses import HybridTruncated
 from htsvm.optimality import PointCertificate
 from htsvm.problems import AnyProblem
@@ -25,6 +24,7 @@ from htsvm.problems.build import (
     weigh_classes,
 )
 from htsvm.solvers import Newton, Solver, solve_certified
+from htsvm.svm.backend import backend_of
 from htsvm.svm.fitted import AnyFitted
 from htsvm.svm.validation import is_multiclass
 from htsvm.svm.warn import warn_unconverged
@@ -162,7 +162,7 @@ def _problems(
             multiclass = is_multiclass(multi_class, len(dataset.classes), "newton")
             yield dataset.classes, dataset.problems(class_weight, multiclass=multiclass, **options)
         finally:
-            dataset.close()
+            dataset.cluster.close()
         return
     X, y = check_X_y(
         X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
@@ -225,10 +225,7 @@ def _solve_at(
     if previous is not None:
         (result, _), old = previous
         start = result.coef, result.intercept, result.multipliers * (C / old)
-    try:
-        return solve_certified(scaled, solver, start=start)
-    finally:
-        scaled.release()
+    return solve_certified(scaled, solver, start=start)
 
 
 def _improve_by_others(

@@ -178,7 +178,7 @@ class _Search:
         """Return what a start leads to; count the steps and keep the history."""
         start = before and (before.coef, before.intercept, before.multipliers)
         result = solver.solve(problem, start=start)
-        self.steps += sum(result.history.get("newton_steps", []))
+        self.steps += max(result.history.get("steps", []), default=0)
         rows, first = len(result.history["iteration"]), not self.history
         for name, values in (result.history if first else dict(self.history)).items():
             more = np.array(result.history.get(name, [math.nan] * rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,10 +11,8 @@ from htsvm.linalg.threads import single_threaded_blas
 from htsvm.problems.coordinates import in_coordinates
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.api import Solver
-from htsvm.solvers.multiclass.run import MulticlassRun
-from htsvm.solvers.restarts import lowest, never_worse_than_constant
+from htsvm.solvers.multiclass.search import solve
 from htsvm.solvers.result import Callback, Clock, SolverResult
-from htsvm.solvers.starts import first_descent
 
 
 @dataclass(frozen=True)
@@ -59,25 +57,15 @@ class MulticlassNewton(Solver):
             A warm start; the convex start is then left out. B may be None.
         """
         self.check_loss(problem.loss)
+        if problem.solved_by is not None:
+            elsewhere: SolverResult = problem.solved_by(self, start)
+            return elsewhere
         result: SolverResult = in_coordinates(problem).solved(self._solve, start)
         return result
 
     def _solve(self, problem: MulticlassProblem, start: MulticlassStart | None) -> SolverResult:
         """Return a stationary point of a problem in coordinates that suit a search."""
-        rng = np.random.default_rng(self.random_state)
         clock = Clock()
-
-        def descend(start: MulticlassStart | None, **how: Any) -> SolverResult:
-            run = MulticlassRun(problem, self, rng)
-            return clock.descent(lambda: run.run(start, **how))
-
-        def again() -> SolverResult:
-            run = MulticlassRun(problem, self, rng)
-            return clock.descent(run.run_from_random_weights)
-
         with single_threaded_blas():
-            best = lowest(first_descent(problem, self, start, descend), again, self.n_restarts)
-            best = never_worse_than_constant(
-                problem, best, lambda W, b: descend((W, b, best.multipliers))
-            )
+            best = solve(problem, self, start)
         return replace(best, seconds=clock.seconds())

@@ -1,15 +1,14 @@
 """Rounds for larger multi-class data: dual coordinate descent, a sample at a time.
 
 The dual of the weighted Crammer-Singer problem has a simplex of multipliers per sample, and the
-problem in one of them alone is a projection onto it. A sweep visits each row once and keeps
-``W = X' B`` as it should be, so that of all residuals only complementarity and the balance of the
-free intercepts are left to work on; the latter by an augmented Lagrangian whose
+problem in one of them alone is a projection onto it (Keerthi et al., KDD 2008). A sweep visits each
+row once and keeps ``W = X' B`` as it should be, so that of all residuals only complementarity and
+the balance of the free intercepts are left to work on; the latter by an augmented Lagrangian whose
 multipliers are the intercepts.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,16 +17,7 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.optimality import residuals
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers.multiclass.round import (
-    MulticlassIterate,
-    MulticlassReport,
-    RoundOptions,
-)
-from htsvm.solvers.multiclass.system import (
-    MOST_DIRECT,
-    MOST_SPECTRUM_FEATURES,
-    MulticlassSystem,
-)
+from htsvm.solvers.multiclass.newton import Iterate, Stage
 
 # The loops over samples; None where nothing was compiled.
 compiled = kernels.optional("solvers.multiclass._block_sweeps")
@@ -42,47 +32,55 @@ STIFFNESS = 0.05
 MANY_CLASSES, RIVALS = 20, 0.5
 # How close to a change of its multipliers a sample may move.
 NEAR = 0.1
-# The largest C times a squared row, over R, for which sweeps need few passes. Beyond, multipliers
-# that are a little off make W quite another one.
-STRONG = 50.0
-# From this many values of X times classes on sweeps are quicker than Newton steps whatever C is, if
-# the features are too many for a good preconditioner; if they are not, Newton steps are quicker
-# from so many on.
-LARGE, VERY_LARGE = 5_000_000, 20_000_000
 
 
-def prefers_sweeps(problem: MulticlassProblem) -> bool:
-    """Return whether dual coordinate descent suits the problem.
+class Suits(NamedTuple):
+    """Where sweeps are quicker than Newton steps.
 
-    That is if R is a number, the rows are here and the kernels compiled for them, unless the Newton
-    system is small enough to be factorised, or C times a squared row is large and a Newton step
-    affordable.
+    Attributes
+    ----------
+    strength : float
+        The largest C times a squared row, over R, for which they need few passes. Beyond,
+        multipliers that are a little off make W quite another one.
+    wide : float
+        From this many values times classes on they are, whatever C is, where columns are too many
+        for a good preconditioner.
+    large : float
+        From so many on they are not, where columns are few enough.
     """
-    if (
-        problem.rows is not None
-        or compiled is None
-        or problem.operator.compiled_rows is None
-        or problem.regularizer.values.ndim != 0
-        or not problem.regularizer.positive
-    ):
-        return False
-    wide = problem.n_features > MOST_SPECTRUM_FEATURES
-    work = problem.operator.stored * problem.n_classes
-    if wide and work >= LARGE:
-        return True
-    small = problem.n_classes * (problem.n_features + 1) <= MOST_DIRECT
-    return not small and (wide or work < VERY_LARGE) and strength(problem) <= STRONG
+
+    strength: float = 50.0
+    wide: float = 5e6
+    large: float = 2e7
+
+    def __call__(self, problem: MulticlassProblem, formed: int, correlated: int) -> bool:
+        """Return whether sweeps suit a problem.
+
+        Parameters
+        ----------
+        problem : MulticlassProblem
+            The problem; R must be a number, and the rows here and compiled kernels for them.
+        formed, correlated : int
+            The limits of `NewtonSystem`.
+        """
+        rows, R = problem.operator.compiled_rows, problem.regularizer
+        if problem.rows is not None or compiled is None or rows is None:
+            return False
+        if R.values.ndim != 0 or not R.positive:
+            return False
+        wide = problem.n_features > correlated
+        work = problem.operator.stored * problem.n_classes
+        if wide and work >= self.wide:
+            return True
+        small = problem.n_classes * (problem.n_features + 1) <= formed
+        return not small and (wide or work < self.large) and strength(problem) <= self.strength
 
 
 def strength(problem: MulticlassProblem) -> float:
     """Return C times the mean square of the rows over R."""
-    square = square_sum(problem) / (float(problem.penalty.sum()) or 1.0)
+    square = float(problem.penalty @ problem.operator.row_squares())
+    square /= float(problem.penalty.sum()) or 1.0
     return problem.C * square / (float(problem.regularizer.diagonal().mean()) or 1.0)
-
-
-def square_sum(problem: MulticlassProblem) -> float:
-    """Return the sum of the squares of the rows, times penalties."""
-    return float(problem.penalty @ problem.operator.row_squares())
 
 
 class _Few(NamedTuple):
@@ -93,82 +91,86 @@ class _Few(NamedTuple):
     classes: Array
 
 
-class MulticlassSweeps:
-    """Rounds of block coordinate descent, a few sweeps each."""
+class BlockSweeps:
+    """Rounds of block coordinate descent, a few sweeps each.
+
+    Parameters
+    ----------
+    problem : MulticlassProblem
+        The rows.
+    rng : Generator
+        Drives their order.
+    """
 
     def __init__(self, problem: MulticlassProblem, rng: np.random.Generator) -> None:
-        self.problem = problem
-        self.rng = rng
+        self.problem, self.rng = problem, rng
         self.scale = 1.0 / float(problem.regularizer.values)
-        used = problem.penalty > 0.0
         self.X = problem.operator.block(slice(None))
         self.squares = self.scale * problem.operator.row_squares()
-        typical = float(np.median(self.squares[used])) or 1.0
+        typical = float(np.median(self.squares[problem.penalty > 0.0])) or 1.0
         self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
 
-    @cached_property
-    def system(self) -> MulticlassSystem:
-        """The Newton system of the problem, which a least squares start needs."""
-        return MulticlassSystem.of(self.problem)
-
-    def run(self, it: MulticlassIterate, options: RoundOptions) -> MulticlassReport:
+    def minimise(self, at: Iterate, stage: Stage, *, tol: float, most: int) -> None:
         """Sweep over all rows, then over those that may move until they hardly do.
 
-        Penalty, number of steps and reach play no part.
+        Of the stage the shifts are where the multipliers begin; its width plays no part.
         """
-        problem, labels = self.problem, self.problem.labels
-        places = np.arange(len(it.q))
-        it.alpha[places, labels] = 0.0
-        used = it.alpha.sum(axis=1)
-        it.alpha[places, labels] = it.weights - used
-        rows = np.flatnonzero((it.weights > 0.0) | (used > 0.0))
-        self.near = np.zeros(len(it.q))
-        enough = options.tol * (problem.energy(it.W) + it.majorised_loss())
-        it.b = it.b.copy()
-        self._refresh(it)
-        first = self._sweep(it, self.rng.permutation(rows))
-        sweeps, visits = 1, len(rows)
+        problem, weights = self.problem, stage.weights
+        alpha, W = weights[:, None] * stage.shift, at.W
+        rows = np.flatnonzero(weights > 0.0)
+        self.near, at.b = np.zeros(len(weights)), at.b.copy()
+        q = problem.violations(at.U)
+        enough = tol * (problem.energy(W) + float(weights @ np.maximum(q, 0.0)))
+        self._refresh(alpha)
+        first = self._sweep(at, weights, alpha, self.rng.permutation(rows))
+        at.steps, at.sweeps = 0, 1
         rows = rows[self.near[rows] < NEAR]
-        few = self._few_classes(it) if len(rows) else None
-        while sweeps <= MOST_SWEEPS and len(rows):
-            slack = self._sweep(it, self.rng.permutation(rows), few)
-            sweeps, visits = sweeps + 1, visits + len(rows)
+        few = self._few_classes(at, alpha) if len(rows) else None
+        while at.sweeps <= MOST_SWEEPS and len(rows):
+            slack = self._sweep(at, weights, alpha, self.rng.permutation(rows), few)
+            at.sweeps += 1
             if slack <= max(LESS * first, enough):
                 break
-        if few is not None:
-            self.WT[:, : problem.n_classes] = few.W.T
-        it.b -= it.b.mean()
         k = problem.n_classes
-        it.W = np.ascontiguousarray(self.WT[:, :k].T)
-        it.U = problem.levels(it.W, it.b)
-        it.q = problem.violations(it.U)
-        return self._report(it, sweeps, visits)
+        at.W = np.ascontiguousarray(self.WT[:, :k].T) if few is None else few.W
+        at.b -= at.b.mean()
+        at.U = problem.levels(at.W, at.b)
+        own = alpha[np.arange(len(q)), problem.labels]
+        gross = 2.0 * float(weights.sum() - own.sum())
+        imbalance = float(np.linalg.norm(self.balance)) if problem.fit_intercept else 0.0
+        at.stationarity, at.balance = 0.0, residuals.balance(imbalance, gross)
+        at.a = np.divide(
+            alpha, weights[:, None], out=stage.shift.copy(), where=weights[:, None] > 0
+        )
 
-    def _refresh(self, it: MulticlassIterate) -> None:
+    def _refresh(self, alpha: Array) -> None:
         """Compute the sums over rows that the sweeps keep, from the multipliers."""
-        B = self.problem.own(it.alpha.copy())
+        B = self.problem.own(alpha.copy())
         n, k = self.problem.n_features, self.problem.n_classes
         self.WT = np.zeros((n, -(-k // 4) * 4))
         self.WT[:, :k] = self.scale * self.problem.pull(B).T
         self.balance = B.sum(axis=0)
 
-    def _few_classes(self, it: MulticlassIterate) -> _Few | None:
+    def _few_classes(self, at: Iterate, alpha: Array) -> _Few | None:
         """Return the classes of each sample that may have multipliers soon; None: all of them."""
         k = self.problem.n_classes
         if k < MANY_CLASSES or self.problem.operator.sparse:
             return None
         W = np.ascontiguousarray(self.WT[:, :k].T)
-        U = self.problem.levels(W, it.b)
-        counted = (U.max(axis=1)[:, None] - RIVALS < U) | (it.alpha > 0.0)
+        U = self.problem.levels(W, at.b)
+        counted = (U.max(axis=1)[:, None] - RIVALS < U) | (alpha > 0.0)
         counted[np.arange(len(U)), self.problem.labels] = True
         first = np.append(0, np.cumsum(np.count_nonzero(counted, axis=1)))
         return _Few(W, first, np.ascontiguousarray(np.nonzero(counted)[1]))
 
-    def _sweep(self, it: MulticlassIterate, order: Array, few: _Few | None = None) -> float:
+    def _sweep(
+        self, at: Iterate, weights: Array, alpha: Array, order: Array, few: _Few | None = None
+    ) -> float:
+        """Visit some rows; return by how much their multipliers fell short."""
         problem, X = self.problem, self.X
         shared = (
-            problem.labels, it.weights, self.squares, order, self.scale, self.stiffness, it.alpha,
-            self.WT if few is None else few.W, it.b, self.balance, self.near,
+            problem.labels, weights, self.squares, order, self.scale, self.stiffness, alpha,
+            self.WT if few is None else few.W, at.b, self.balance, self.near,
         )  # fmt: skip
         classes = float(problem.n_classes)
         if few is not None:
@@ -180,22 +182,5 @@ class MulticlassSweeps:
             slack = compiled.dense_block_sweep(X, *shared)
         problem.operator.count(2.0 * classes * len(order) / problem.n_samples)
         if problem.fit_intercept:
-            it.b += self.stiffness * self.balance
+            at.b += self.stiffness * self.balance
         return float(slack)
-
-    def _report(self, it: MulticlassIterate, sweeps: int, visits: int) -> MulticlassReport:
-        own = it.alpha[np.arange(len(it.q)), self.problem.labels]
-        several = np.count_nonzero(it.alpha, axis=1) > 1
-        support = several | ((own == 0.0) & (it.weights > 0.0))
-        gross = 2.0 * float(it.weights.sum() - own.sum())
-        imbalance = float(np.linalg.norm(self.balance)) if self.problem.fit_intercept else 0.0
-        return MulticlassReport(
-            sweeps=sweeps,
-            rows=visits // sweeps,
-            active=int(np.count_nonzero(several)),
-            support=int(np.count_nonzero(support)),
-            stationarity=0.0,
-            balance=residuals.balance(imbalance, gross),
-            finished=True,
-            penalised=False,
-        )

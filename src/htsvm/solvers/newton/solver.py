@@ -81,6 +81,9 @@ class Newton(Solver):
             are guessed from the violations.
         """
         self.check_loss(problem.loss)
+        if problem.solved_by is not None:
+            elsewhere: SolverResult = problem.solved_by(self, start)
+            return elsewhere
         result: SolverResult = in_coordinates(problem).solved(self._solve, start)
         return result
 
@@ -88,8 +91,6 @@ class Newton(Solver):
         """Return a stationary point of a problem in coordinates that suit a search."""
         from htsvm.solvers import search
 
-        if problem.solved_by is not None:
-            return problem.solved_by(self, start)
         if problem.rows is None and not problem.operator.representers:
             with single_threaded_blas(problem.operator):
                 return search.solve(problem, self, start)

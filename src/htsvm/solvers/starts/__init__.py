@@ -2,7 +2,6 @@
 
 from htsvm.solvers.starts.binary_terrain import BinaryTerrain
 from htsvm.solvers.starts.choice import first_descent, searches
-from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
     ALL,
     NAMES,
@@ -19,7 +18,6 @@ __all__ = [
     "NAMES",
     "BinaryTerrain",
     "Convex",
-    "MulticlassTerrain",
     "SearchStart",
     "Terrain",
     "checked_names",

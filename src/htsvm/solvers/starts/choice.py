@@ -10,7 +10,6 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.problems.binary import Problem
-from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.newton import valley
 from htsvm.solvers.newton.dual_sweeps import prefers_sweeps
 from htsvm.solvers.newton.ridge import is_cheap, ridge_point
@@ -32,13 +31,11 @@ from htsvm.solvers.starts.descents import (
     refined,
     with_bends,
 )
-from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
 from htsvm.solvers.starts.portfolio import (
     ALL,
     ON_A_SAMPLE,
     ON_MANY_ROWS,
     ON_WIDE_ROWS,
-    SEVERAL_CLASSES,
     Convex,
     Search,
     SearchStart,
@@ -71,11 +68,6 @@ FAR_OFF = 0.1
 # Where rows are elsewhere, all points found go on with a sample so many times larger: which of them
 # is the best the smaller one does not know (0.3 % of the objective at 300,000 x 20 and C = 16).
 LARGER = 5
-# With several classes there are more unknowns, and small samples mislead: so many values times
-# classes.
-MULTICLASS_VALUES = 100_000_000
-# Classes whose total penalties differ by this factor are uneven.
-UNEVEN = 2.0
 # All rows are taken if they are no more than this many samples.
 NO_SAMPLE = 1.5
 # Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
@@ -98,18 +90,10 @@ def searches(problem: Any, names: Any) -> tuple[SearchStart, ...]:
     A convex loss has one minimum; the convex start alone needs no comparison.
     """
     starts = chosen(names)
-    if isinstance(problem, MulticlassProblem) and isinstance(names, str):
-        starts = SEVERAL_CLASSES if _uneven(problem) else SEVERAL_CLASSES[:-1]
     loss = problem.loss
     if math.isinf(loss.cap) or loss.tilt != 0.0 or loss.stretched(math.inf) is None:
         return ()
     return () if len(starts) == 1 and isinstance(starts[0], Convex) else starts
-
-
-def _uneven(problem: MulticlassProblem) -> bool:
-    """Return whether the classes differ so much that equal ones would be another start."""
-    mass = problem.class_penalty
-    return float(mass.max()) > UNEVEN * float(mass.min())
 
 
 def best_start(
@@ -310,29 +294,25 @@ def _own_way_first(
 def terrain_of(problem: Any, rng: np.random.Generator) -> tuple[Terrain | None, float]:
     """Return where to search, and the share of rows there; None if one class has no sample."""
     m = problem.n_samples
-    kind = MulticlassTerrain if isinstance(problem, MulticlassProblem) else BinaryTerrain
     size = _sample_size(problem)
     local = problem.rows is None
     if m <= NO_SAMPLE * size and local:
-        return kind(problem), 1.0
+        return BinaryTerrain(problem), 1.0
     rows = np.arange(m)
     if m > NO_SAMPLE * size:
         rows = np.sort(rng.choice(m, size=size, replace=False))
     part = _scaled_up(problem.take(rows), m / len(rows))
-    labels = part.labels if isinstance(part, MulticlassProblem) else part.y
+    labels = part.y
     counted = labels[part.penalty > 0.0]
     if len(counted) == 0 or np.all(counted == counted[0]):
         return None, 1.0
-    return kind(part), len(rows) / m
+    return BinaryTerrain(part), len(rows) / m
 
 
 def _sample_size(problem: Any) -> int:
     """Return how many rows are worth searching."""
     per_row = max(problem.operator.stored / max(problem.n_samples, 1), 1.0)
-    size = int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
-    if isinstance(problem, MulticlassProblem):
-        size = max(size, int(MULTICLASS_VALUES / (per_row * problem.n_classes)))
-    return size
+    return int(np.clip(SAMPLE_VALUES / per_row, FEWEST_ROWS, MOST_ROWS))
 
 
 def _scaled_sample(problem: Any, size: int, rng: np.random.Generator) -> Any:

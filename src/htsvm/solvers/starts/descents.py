@@ -7,16 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from htsvm._typing import Array
 from htsvm.problems.binary import Problem
-from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers.multiclass.sweeps import prefers_sweeps
 from htsvm.solvers.newton import valley
 from htsvm.solvers.result import SolverResult
-from htsvm.solvers.starts.multiclass_terrain import MulticlassTerrain
-from htsvm.solvers.starts.portfolio import GOOD_FIT, Search, chosen, search
+from htsvm.solvers.starts.portfolio import GOOD_FIT, Search
 from htsvm.solvers.starts.terrain import REFINING_STEPS, ROUGH
 
 # So many of the points found on a sample go on with all rows by way of a sigmoid. On 54 problems of
@@ -29,9 +24,6 @@ REFINED_WIDTH = 0.15
 # The solver's own way may still lead lower than the search if the search by the same way ended
 # above its lowest point by no more than this share.
 CLOSE = 0.03
-# What a certificate may cost: a point of several classes that is certified may be above one that is
-# not by this share.
-LITTLE = 0.02
 # What a descent from the best point of the search gains, at most, where it may win.
 POLISHED = 0.01
 # Objectives that differ by no more than this share are those of one minimum.
@@ -52,8 +44,6 @@ def descended(problem: Any, found: Search, share: float, descend: Descend) -> So
     the starts, takes part with the solver's own way from the convex solution; it is left when it
     falls behind, and left out where the search on all rows has put it far behind.
     """
-    if isinstance(problem, MulticlassProblem) and found.point is not None:
-        return _descended_multiclass(problem, found, share, descend, found.rng)
     name, start, reached = "convex", None, math.inf
     if found.point is not None and found.truncated:
         name, start, reached = best_point(problem, found, share)
@@ -85,53 +75,6 @@ def _clearly_lower(own: SolverResult, name: str, reached: float, share: float) -
     """
     most = 1.0 + SLIPPED if share == 1.0 and name == "convex" else 1.0 - POLISHED
     return own.converged and own.objective <= most * reached
-
-
-def _descended_multiclass(
-    problem: MulticlassProblem,
-    found: Search,
-    share: float,
-    descend: Descend,
-    rng: np.random.Generator,
-) -> SolverResult:
-    """Go down from the best point of the search, which for several classes ends near a minimum.
-
-    With more features than rows per class a sample of rows tells too little of where it lies, but
-    which start is the best.
-    """
-    terrain, z, multipliers = found.terrain, found.point, None
-    assert z is not None
-    assert isinstance(terrain, MulticlassTerrain)
-    searched = terrain.has_moments
-    if share < 1.0 and problem.rows is None:
-        # What was best for the sample of rows, again for all of them.
-        terrain = MulticlassTerrain(problem)
-        whole = search(terrain, chosen([found.name]), rng)
-        if whole.point is not None:
-            z, share = whole.point, 1.0
-    if found.truncated and share == 1.0 and (terrain.large or not prefers_sweeps(problem)):
-        z = terrain.sharpen(z)
-    found_there = point = terrain.parts(z)
-    if share == 1.0:
-        scaled, pulls = (z, terrain.multipliers(z)) if found.truncated else terrain.on_margin(z)
-        point, multipliers = terrain.parts(scaled), problem.multipliers_of(terrain.problem, pulls)
-    how = {"truncated": found.truncated, "share": terrain.convex_share, "searched": searched}
-    reached = problem.objective_at(*point)
-    result = never_up(problem, (*point, multipliers), reached, descend, **how)
-    reached = problem.objective_at(*found_there)
-    if not found.truncated and result.objective > (1.0 + SLIPPED) * reached:
-        result = never_up(problem, (*found_there, None), reached, descend, **how)
-    if not result.converged and found.truncated:
-        # A point that can be certified is worth more than one that is a little lower.
-        others = [descend((*point, multipliers), careful=True), descend(None)]
-        most = (1.0 + LITTLE) * result.objective
-        ended = [one for one in others if one.converged and one.objective <= most]
-        result = min(ended, key=lambda one: one.objective, default=result)
-    result = named(result, found.name, found.reached)
-    if found.convex is None:
-        return result
-    convex = problem.objective_at(*found.terrain.parts(found.convex))
-    return replace(result, convex_objective=convex)
 
 
 def never_up(

@@ -334,8 +334,6 @@ ON_MANY_ROWS: tuple[SearchStart, ...] = (
 )
 # A rough point from which a few exact rounds go on.
 QUICK = Convex(FEWER_CAPS, first_steps=20, last_steps=6, tol=ROUGH)
-# For several classes these find what all of them would.
-SEVERAL_CLASSES: tuple[SearchStart, ...] = (ALL[0], ALL[2], ALL[4])
 
 
 def chosen(names: Any) -> tuple[SearchStart, ...]:
