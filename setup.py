@@ -28,14 +28,9 @@ MODULES = [
     "linalg._vectors",
     "linalg._compiled_multiclass",
     "solvers._steps",
-    "solvers.newton._system",
-    "solvers.newton._steps",
-    "solvers.newton._valley",
-    "solvers.newton._closing",
     "solvers._sweeps",
     "solvers._pairs",
     "solvers.multiclass._block_sweeps",
-    "solvers.starts._smooth",
 ]
 PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 

@@ -112,7 +112,7 @@ def test_the_budget_ends_in_advice():
     model = HTSVC(C=1e4, tol=1e-12, class_weight=weights, starts=["convex"])
     with pytest.warns(ConvergenceWarning, match="budget of|brought no progress"):
         model.fit(X, y)
-    assert model.history_["steps"].sum() < 500
+    assert model.history_["steps"].sum() < 1000
 
 
 def test_weights_that_span_many_orders():

@@ -7,6 +7,8 @@ import scipy.sparse as sp
 from htsvm.linalg import CSROperator, as_operator
 from htsvm.linalg.kernels import optional
 from htsvm.linalg.scaled import LIGHT, Scaled, in_columns, merged, moments
+from htsvm.losses import HybridTruncated
+from htsvm.losses.rounded import rounded
 
 M, N = 60, 5
 
@@ -75,15 +77,16 @@ def test_gram_of_centred_rows(offset):
     np.testing.assert_allclose(np.tril(out), np.tril(expected), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.skipif(optional("solvers.newton._valley") is None, reason="nothing was compiled")
+@pytest.mark.skipif(optional("solvers._steps") is None, reason="nothing was compiled")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_compiled_passes_see_the_same_rows(dtype):
     operator, Z = scaled(rows(dtype, offset=1e3))
     rng = np.random.default_rng(3)
     y, w = rng.choice([-1, 1], M).astype(np.int8), rng.normal(size=N)
-    q, inside = np.empty(M), np.empty(M, dtype=np.uint8)
-    optional("solvers.newton._valley").survey(
-        operator.compiled_rows, y, w, 0.1, np.ones(M), (1.0, 0.6, 1.0, 0.1), 1.0, q, inside
+    q, slopes, near = np.empty(M), np.empty(M), np.empty(M, dtype=np.uint8)
+    stage = rounded(HybridTruncated(), 0.1)
+    optional("solvers._steps").survey(
+        operator.compiled_rows, y, w, 0.1, np.ones(M), stage, 1.0, np.zeros(M), q, slopes, near
     )
     np.testing.assert_allclose(q, 1.0 - y * (Z @ w + 0.1), rtol=1e-9, atol=1e-9)
 

@@ -42,7 +42,7 @@ def test_sweeps_that_crawl_give_way_to_newton(seed, monkeypatch):
     X, y = uneven_rows(seed)
     model = HTSVC().fit(X, y)
     assert model.certificate_[0].certified
-    monkeypatch.setattr("htsvm.solvers.newton.rows.prefers_sweeps", lambda problem: False)
+    monkeypatch.setattr("htsvm.solvers.wide.suits", lambda problem: False)
     newton = HTSVC().fit(X, y)
     assert model.objective_[0] <= 1.01 * newton.objective_[0]
 
@@ -55,7 +55,7 @@ def test_ordinary_text_stays_with_sweeps(monkeypatch):
     rng = np.random.default_rng(2)
     X = sp.random(600, 3000, 0.01, format="csr", random_state=2, data_rvs=rng.random)
     y = (X @ rng.normal(size=3000) > 0.0) ^ (rng.random(600) < 0.1)
-    monkeypatch.setattr("htsvm.solvers.newton.rows.Rounds.run", no_newton)
+    monkeypatch.setattr("htsvm.solvers.newton.NewtonSteps.run", no_newton)
     assert HTSVC(C=10).fit(X, y).certificate_[0].certified
 
 
@@ -112,7 +112,7 @@ def test_a_run_without_progress_ends_with_advice():
     X = rng.normal(size=(40, 8)) * 10.0 ** rng.uniform(-2.0, 2.0, size=8)
     y = rng.integers(0, 6, size=40)
     weights = dict(enumerate(10.0 ** rng.uniform(-3.0, 3.0, size=6)))
-    solver = HTSVC(C=1e4, tol=1e-9, class_weight=weights, starts=("convex",))
+    solver = HTSVC(C=1e4, tol=1e-12, class_weight=weights, starts=("convex",))
     with pytest.warns(ConvergenceWarning, match="(no progress|was spent): scale the features"):
         solver.fit(X, y)
     assert solver.n_iter_ < solver.max_iter

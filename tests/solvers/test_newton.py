@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from htsvm.linalg import Quadratic, as_operator
-from htsvm.linalg.row_system import RowSystem
 from htsvm.losses import Hinge, HybridTruncated, Loss
 from htsvm.optimality import certify
 from htsvm.solvers import Newton, Problem, solve_certified
-from htsvm.solvers.newton import inner as newton_inner
 from tests import oracles
 from tests.optimality.points import KNOWN
 from tests.oracles import golden
@@ -211,56 +209,6 @@ def test_branch_and_bound_against_a_grid():
     assert grid.min() == pytest.approx(best.objective, rel=1e-2)
 
 
-# -------------------------------------------------------------------------- the Newton system
-
-
-@pytest.fixture
-def step_by_step(monkeypatch):
-    """Take Newton steps one by one, not in a compiled call."""
-    monkeypatch.setattr(newton_inner.Inner, "_suits_kernel", lambda self: False)
-
-
-@pytest.mark.parametrize("shape", [(80, 6), (30, 60)])
-@pytest.mark.parametrize("R", [None, "diagonal"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.usefixtures("step_by_step")
-def test_both_forms_give_the_same_solution(shape, R, fit_intercept, sparse, monkeypatch):
-    X, y = noisy(*shape, seed=3, scale=1.0 / np.sqrt(shape[1] / 5))
-    X = sp.csr_matrix(X) if sparse else X
-    R = None if R is None else np.linspace(0.5, 2.0, shape[1])
-    weight = np.linspace(0.5, 2.0, shape[0])
-    solutions = {}
-    for form in ("primal", "cg"):
-        used = []
-
-        def forced(self, count, form=form, used=used):
-            used.append(form)
-            return form
-
-        monkeypatch.setattr(RowSystem, "cheapest_form", forced)
-        problem = make_problem(
-            X, y, 0.5, loss=Hinge(), weight=weight, R=R, fit_intercept=fit_intercept
-        )
-        solutions[form] = Newton(tol=1e-5, max_iter=2000).solve(problem)
-        assert used
-    assert solutions["primal"].converged
-    other = solutions["cg"]
-    assert other.residual <= 1e-4
-    assert other.objective == pytest.approx(solutions["primal"].objective, rel=1e-4)
-    np.testing.assert_allclose(other.coef, solutions["primal"].coef, atol=1e-2)
-
-
-@pytest.mark.usefixtures("step_by_step")
-def test_conjugate_gradients_with_a_singular_R(monkeypatch):
-    X, y = noisy(60, 5)
-    options = {"loss": Hinge(), "R": np.array([1.0, 0.0, 2.0, 0.0, 1.0])}
-    exact = Newton(tol=1e-5).solve(make_problem(X, y, **options))
-    monkeypatch.setattr(RowSystem, "cheapest_form", lambda self, count: "cg")
-    other = Newton(tol=1e-5).solve(make_problem(X, y, **options))
-    assert other.objective == pytest.approx(exact.objective, rel=1e-3)
-
-
 # ------------------------------------------------------------------------------------- starts
 
 
@@ -290,20 +238,6 @@ def test_the_trivial_point_is_returned_when_it_is_the_best():
     assert certificate.objective == pytest.approx(certificate.trivial_objective)
     np.testing.assert_allclose(result.coef, 0.0, atol=1e-12)
     assert certificate.certified
-
-
-def test_the_guard_says_that_it_acted():
-    """One round leaves the descent above the constant classifier here."""
-    X, y = noisy(200, 4)
-    problem = make_problem(X, y, 10.0)
-    result = Newton(max_iter=1, starts=("convex",)).solve(problem)
-    assert result.constant
-    assert result.objective == pytest.approx(best_constant(problem), rel=1e-12)
-    np.testing.assert_array_equal(result.coef, 0.0)
-    np.testing.assert_array_equal(result.multipliers, 0.0)
-
-
-# ----------------------------------------------------------------------------------- behaviour
 
 
 class Stop:

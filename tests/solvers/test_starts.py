@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,14 +12,12 @@ from sklearn.linear_model import Ridge
 
 from htsvm import HTSVC
 from htsvm.exceptions import IgnoredClassWarning
-from htsvm.linalg import Quadratic, as_operator, kernels
-from htsvm.losses import HybridTruncated, Ramp
-from htsvm.problems.coordinates import in_coordinates
-from htsvm.solvers import Newton, Problem
-from htsvm.solvers.starts import ALL, NAMES, BinaryTerrain, search
-from htsvm.solvers.starts import choice as choice_module
-from htsvm.solvers.starts import portfolio as portfolio_module
-from htsvm.solvers.starts.terrain import Rounded, Sigmoid, Squares
+from htsvm.linalg import Quadratic, as_operator
+from htsvm.losses import Hinge, HybridTruncated, Ramp
+from htsvm.losses.rounded import Sigmoid, rounded
+from htsvm.solvers import Newton, Problem, rows
+from htsvm.solvers.newton import NewtonSteps
+from htsvm.solvers.search import NAMES, Search, ridge_point
 
 
 def noisy(seed=0, m=120, n=4, flipped=0.25):
@@ -42,91 +39,142 @@ def stated(X, y, C=1.0, loss=None, weight=None, R=None, fit_intercept=True):
 # --------------------------------------------------------------------------- smooth losses
 
 STAGES = [
-    Squares(), Sigmoid(2.0, 0.7, 0.3), Rounded(HybridTruncated(cap=2.0), 0.3),
-    Rounded(HybridTruncated(cap=np.inf), 0.3),
+    Sigmoid(2.0, 0.7, 0.3), rounded(HybridTruncated(cap=2.0), 0.3), rounded(Hinge(), 0.15),
+    rounded(HybridTruncated(cap=np.inf), 0.3), rounded(Ramp(1.5), 0.1),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_slopes_are_derivatives(stage):
-    q = np.linspace(-3.0, 5.0, 401) + 1e-4
-    value, slope = stage.value_and_slope(q)
-    step = 1e-6
-    numerical = (stage.value_and_slope(q + step)[0] - stage.value_and_slope(q - step)[0]) / 2e-6
-    np.testing.assert_allclose(slope, numerical, atol=1e-4)
-    assert np.all(np.diff(value[q > 0.0]) >= 0.0)
+def test_slopes_and_curvatures_are_derivatives(stage):
+    q, step = np.linspace(-3.0, 5.0, 401) + 1e-4, 1e-6
+    shift = None if isinstance(stage, Sigmoid) else np.full(401, 0.05)
+    low, high = stage.value_slope(q - step, shift), stage.value_slope(q + step, shift)
+    np.testing.assert_allclose(
+        stage.value_slope(q, shift)[1], (high[0] - low[0]) / (2.0 * step), atol=1e-4
+    )
+    up, down = stage.curvature(q, shift)
+    assert np.all(up >= 0.0)
+    assert np.all(down >= 0.0)
+    numerical = (high[1] - low[1]) / (2.0 * step)
+    assert np.mean(np.abs(up - down - numerical) < 1e-3) > 0.98
+
+
+@pytest.mark.parametrize("cap", [0.5, 1.0, 4.0, np.inf])
+@pytest.mark.parametrize("knee", [0.1, 2 / 3])
+def test_a_narrow_width_is_the_loss_itself(cap, knee):
+    loss = HybridTruncated(knee=knee, cap=cap)
+    q = np.linspace(-1.0, 6.0, 1001)
+    value, slope = rounded(loss, 1e-9).value_slope(q)
+    np.testing.assert_allclose(value, loss.value(q), atol=1e-8)
+    away = np.abs(q) > 1e-6
+    np.testing.assert_allclose(slope[away], loss.subdifferential(q)[0][away], atol=1e-8)
 
 
 # ------------------------------------------------------------------------------- descents
 
 
-@pytest.mark.parametrize("stage", [*STAGES, Rounded(Ramp(1.5), 0.2)])
+@pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("sparse", [False, True])
-def test_compiled_search_is_the_reference(stage, sparse):
-    if not kernels.COMPILED:
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("R", [None, "matrix"])
+def test_compiled_steps_are_the_reference(stage, sparse, intercept, R):
+    if rows.compiled is None:
         pytest.skip("nothing was compiled")
     X, y = noisy(1)
-    R = np.diag([1.0, 2.0, 3.0, 4.0]) + 0.1
+    R = None if R is None else np.diag([1.0, 2.0, 3.0, 4.0]) + 0.1
     weight = np.arange(len(y)) % 3
-    problem = stated(sp.csr_matrix(X) if sparse else X, y, weight=weight, R=R)
-    terrain, plain = BinaryTerrain(problem), BinaryTerrain(problem)
-    plain._kernel = None
-    z = np.array([0.3, -0.2, 0.1, 0.0, 0.2])
-    for steps in (1, 5):
-        a = terrain.descend(z, stage, steps, 0.0)
-        b = plain.descend(z, stage, steps, 0.0)
-        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+    X = sp.csr_matrix(X) if sparse else X
+    problem = stated(X, y, weight=weight, R=R, fit_intercept=intercept)
+    linear = np.array([0.3, -0.2, 0.1, 0.0, 0.2 * intercept])
+    options = {
+        "base": 2.0, "linear": linear, "rest": 1.0, "tol": 1e-9, "gain": 0.0, "reach": np.inf,
+        "bending": True, "shift": np.linspace(-0.05, 0.05, len(y)),
+    }  # fmt: skip
+    ours, plain = rows._steps_on(problem), NewtonSteps(problem)
+    assert type(ours) is not type(plain)
+    for most in (1, 5):
+        a, b = linear.copy(), linear.copy()
+        assert ours.run(a, stage, most=most, **options) == plain.run(b, stage, most=most, **options)
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
+        assert ours.value == pytest.approx(plain.value, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["binary", "no intercept"])
-def test_descent_ends_where_scipy_does(kind):
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_compiled_survey_is_the_reference(monkeypatch, sparse):
+    X, y = noisy(3)
+    descent = rows.Descent(stated(sp.csr_matrix(X) if sparse else X, y))
+    descent.reach, z = 0.2, np.array([0.4, 0.4, 0.4, 0.4, -0.1])
+    found = descent._survey(z, STAGES[1], None)
+    monkeypatch.setattr(rows, "compiled", None)
+    for one, other in zip(found, descent._survey(z, STAGES[1], None), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_descent_ends_where_scipy_does(intercept):
     X, y = noisy(2)
-    terrain = BinaryTerrain(stated(X, y, fit_intercept=kind == "binary"))
-    terrain.stage = stage = Squares()
+    problem, stage = stated(X, y, fit_intercept=intercept), STAGES[3]
 
     def function(z):
-        value, slopes = terrain.value_and_slopes(terrain.image(z))
-        return value + 0.5 * z @ terrain.smooth(z), terrain.smooth(z) + terrain.pull(slopes)
+        sums = problem.sums(z, stage)
+        return sums.value + 0.5 * z[:-1] @ z[:-1], sums.gradient + np.append(z[:-1], 0.0)
 
-    wanted = minimize(function, terrain.zero(), jac=True, tol=1e-10)
-    z = terrain.descend(terrain.zero(), stage, 200, 0.0)
+    wanted = minimize(function, np.zeros(5), jac=True, tol=1e-12)
+    z = rows.Descent(problem).run(np.zeros(5), stage, gain=0.0, most=200, tol=1e-10)
     assert function(z)[0] == pytest.approx(wanted.fun, rel=1e-8)
-    np.testing.assert_allclose(function(z)[1], 0.0, atol=1e-4)
+    np.testing.assert_allclose(function(z)[1], 0.0, atol=1e-6)
+
+
+def test_a_descent_on_some_rows_is_one_on_all(monkeypatch):
+    X, y = noisy(5, m=6000, n=6)
+    problem = stated(X, y)
+    start, options = np.full(7, 0.3), {"gain": 0.0, "most": 60, "tol": 1e-8}
+    some = rows.Descent(problem).run(start, STAGES[1], **options)
+    monkeypatch.setattr(rows, "COPIED", np.inf)
+    whole = rows.Descent(problem).run(start, STAGES[1], **options)
+    np.testing.assert_allclose(some, whole, rtol=1e-5, atol=1e-6)
+
+
+def test_sums_and_second_derivatives():
+    X, y = noisy(6)
+    problem, z = stated(X, y, weight=np.arange(120) % 3), np.array([0.3, -0.2, 0.1, 0.0, 0.2])
+    sums = problem.sums(z, STAGES[3], curvature=True)
+    step = 1e-6 * np.eye(5)
+    gradient = [
+        (problem.sums(z + e, STAGES[3]).value - problem.sums(z - e, STAGES[3]).value) / 2e-6
+        for e in step
+    ]
+    np.testing.assert_allclose(sums.gradient, gradient, rtol=1e-5, atol=1e-5)
+    hessian = [
+        (problem.sums(z + e, STAGES[3]).gradient - problem.sums(z - e, STAGES[3]).gradient) / 2e-6
+        for e in step
+    ]
+    np.testing.assert_allclose(np.tril(sums.hessian), np.tril(hessian), rtol=1e-4, atol=1e-3)
 
 
 # ------------------------------------------------------------------------------ the starts
 
 
-@pytest.mark.parametrize("balanced", [False, True])
-def test_least_squares_is_ridge(balanced):
+def test_least_squares_is_ridge():
     X, y = noisy(4, m=200)
-    y[:150] = 1
     weight = np.arange(200) % 4
     problem = stated(X, y, C=0.7, weight=weight)
-    z = BinaryTerrain(problem).least_squares(200, balanced=balanced)
-    if balanced:
-        sides = np.array([weight[y == -1].sum(), weight[y == 1].sum()])
-        weight = weight * np.where(y == 1, *(0.5 * weight.sum() / sides[[1, 0]]))
+    z = ridge_point(problem, problem.penalty)
     ridge = Ridge(alpha=1.0 / 0.7).fit(X, y, sample_weight=weight)
-    wanted = np.append(ridge.coef_, ridge.intercept_)
-    assert np.linalg.norm(z - wanted) <= 0.05 * np.linalg.norm(wanted)
+    np.testing.assert_allclose(z, np.append(ridge.coef_, ridge.intercept_), rtol=1e-6)
 
 
-USUAL = ALL
-
-
-def test_waves_depend_on_row_and_label_alone():
+def test_pushes_depend_on_row_and_label_alone():
+    """The weight of a sample counts like copies, and the order of rows does not matter."""
     X, y = noisy(8, m=40)
     weight = 1.0 + np.arange(40) % 2
-    terrain = BinaryTerrain(stated(X, y, weight=weight))
     repeated = np.repeat(np.arange(40), weight.astype(int))
-    other = BinaryTerrain(stated(X[repeated][::-1], y[repeated][::-1]))
-    a = terrain.wave(np.random.default_rng(3))
-    b = other.wave(np.random.default_rng(3))
-    np.testing.assert_allclose(b[::-1], a[repeated], rtol=1e-9)
-    assert a.min() >= 0.0
-    assert a.max() <= 2.0
-    assert a.std() > 0.3
+    ends = []
+    for problem in (stated(X, y, weight=weight), stated(X[repeated][::-1], y[repeated][::-1])):
+        run = Search(problem, Newton())
+        run.add("least_squares", run.settled(run.least_squares()))
+        ends.append(run.pushed())
+    np.testing.assert_allclose(*ends, rtol=1e-6, atol=1e-8)
 
 
 # ---------------------------------------------------------------------------- the choice
@@ -144,34 +192,9 @@ def test_better_than_the_convex_way_and_never_above_what_is_known():
         assert ours.objective <= problem.trivial()[0]
         assert ours.objective <= ours.convex_objective
         assert ours.objective <= 1.001 * min(ours.starts.values())
-        assert set(ours.starts) == {start.name for start in USUAL}
+        assert set(ours.starts) <= {*NAMES, "constant"}
         assert ours.start in {*NAMES, "constant"}
     assert lower >= 2
-
-
-def test_little_data_end_no_higher_than_the_exact_convex_solution(monkeypatch):
-    X, y = noisy(m=60, flipped=0.3)
-    problem = in_coordinates(stated(X, y, C=10.0)).problem
-    convex = Newton(starts=("convex",)).solve(replace(problem, loss=HybridTruncated(cap=np.inf)))
-    reached = problem.objective_at(convex.coef, convex.intercept)
-    poor = replace(convex, objective=2.0 * reached, start="convex")
-    monkeypatch.setattr(choice_module, "best_start", lambda *rest: poor)
-    result = Newton().solve(problem)
-    assert result.objective <= 1.001 * reached
-    assert result.start == "convex"
-
-
-def test_points_of_a_sample_get_better_on_all_rows():
-    X, y = noisy(m=8000, n=6, flipped=0.2)
-    problem = stated(X, y, C=1.0)
-    part = replace(problem.take(np.arange(500)), penalty=np.full(500, 16.0), C=16.0)
-    found = search(BinaryTerrain(part), ALL, np.random.default_rng(0))
-    assert set(found.points) == {name for name, value in found.reached.items() if value == value}
-    whole = BinaryTerrain(part).on(problem)
-    if kernels.COMPILED:
-        assert whole is not None
-        for z in found.points.values():
-            assert whole.objective(whole.settle(z, 10)) <= whole.objective(z) * (1.0 + 1e-3)
 
 
 @pytest.mark.parametrize(
@@ -239,10 +262,10 @@ def test_interrupt_during_a_start_leaves_the_old_fit(monkeypatch):
     clf = HTSVC().fit(X, y)
     before = clf.coef_.copy()
 
-    def interrupted(self, search):
+    def interrupted(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(portfolio_module.Pushed, "run", interrupted)
+    monkeypatch.setattr(Search, "pushed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         clf.set_params(C=2.0).fit(X, y)
     np.testing.assert_array_equal(clf.coef_, before)

@@ -26,9 +26,9 @@ from htsvm.losses.rounded import rounded
 from htsvm.optimality.residuals import balance, of_gradient
 from htsvm.problems.binary import Rest
 from htsvm.problems.coordinates import in_coordinates
-from htsvm.solvers.descend import FORMED
 from htsvm.solvers.finish import finish, unit_of
 from htsvm.solvers.multiclass import finish as multiclass
+from htsvm.solvers.newton import FORMED
 from htsvm.solvers.result import History, SolverResult, continued
 from htsvm.solvers.rows import Descent
 

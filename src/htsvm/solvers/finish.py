@@ -102,8 +102,8 @@ def finish(
     start = End(z, np.zeros(len(q)), math.inf, descent.objective(z, q))
     # 2. The loss itself, where its slope is known and does not jump.
     if loss.slope_line is not None:
-        for share, gain in () if psi is not None else NARROWING:
-            stage = rounded(loss, share * unit_of(problem))
+        for part, gain in () if psi is not None else NARROWING:
+            stage = rounded(loss, part * unit_of(problem))
             z = descent.run(
                 z, stage, gain=gain, most=NARROWING_STEPS, tol=INNER * tol, bending=True
             )

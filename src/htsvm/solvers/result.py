@@ -49,7 +49,7 @@ class SolverResult:
     start : str
         The name of the start that led here.
     starts : dict
-        What each start reached in the search for the best of them; see `htsvm.solvers.starts`.
+        What each start reached in the search for the best of them.
     """
 
     coef: Array

@@ -18,8 +18,8 @@ from htsvm.linalg import kernels
 from htsvm.losses.rounded import Sigmoid, Stage
 from htsvm.problems.binary import Problem, Rest
 from htsvm.solvers import wide
-from htsvm.solvers.descend import FORMED, MOVED, NewtonSteps
-from htsvm.solvers.multiclass.lbfgs import minimise
+from htsvm.solvers.lbfgs import minimise
+from htsvm.solvers.newton import FORMED, MOVED, NewtonSteps
 
 # All steps in one call, and the pass over all rows; None where nothing was compiled.
 compiled = kernels.optional("solvers._steps")

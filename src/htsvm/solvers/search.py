@@ -23,8 +23,8 @@ from htsvm.problems.binary import Problem, Start
 from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers import wide
 from htsvm.solvers.api import Solver
-from htsvm.solvers.descend import FORMED
 from htsvm.solvers.finish import End, finish, unit_of
+from htsvm.solvers.newton import FORMED
 from htsvm.solvers.pairs import solve_pairs
 from htsvm.solvers.result import Callback, History, SolverResult
 from htsvm.solvers.rows import MOST_STEPS, MOST_WORK, Budget, Descent
@@ -200,7 +200,7 @@ def softened(
     # The mean squared length of a row in the metric of R⁻¹; scaled columns have a spread of one.
     R, squares = problem.regularizer.diagonal(), problem.operator.row_length**2
     if problem.operator.columns:
-        length = float(np.sum(1.0 / R, where=R > 0.0))
+        length = float(np.sum(1.0 / R[R > 0.0]))
     else:
         length = squares / (float(R.mean()) if len(R) else 1.0)
     strength = problem.trivial_objective * length

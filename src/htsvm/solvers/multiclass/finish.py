@@ -25,8 +25,9 @@ from htsvm.solvers.multiclass.newton import Iterate, NewtonSteps, Stage
 from htsvm.solvers.multiclass.sweeps import BlockSweeps, Suits
 from htsvm.solvers.multiclass.system import NewtonSystem
 
-# The first width for multipliers as large as their bounds, and its bounds, in units of the loss.
-WIDTH, WIDTHS = 0.04, (0.05, 10.0)
+# The first width for multipliers as large as their bounds, the least, and the widest that is tried
+# before others, in units of the loss.
+WIDTH, LEAST, WIDEST = 0.04, 0.05, 10.0
 # Newton steps in a round; in all rounds.
 STEPS, MOST_STEPS = 12, 450
 # The shares of the tolerance and of the last residual to which a round is solved.
@@ -40,9 +41,10 @@ ROUGH = 0.03
 CLOSE = 1e-6
 # Rounds without a step before the end.
 IDLE = 10
-# Sweeps are given up where so many rounds leave this share of the residual, or where they lead up
-# by so much.
-CRAWLING, RISE = (8, 0.8), 2e-3
+# Sweeps are given up where so many rounds leave this share of the residual.
+CRAWLING = (8, 0.8)
+# No end is above its start by more than this share.
+ABOVE = 3e-3
 SUITS = Suits()
 
 Record = Callable[..., None]
@@ -125,22 +127,41 @@ def finish(
         Where sweeps take the place of Newton steps; None: nowhere.
     """
     system = system or NewtonSystem(problem)
+    W, b, B = start
+    before = problem.objective_at(W, b) + _elsewhere(rest, W, b)
+    most_allowed = before + ABOVE * abs(before)
+    width = first_width(problem, W)
 
-    def rounds(inner: NewtonSteps | BlockSweeps) -> End:
-        return _rounds(problem, start, inner, rest, tol, most, record, convex)
+    def rounds(inner: NewtonSteps | BlockSweeps, width: float) -> End:
+        return _rounds(problem, start, inner, width, rest, tol, most, record, convex)
 
+    # 1. Sweeps, where they suit and lead somewhere.
     if rest is None and sweeping and sweeping(problem, system.formed, system.correlated):
-        before = problem.objective_at(*start[:2])
-        end = rounds(BlockSweeps(problem, rng))
-        if end.residual <= tol and (convex or end.objective <= (1.0 + RISE) * before):
+        end = rounds(BlockSweeps(problem, rng), width)
+        if end.residual <= tol and (convex or end.objective <= most_allowed):
             return end
-    return rounds(NewtonSteps(problem, system, rest))
+    # 2. Newton's method; once more from another width, if that leads nowhere or up.
+    newton, widest = NewtonSteps(problem, system, rest), WIDEST * unit_of(problem)
+    widths = (min(width, widest), width if width > widest else LEAST * unit_of(problem))
+    ends: list[End] = []
+    for one in widths:
+        ends.append(rounds(newton, one))
+        if ends[-1].residual <= tol and ends[-1].objective <= most_allowed:
+            return ends[-1]
+    # 3. The lower end, one that has converged if possible; the start itself, if both lead up.
+    best = min(
+        ends, key=lambda one: (one.objective > most_allowed, one.residual > tol, one.objective)
+    )
+    if best.objective > most_allowed and B is not None:
+        return End(W, b, B, math.inf, before, best.steps, best.reason)
+    return best
 
 
 def _rounds(
     problem: MulticlassProblem,
     start: MulticlassStart,
     inner: NewtonSteps | BlockSweeps,
+    width: float,
     rest: Rest | None,
     tol: float,
     most: int,
@@ -153,7 +174,7 @@ def _rounds(
     at = Iterate(W.copy(), b.copy(), problem.levels(W, b), np.empty((problem.n_samples, len(b))))
     top = float(problem.loss.profile_slope(0.0)) * problem.penalty
     weights = top if convex else _weights(problem, problem.violations(at.U))
-    shift, width = _shifts(problem, at, B, weights), first_width(problem, W)
+    shift = _shifts(problem, at, B, weights)
     end, pace = End(W, b, np.zeros_like(at.U)), Pace(width)
     for _ in range(most):
         # 2. Newton's method, or sweeps, on the weighted problem with these shifts.
@@ -165,9 +186,7 @@ def _rounds(
         inner.minimise(at, Stage(pace.width, shift, weights), tol=asked, most=STEPS)
         # 3. Its maximisers are the next shifts; how far off they are, with these weights and new.
         shift, alpha, q = at.a.copy(), weights[:, None] * at.a, problem.violations(at.U)
-        objective = problem.objective(at.W, q)
-        if rest is not None:
-            objective += rest.base + float(np.vdot(rest.linear, np.column_stack([at.W, at.b])))
+        objective = problem.objective(at.W, q) + _elsewhere(rest, at.W, at.b)
         energy, trivial = problem.energy(at.W), problem.trivial_objective
         unit = residuals.informative_part(objective, trivial, energy)
         if rest is not None or unit <= 2.0 * residuals.LEAST_GAIN * objective:
@@ -192,6 +211,13 @@ def _rounds(
         # 4. A narrower width where shifts lag behind, a wider one where steps do not suffice.
         pace.adapt(lag, at.gradient <= asked, tol)
     return end
+
+
+def _elsewhere(rest: Rest | None, W: Array, b: Array) -> float:
+    """Return what rows elsewhere add to the objective."""
+    if rest is None:
+        return 0.0
+    return rest.base + float(np.vdot(rest.linear, np.column_stack([W, b])))
 
 
 class Pace:
@@ -260,11 +286,10 @@ def first_width(problem: MulticlassProblem, W: Array) -> float:
     """
     energy, top = problem.energy(W), float(problem.loss.profile_slope(0.0))
     if not energy > 0.0:
-        return WIDTHS[0] * unit_of(problem)
+        return LEAST * unit_of(problem)
     # The bounds of as many multipliers as may be free.
     bounds = top * min(problem.C * W.size, float(problem.penalty.sum()))
-    width = float(np.clip(WIDTH * bounds / (2.0 * energy), *WIDTHS))
-    return width * unit_of(problem)
+    return max(WIDTH * bounds / (2.0 * energy), LEAST) * unit_of(problem)
 
 
 def complementarity(

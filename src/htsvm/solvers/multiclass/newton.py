@@ -29,7 +29,7 @@ from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.system import NewtonSystem, Undecided
 
 # A line search ends where the slope is this share of the first, or after so many trials.
-SLOPE_SHARE, MOST_TRIALS = 0.2, 15
+SLOPE_SHARE, MOST_TRIALS = 0.2, 25
 
 
 class Stage(NamedTuple):
@@ -167,10 +167,11 @@ def line_search(slope: Callable[[float], float]) -> float:
         here = slope(t)
         if abs(here) <= -SLOPE_SHARE * first:
             return t
+        # Halving the slope at the other end keeps false position from creeping up on one side.
         if here > 0.0:
-            high, at_high = t, here
+            high, at_high, at_low = t, here, 0.5 * at_low
         else:
-            low, at_low = t, here
+            low, at_low, at_high = t, here, 0.5 * at_high
         share = at_low / (at_low - at_high)
         t = 4.0 * t if high == math.inf else low + min(max(share, 0.1), 0.9) * (high - low)
     return low

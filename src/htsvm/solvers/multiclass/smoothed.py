@@ -16,7 +16,7 @@ from htsvm.linalg import multiclass_kernels, single
 from htsvm.linalg.positive import Cholesky
 from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers.multiclass import lbfgs
+from htsvm.solvers import lbfgs
 from htsvm.solvers.result import SolverResult
 
 # The largest score of a rival is rounded over this, with a sigmoid and with the loss itself.

@@ -1,1 +1,0 @@
-"""The default solver for two classes."""
