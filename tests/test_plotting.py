@@ -59,7 +59,7 @@ def test_history_shows_every_iteration_and_stage(noisy_plane, axes):
     model = HTSVC().fit(*noisy_plane)
     plot_history(model, ax=axes)
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["objective"])
-    stages = 1 + np.count_nonzero(np.diff(np.nan_to_num(model.history_["cap"], posinf=-1.0)))
+    stages = 1 + np.count_nonzero(np.diff(model.history_["width"]))
     assert len(axes.texts) == stages
 
 

@@ -115,7 +115,7 @@ def test_an_exception_is_a_complaint(case):
 
 
 def test_slow_fits_are_given_up(case, monkeypatch):
-    monkeypatch.setattr(oracles, "PATIENCE", 1e-3)
+    monkeypatch.setattr(oracles, "PATIENCE", 1e-4)
     assert judge(case).slow
 
 

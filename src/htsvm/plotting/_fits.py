@@ -99,8 +99,8 @@ def plot_history(estimator: Any, ax: Any = None, *, problem: int = 0) -> Any:
         fontsize="small",
         va="bottom",
     )
-    if "cap" in table:
-        _mark_stages(ax, iteration, table["cap"])
+    if "width" in table:
+        _mark_stages(ax, iteration, table["width"])
     ax.set_xlabel("iteration")
     ax.xaxis.get_major_locator().set_params(integer=True)
     # Each axis has the colour of its curve, which needs no legend that hides part of it.
@@ -172,15 +172,15 @@ def _named(losses: Mapping[str, Curve] | Iterable[Loss] | None) -> dict[str, Cur
     return {repr(loss): loss for loss in losses}
 
 
-def _mark_stages(ax: Any, iteration: Array, cap: Array) -> None:
-    """Draw a line where the cap changes, and write the cap beside it."""
-    starts = np.flatnonzero(np.r_[True, cap[1:] != cap[:-1]])
+def _mark_stages(ax: Any, iteration: Array, width: Array) -> None:
+    """Draw a line where the width of the kink changes, and write the width beside it."""
+    starts = np.flatnonzero(np.r_[True, width[1:] != width[:-1]])
     for number, row in enumerate(starts):
         if row > 0:
             ax.axvline(iteration[row] - 0.5, color=ink(), lw=0.7, alpha=0.35)
-        text = "∞" if math.isinf(cap[row]) else f"{cap[row]:g}"
+        text = f"{width[row]:.2g}"
         ax.annotate(
-            f"cap {text}" if row == 0 else text,
+            f"width {text}" if row == 0 else text,
             # Stages may be short: every second label is a little higher, so that they stay apart.
             (iteration[row] - 0.4 if row > 0 else iteration[row], 1.06 if number % 2 else 1.01),
             xycoords=("data", "axes fraction"),

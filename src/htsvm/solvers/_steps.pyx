@@ -416,14 +416,17 @@ cdef class Steps:
         cdef int side = <int>(n + 1), order = <int>(n + 1 if self.fit_intercept else n)
         cdef int one = 1, info = 0
         cdef char upper = b"U"
-        cdef double mass
+        cdef double mass, trace = 0.0
         for a in range(n):
             if self.full:
                 for b in range(a + 1):
                     self.factor[a, b] += self.matrix[a, b]
             else:
                 self.factor[a, a] += self.diagonal[a]
-            self.factor[a, a] *= 1.0 + ridge
+            trace += self.factor[a, a]
+        for a in range(n):
+            # Where neither R nor a sample curves, a share of the mean diagonal does.
+            self.factor[a, a] += ridge * (self.factor[a, a] + trace / n)
         if self.fit_intercept:
             mass = self.factor[n, n]
             # Where no sample curves, the intercept moves by one, the unit of the violations.

@@ -157,7 +157,9 @@ class NewtonSteps:
         for share, ridge in tries:
             H = gram - share * falling if share else gram.copy()
             self.problem.regularizer.add_to(H)
-            H[np.diag_indices(len(H))] *= 1.0 + ridge
+            # Where neither R nor a sample curves, a share of the mean diagonal does.
+            own = np.diagonal(H)[:-1]
+            H[np.diag_indices(len(own))] += ridge * (own + float(own.mean() if len(own) else 0.0))
             if self.problem.fit_intercept:
                 mass = H[-1, -1] or 1e10 * (abs(float(gradient[-1])) or 1.0)
                 H[-1, -1] += 1e-10 * mass

@@ -49,7 +49,7 @@ STEPS, PUSH_STEPS, FINE_STEPS = 10, 4, 25
 # Multiples of a least squares direction that are looked at.
 MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
 # Stored values that are searched with stand-ins, and with the loss itself.
-WIDE_VALUES, VALUES = 300_000, 1_000_000
+WIDE_VALUES, VALUES = 300_000, 800_000
 # Pushes: as many as this number of stored values allows, within the bounds.
 PUSHED_VALUES, PUSHES = 40_000, (2, 24)
 # A convex solution that no cap touches is the end below this share of the constant objective.
@@ -412,17 +412,17 @@ class Search:
             self.few = self.wide = self.all
             end = finish(self.all, z, psi, tol=tol, most=most, record=self.record)
             if self.constant_pulls and end.objective >= self.problem.trivial_objective:
-                # Within the tolerance of the constant, which is not the end.
-                end = finish(
-                    self.all, end.z, end.psi, tol=CLOSER * tol, most=most, record=self.record
-                )
+                # Not below the constant, which is not the end.
+                start, tol = self.constant(), CLOSER * tol
+                end = finish(self.all, start, None, tol=tol, most=most, record=self.record)
         return self.result(name, end)
 
     def result(self, name: str, end: End) -> SolverResult:
         """Return the end of a fit, or the constant classifier where that is no higher."""
         constant, objective = False, float(self.problem.trivial_objective)
         w, b, psi, advice = end.z[:-1].copy(), float(end.z[-1]), end.psi, []
-        level = 1.0 + LEAST_GAIN if self.constant_pulls else 1.0 - LEAST_GAIN
+        # Where samples pull at the constant, multipliers belong to it: those of a point as low.
+        level = 1.0 + CLOSER * self.options.tol if self.constant_pulls else 1.0 - LEAST_GAIN
         if not end.objective < objective * level:
             constant, name = True, "constant"
             w, b, psi = np.zeros_like(w), float(self.problem.trivial()[1]), 0.0 * psi
