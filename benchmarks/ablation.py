@@ -35,8 +35,8 @@ def variants() -> dict[str, Constants]:
         values = (search, "PUSHED_VALUES"), share * search.PUSHED_VALUES
         out[f"{what} the pushes"] = dict((bounds, values))
     out["one sigmoid, 0.35"] = {(search, "ANNEALED"): search.ANNEALED[:1]}
-    out["one way of sigmoids, 2.8 to 0.35"] = {(search, "ANNEALED"): search.ANNEALED[1:]}
-    out["one cap on the way, 2"] = {(search.Search.led, "__defaults__"): ((2.0,),)}
+    out["one series of sigmoids, 2.8 to 0.35"] = {(search, "ANNEALED"): search.ANNEALED[1:]}
+    out["one larger cap, 2"] = {(search.Search.led, "__defaults__"): ((2.0,),)}
     out["convex: width 0.15 alone"] = {(search, "CONVEX_WIDTHS"): (0.15, 0.15)}
     out["convex: width 0.5 alone"] = {(search, "CONVEX_WIDTHS"): (0.5, 0.5)}
     out["one width before the end"] = {(finish, "NARROWING"): finish.NARROWING[1:]}
