@@ -169,7 +169,7 @@ def tables(rows: list[Row]) -> str:
             table(rows, HEAD | times | ratios),
             "## Work\n\nOne pass is one product `X @ w` (NumPy or SciPy). *Passes*: products "
             "counted by the fit; *time in passes*: fit time over the time of one pass. Shares of "
-            "the time of a fit (`seconds_`): the search for starts, the descents from them, the "
+            "the time of a fit (`seconds_`): the search for starts, the finish, the "
             "certificate, and outside (checks of the input, attributes).",
             table(rows, HEAD | work | shares),
             "## Result of the fit",

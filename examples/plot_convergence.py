@@ -2,8 +2,9 @@
 How a fit goes on
 =================
 
-The solver begins with the convex problem (no cap) and lowers the cap in steps, so that it follows
-a good solution into the non-convex problem. `history_` has a row per iteration.
+The solver compares a few starts by quick searches and finishes the lowest. `history_` has a row for
+each start that is better than the last of its name, without a residual, then one per round of the
+finish.
 """
 
 import matplotlib.pyplot as plt

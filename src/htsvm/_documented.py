@@ -56,27 +56,25 @@ warm_start : bool
     Whether to start from the last solution too. Where the loss is truncated that is one more
     start: the result is no higher than without it, but there is nothing saved.
 starts : "auto" or list of str
-    Where the "newton" solver starts, where the loss is truncated and there is no warm start:
-    "convex" (the solution without truncation), "least_squares", "annealed", "ladder", "balanced"
-    (least squares with equal classes), "spread" (convex solutions with other sample weights) and
-    "pushed". They are compared by quick searches, and the one that leads lowest is taken; "auto"
-    tries all of them, for several classes in one problem the first, the third and, if classes are
-    uneven, the fifth. ``["convex"]`` is the quickest.
+    Where the "newton" solver starts, where the loss is truncated: "least_squares", "convex" (the
+    solution without truncation), "annealed" (by sigmoids, from least squares) and "pushed" (from
+    the lowest point so far with other sample weights, a few times). They are compared by quick
+    searches, and the one that leads lowest is taken; "auto" tries all of them, for several classes
+    in one problem "convex" and "annealed". ``["convex"]`` is the quickest.
 starts of views : "auto" or list of str
-    Where the "newton" solver starts in the first round of each view: "convex" (the solution without
-    truncation), "least_squares", "annealed", "ladder", "balanced" (least squares with equal
-    classes), "spread" and "pushed". They are compared by quick searches, and the one that leads
-    lowest is taken; "auto" tries all of them.
+    Where the "newton" solver starts in the first round of each view: "least_squares", "convex" (the
+    solution without truncation), "annealed" (by sigmoids, from least squares) and "pushed" (from
+    the lowest point so far with other sample weights, a few times). They are compared by quick
+    searches, and the one that leads lowest is taken; "auto" tries all of them.
 n_jobs : int or None
     Threads over the binary problems of a fit with more than two classes.
 n_jobs of folds : int or None
     Threads over folds.
 random_state : int, RandomState or None
     Drives all that is random in the solver: the sample of rows of the first, rough phase on large
-    data, and restarts, where there are any. None always takes the same seed, so that a fit can be
-    repeated.
+    data, and pushes. None always takes the same seed, so that a fit can be repeated.
 random_state of views : int, RandomState or None
-    Drives the solver's sample of rows and restarts, and the summary that is clustered where there
+    Drives the solver's sample of rows and pushes, and the summary that is clustered where there
     are many samples. None always takes the same seed, so that a fit can be repeated.
 verbose : int
     Whether to print a line per iteration.
@@ -153,13 +151,17 @@ dual_coef_ : ndarray of shape (1 or n_classes, n_support)
 ignored_ : ndarray
     Indices of the samples that were ignored (with one problem per class, in that of their own).
 history_ : dict of ndarrays
-    One entry per iteration in each column; ``pandas.DataFrame(clf.history_)`` shows it.
+    One entry per iteration in each column; ``pandas.DataFrame(clf.history_)`` shows it. With the
+    "newton" solver: iteration, the start whose search ended there, width (how far the kink of the
+    loss is rounded), objective, residual, steps, passes over the data, seconds; with several
+    classes in one problem also sweeps.
 n_iter_ : int
     Iterations (the most over the problems).
 n_passes_ : float
     The work, in units of one product ``X @ w``.
 seconds_ : list of dict
-    For each problem, seconds by part.
+    For each problem, seconds by part, which add up to "total": with the "newton" solver "search",
+    "finish" (for several classes in one problem a part of the search) and "certificate".
 n_features_in_ : int
     The number of columns of X, or of all views together.
 feature_names_in_ : ndarray

@@ -70,7 +70,7 @@ class MultiViewHTSVCCV(SearchCV, TruncatedMultiViewSVC):
         ("ovr"). "auto" is "joint", but "ovr" with "admm".
     {memory}, {starts of views}
     n_restarts : int, default=0
-        Further starts for the "newton" solver in the first round of the final fit.
+        Further pushes of the "newton" solver in the first round of the final fit.
     n_jobs : int, optional
         Threads over folds, and over the views in the final fit.
     {random_state of views}

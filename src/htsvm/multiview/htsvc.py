@@ -133,7 +133,7 @@ class MultiViewHTSVC(TruncatedMultiViewSVC):
         which only knows two classes.
     {memory}, {starts of views}
     n_restarts : int, default=0
-        Further starts for the "newton" solver in the first round.
+        Further pushes of the "newton" solver in the first round.
     n_jobs : int, optional
         Threads over the views, or over the binary problems of a fit with "ovr".
     {random_state of views}

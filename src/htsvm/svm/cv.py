@@ -210,10 +210,10 @@ class HTSVCCV(LinearSearchCV):
         The solver of the final fit; the folds are solved by "newton".
     {tol}, {max_iter}, {fit_intercept}, {class_weight}, {multi_class}
     n_restarts : int, default=0
-        Further starts of the final fit; the lowest objective wins.
+        Further pushes of the final fit; the lowest objective wins.
     random_state : int, RandomState or None, default=None
         Drives the folds and all that is random in the solver: the sample of rows of the first,
-        rough phase on large data, and the restarts. None always takes the same seed, so that a fit
+        rough phase on large data, and the pushes. None always takes the same seed, so that a fit
         can be repeated.
     {n_jobs of folds}, {verbose of folds}
 

@@ -59,7 +59,7 @@ class HTSVC(BaseLinearSVC):
         any case.
     {warm_start}, {starts}
     n_restarts : int, default=0
-        Further, expensive starts for the "newton" solver, from convex solutions with random sample
+        Further pushes for the "newton" solver, from the lowest point so far with other sample
         weights; the lowest objective wins.
     n_jobs : int or None, default=None
         Threads over the binary problems of a fit with ``multi_class="ovr"`` (on Dask data,
@@ -74,8 +74,8 @@ class HTSVC(BaseLinearSVC):
         "constant" where no start led below the best constant classifier.
     starts_ : list of dict
         For each problem, the objective that each start reached in the search: before the solver
-        went on, and on large data for a sample of the rows, with its loss scaled up. NaN for one
-        that failed. Empty where there was nothing to compare.
+        went on, and on large data for a sample of the rows, with its loss scaled up. Empty where
+        there was nothing to compare.
     certificate_ : list of BinaryCertificate or MulticlassCertificate
         For each problem residuals, duality gap and objectives, computed apart from the solver. For
         a binary one also the interval of nu in which the point is P-stationary and the
@@ -86,8 +86,11 @@ class HTSVC(BaseLinearSVC):
         transition zone, or ignored. After a fit on Dask data, a Dask array, like `ignored_`.
     {ignored_}
     history_ : dict of ndarrays
-        One entry per iteration in each column; ``pandas.DataFrame(clf.history_)`` shows it. After
-        a fit on Dask data also the passes over the network so far, and the bytes they moved.
+        One entry per iteration in each column; ``pandas.DataFrame(clf.history_)`` shows it. With
+        the "newton" solver: iteration, the start whose search ended there, width (how far the kink
+        of the loss is rounded), objective, residual, steps, passes over the data, seconds; with
+        several classes in one problem also sweeps. After a fit on Dask data also the passes over
+        the network so far, and the bytes they moved.
     {n_iter_}, {n_passes_}, {seconds_}, {n_features_in_}, {feature_names_in_}
 
     See Also
