@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from htsvm.linalg import Quadratic, as_operator
-from htsvm.linalg.row_system import RowSystem
 from htsvm.losses import Hinge, HybridTruncated, Loss
 from htsvm.problems.binary import Problem
 from htsvm.solvers.admm import system as admm_system
@@ -193,7 +192,7 @@ def test_both_linear_systems_agree(monkeypatch, fit_intercept, R):
     for rows, offset in product((None, np.array([1, 4, 5, 17])), (None, rng.normal(size=35))):
         found = {}
         for form in ("primal", "cg"):
-            monkeypatch.setattr(RowSystem, "cheapest_form", lambda self, count, form=form: form)
+            monkeypatch.setattr(system, "cheapest_form", lambda count, form=form: form)
             found[form] = system.solve(rows, 0.7, target, fit_intercept, guess, offset)
             again = system.solve(rows, 0.7, target, fit_intercept, guess, offset)
             np.testing.assert_array_equal(again[0], found[form][0])
@@ -211,6 +210,19 @@ def test_both_linear_systems_agree(monkeypatch, fit_intercept, R):
             np.testing.assert_allclose(w, exact[:35], atol=accuracy)
             if fit_intercept:
                 assert b == pytest.approx(exact[35], abs=accuracy)
+
+
+def test_the_linear_system_follows_a_changing_set():
+    """Samples that leave take their rounding with them, however large they were."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.where(rng.random(40) < 0.5, 1, -1)
+    X[:5] *= 1e9
+    system, guess = admm_system.RidgeSystem(make_problem(X, y)), (np.zeros(3), 0.0)
+    target = rng.normal(size=40)
+    for rows in (None, np.arange(5, 40), np.arange(7, 40), np.arange(5, 38), np.arange(9)):
+        w, b = system.solve(rows, 0.7, target, True, guess)
+        fresh = admm_system.RidgeSystem(make_problem(X, y)).solve(rows, 0.7, target, True, guess)
+        np.testing.assert_allclose(np.append(w, b), np.append(*fresh), rtol=1e-8)
 
 
 # -- safeguarded --------------------------------------------------------------------------------

@@ -17,7 +17,13 @@ from htsvm.solvers.multiclass import search as multiclass_search
 from htsvm.solvers.multiclass import sweeps as multiclass_sweeps
 from htsvm.solvers.multiclass import system as multiclass_system
 from htsvm.solvers.multiclass.finish import finish
-from htsvm.solvers.multiclass.newton import Iterate, NewtonSteps, Rest, Stage, line_search
+from htsvm.solvers.multiclass.newton import (
+    Iterate,
+    MulticlassSteps,
+    Rest,
+    RoundedMaximum,
+    line_search,
+)
 from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.multiclass.system import NewtonSystem, Undecided
 from tests.oracles.multiclass import solve_crammer_singer, solve_multiclass_globally
@@ -300,7 +306,7 @@ def weighted(seed, k=4):
     X, labels = data(seed, k=k)
     problem = stated(X, labels)
     shift = rng.dirichlet(np.full(k, 0.5), size=len(X))
-    stage = Stage(0.7, shift, rng.random(len(X)) * (np.arange(len(X)) % 7 > 0))
+    stage = RoundedMaximum(0.7, shift, rng.random(len(X)) * (np.arange(len(X)) % 7 > 0))
     W, b = rng.normal(size=(k, 4)), rng.normal(size=k)
     return problem, stage, W - W.mean(axis=0), b - b.mean()
 
@@ -316,7 +322,7 @@ def stage_value(problem, stage, W, b):
 
 def test_the_gradient_of_a_stage_is_its_derivative():
     problem, stage, W, b = weighted(3)
-    newton = NewtonSteps(problem, NewtonSystem(problem))
+    newton = MulticlassSteps(problem, NewtonSystem(problem))
     at = Iterate(W, b, problem.levels(W, b), np.empty((problem.n_samples, 4)))
     newton._maximise(at, at.U, 0.0, stage)
     gW, gb = newton._gradient(at, stage)
@@ -330,7 +336,7 @@ def test_the_gradient_of_a_stage_is_its_derivative():
 
 def test_newton_steps_minimise_a_stage():
     problem, stage, W, b = weighted(4)
-    newton = NewtonSteps(problem, NewtonSystem(problem))
+    newton = MulticlassSteps(problem, NewtonSystem(problem))
     at = Iterate(W, b, problem.levels(W, b), np.empty((problem.n_samples, 4)))
     newton.minimise(at, stage, tol=1e-10, most=50)
     assert at.gradient <= 1e-10

@@ -23,16 +23,16 @@ from htsvm.optimality import SampleStatus
 from htsvm.optimality.multiclass import MulticlassPoint
 from htsvm.optimality.point import Point
 from htsvm.optimality.samples import summarise
-from htsvm.problems.build import Task as Stated
+from htsvm.problems.build import Task
 
 # A violation of at most this size counts as zero in a certificate.
 ON_MARGIN = 1e-9
 
 
-class Task(NamedTuple):
+class BlockTask(NamedTuple):
     """A stated problem, the columns of a view, and what their mean and scale are taken for."""
 
-    stated: Stated
+    stated: Task
     view: Array | None = None
     columns: tuple[Array, Array] | None = None
 
@@ -46,7 +46,7 @@ class Block:
     weights: Array | None
     first: int
 
-    def problem(self, task: Task) -> Any:
+    def problem(self, task: BlockTask) -> Any:
         """Return the problem on these rows; only the driver knows the regulariser."""
         X = self.X if task.view is None else take_columns(self.X, task.view)
         problem: Any = task.stated.problem(as_operator(X), self.codes, self.weights)
@@ -90,7 +90,7 @@ def _copies(part: Any) -> tuple[Any, Array]:
     return part.operator.block(slice(None)), part.labels if part.n_scores > 1 else part.y
 
 
-def sample_of(block: Block, task: Task, unit: float, seed: int) -> list[Any]:
+def sample_of(block: Block, task: BlockTask, unit: float, seed: int) -> list[Any]:
     """Return copies of rows drawn by their penalties, with labels and penalties.
 
     A row comes with a chance of its penalty over the unit, and counts for at least that unit.
@@ -102,13 +102,13 @@ def sample_of(block: Block, task: Task, unit: float, seed: int) -> list[Any]:
     return [(*_copies(part), np.maximum(part.penalty, unit))]
 
 
-def moments_of(block: Block, task: Task, typical: float) -> Moments:
+def moments_of(block: Block, task: BlockTask, typical: float) -> Moments:
     """Return the moments of the columns, weighted by penalties of about this size."""
     problem = block.problem(task)
     return moments(problem.operator, problem.penalty, typical)
 
 
-def losses_of(block: Block, task: Task, points: Sequence[Array]) -> Array:
+def losses_of(block: Block, task: BlockTask, points: Sequence[Array]) -> Array:
     """Return the total of the loss at each of some points."""
     p = block.problem(task)
     return np.array([p.loss.total(p.violations_at(*parts_of(z)), p.penalty) for z in points])
@@ -153,7 +153,7 @@ def _gradient(problem: Any, slopes: Array) -> Array:
 
 
 def sums_of(
-    block: Block, task: Task, z: Array, stage: Stage, reaches: Array, curvature: bool
+    block: Block, task: BlockTask, z: Array, stage: Stage, reaches: Array, curvature: bool
 ) -> tuple[Any, ...]:
     """Return value, gradient, size and curvature of a smooth loss, and the values in each reach."""
     problem = block.problem(task)
@@ -166,7 +166,7 @@ def sums_of(
     return *sums, near * (problem.operator.stored / max(len(block.codes), 1))
 
 
-def near_of(block: Block, task: Task, z: Array, stage: Stage, reach: float) -> list[Any]:
+def near_of(block: Block, task: BlockTask, z: Array, stage: Stage, reach: float) -> list[Any]:
     """Return copies of the rows near a bend, their numbers, and what the others add: a `Rest`."""
     problem = block.problem(task)
     near = _bends(problem, z, stage, reach)
@@ -177,7 +177,7 @@ def near_of(block: Block, task: Task, z: Array, stage: Stage, reach: float) -> l
 
 
 def judged_of(
-    block: Block, task: Task, z: Array, stage: Stage, reach: float, end: Array
+    block: Block, task: BlockTask, z: Array, stage: Stage, reach: float, end: Array
 ) -> list[Any]:
     """Return what became at the end of the rows that were not near a bend at z.
 
@@ -193,7 +193,7 @@ def judged_of(
     return [(losses, changed, rows + block.first, values, labels)]
 
 
-def point_of(block: Block, task: Task, z: Array, some: tuple[Array, Array]) -> Any:
+def point_of(block: Block, task: BlockTask, z: Array, some: tuple[Array, Array]) -> Any:
     """Return a point of a problem, given rows of the block with their multipliers or pulls."""
     p, (rows, values), (w, b) = block.problem(task), some, parts_of(z)
     dense = np.zeros((len(p.penalty), *values.shape[1:]))
@@ -204,7 +204,7 @@ def point_of(block: Block, task: Task, z: Array, some: tuple[Array, Array]) -> A
     return Point(p.operator, p.y, w, b, psi, p.penalty, p.C, p.loss, R, p.fit_intercept)
 
 
-def summary_of(block: Block, task: Task, z: Array, some: Any, sampled: Array) -> list[Any]:
+def summary_of(block: Block, task: BlockTask, z: Array, some: Any, sampled: Array) -> list[Any]:
     """Return what a certificate needs of these rows, and copies of some of them."""
     point = point_of(block, task, z, some)
     copied = point.operator.block(sampled)
@@ -214,14 +214,14 @@ def summary_of(block: Block, task: Task, z: Array, some: Any, sampled: Array) ->
     return [(replace(summary, support=summary.support + block.first), copied)]
 
 
-def critical_of(block: Block, task: Task, z: Array, some: Any) -> list[Any]:
+def critical_of(block: Block, task: BlockTask, z: Array, some: Any) -> list[Any]:
     """Return the samples that decide the second order, with copies of their rows."""
     point = point_of(block, task, z, some)
     found = summarise(point, None, ON_MARGIN)[1].critical()
     return [(point.operator.block(found.rows), found)]
 
 
-def dual_sums_of(block: Block, task: Task, z: Array, keep: Array, some: Any) -> Any:
+def dual_sums_of(block: Block, task: BlockTask, z: Array, keep: Array, some: Any) -> Any:
     """Return the sums of `MulticlassPoint.dual_sums`."""
     return point_of(block, task, z, some).dual_sums(keep)
 

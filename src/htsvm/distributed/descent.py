@@ -124,7 +124,7 @@ def _stage(loss: Any, width: float) -> Stage:
     return Stage(rounded(loss, width), SPREAD * width)
 
 
-class Sums:
+class SmoothSums:
     """A smooth objective at a point: value, gradient, residual, Hessian of the loss."""
 
     def __init__(self, problem: Any, z: Array, stage: Stage, formed: bool) -> None:
@@ -157,13 +157,13 @@ class Run:
         row["passes"] = self.problem.operator.passes - self.passes
         self.history.add(**{"start": "", "steps": 1, **row, **self.problem.traffic()})
 
-    def at(self, z: Array, stage: Stage) -> Sums:
+    def at(self, z: Array, stage: Stage) -> SmoothSums:
         """Return the sums at z, and note them."""
-        here = Sums(self.problem, z, stage, self.formed)
+        here = SmoothSums(self.problem, z, stage, self.formed)
         self.record(width=stage.loss.width, objective=here.value, residual=here.residual)
         return here
 
-    def descend(self, z: Array, stage: Stage, gain: float) -> tuple[Array, Sums]:
+    def descend(self, z: Array, stage: Stage, gain: float) -> tuple[Array, SmoothSums]:
         """Return where Newton steps on a smooth loss lead from z, and the sums there."""
         if not self.formed:
             return self.descend_without_system(z, stage, gain)
@@ -186,7 +186,7 @@ class Run:
                 break
         return z, here
 
-    def direction(self, here: Sums) -> Array:
+    def direction(self, here: SmoothSums) -> Array:
         """Return the Newton direction."""
         g, side, H = here.gradient, self.problem.n_features, here.hessian.copy()
         self.problem.regularizer.add_to(H)
@@ -196,7 +196,9 @@ class Run:
         H[-1, -1] += 1e-10 * (H[-1, -1] or 1e20 * (abs(float(g[-1])) or 1.0))
         return solve_positive(H, -g)
 
-    def descend_without_system(self, z: Array, stage: Stage, gain: float) -> tuple[Array, Sums]:
+    def descend_without_system(
+        self, z: Array, stage: Stage, gain: float
+    ) -> tuple[Array, SmoothSums]:
         """Return the same for several classes, and for rows of many columns, by L-BFGS."""
         problem, sample, scale = self.problem, self.sample, np.ones(z.shape[-1])
         if sample is not None:
@@ -262,7 +264,7 @@ class Run:
             z, here = self.descend(z, stage, 0.0)
 
     def near_finished(
-        self, z: Array, multipliers: Any, stage: Stage, reach: float, here: Sums
+        self, z: Array, multipliers: Any, stage: Stage, reach: float, here: SmoothSums
     ) -> tuple[float, float, float, float, Array, Multipliers]:
         """Return where the finish on rows near a bend leads, and what that did to the others.
 

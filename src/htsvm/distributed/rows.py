@@ -18,7 +18,7 @@ from dask.sizeof import sizeof
 
 from htsvm._typing import Array
 from htsvm.distributed import blocks as ask
-from htsvm.distributed.blocks import Block, Task, added, joint, stacked
+from htsvm.distributed.blocks import Block, BlockTask, added, joint, stacked
 from htsvm.distributed.cluster import Cluster, driver_values, sample_values
 from htsvm.distributed.descent import Multipliers, solve
 from htsvm.linalg import Extent, Operator, Quadratic, as_operator
@@ -180,7 +180,7 @@ class _Remote:
             "regularizer": Quadratic(None, int(extent[0])),
         }  # fmt: skip
         return cls(
-            source=source, task=Task(stated, source.views[view]),
+            source=source, task=BlockTask(stated, source.views[view]),
             told={"network_passes": 0, "network_bytes": 0.0},
             penalties=np.bincount(codes, weights=one_each.penalty, minlength=2),
             **none, **fields_of_all,

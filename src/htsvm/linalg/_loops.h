@@ -1,8 +1,8 @@
 /* Loops over samples, compiled for the widest vector instructions that the machine has.
 
-   Each sets slopes[i] to penalty[i] times the derivative of a smooth loss at q[i] + t * dq[i], and
-   sums to the total of the loss and the derivative of that total in t. Without branches: which way
-   they go is close to random here. The references are in solvers/starts/smoothing.py. */
+   Without branches: which way they go is close to random here. Those of a smooth loss set slopes[i]
+   to penalty[i] times its derivative at q[i] + t * dq[i], and sums to its total and the derivative
+   of that in t; the reference is losses/rounded.py. */
 
 #ifndef HTSVM_LOOPS_H
 #define HTSVM_LOOPS_H
@@ -17,23 +17,6 @@
 #else
 #define HTSVM_CLONES
 #endif
-
-/* Half the squares. */
-HTSVM_CLONES static void htsvm_squares(
-    ptrdiff_t m, const double *q, const double *dq, double t, const double *penalty,
-    double *slopes, double *sums)
-{
-    double total = 0.0, along = 0.0;
-    for (ptrdiff_t i = 0; i < m; i++) {
-        double s = q[i] + t * dq[i];
-        double slope = penalty[i] * s;
-        slopes[i] = slope;
-        total += 0.5 * slope * s;
-        along += slope * dq[i];
-    }
-    sums[0] = total;
-    sums[1] = along;
-}
 
 /* height * (1 + u / sqrt(1 + u * u)) / 2 with u = (s - centre) / (2 * width). */
 HTSVM_CLONES static void htsvm_sigmoid(
@@ -50,32 +33,6 @@ HTSVM_CLONES static void htsvm_sigmoid(
         along += slope * dq[i];
     }
     sums[0] = 0.5 * height * total;
-    sums[1] = along;
-}
-
-/* g(h) with slope top up to the knee, falling to zero at the cap; h is max(s, 0) with its kink
-   rounded over [-width, width] by a parabola. */
-HTSVM_CLONES static void htsvm_rounded(
-    ptrdiff_t m, const double *q, const double *dq, double t, const double *penalty,
-    double *slopes, double *sums, double top, double knee, double cap, double width)
-{
-    double total = 0.0, along = 0.0, half = 0.5 / width;
-    double bend = cap > knee ? top / (cap - knee) : 0.0;
-    for (ptrdiff_t i = 0; i < m; i++) {
-        double s = q[i] + t * dq[i];
-        double share = half * (s + width);
-        share = share > 0.0 ? share : 0.0;
-        share = share < 1.0 ? share : 1.0;
-        double h = s > width ? s : 0.5 * (s + width) * share;
-        double bent = (h < cap ? h : cap) - knee;
-        bent = bent > 0.0 ? bent : 0.0;
-        total += penalty[i] * (top * (h < knee ? h : knee) + (top - 0.5 * bend * bent) * bent);
-        share = h < cap ? share : 0.0;
-        double slope = penalty[i] * share * (top - bend * bent);
-        slopes[i] = slope;
-        along += slope * dq[i];
-    }
-    sums[0] = total;
     sums[1] = along;
 }
 
@@ -132,25 +89,6 @@ HTSVM_CLONES static void htsvm_dual(
     sums[4] = primal;
     sums[5] = off;
     sums[6] = count;
-}
-
-/* The zone of each sample of a rounded loss: 1 where its kink is rounded, 2 between knee and cap, 0
-   elsewhere and without penalty. Counts those that differ from `old`, and those that are not 0. */
-HTSVM_CLONES static void htsvm_zones(
-    ptrdiff_t m, const double *q, const double *penalty, double knee, double cap, double width,
-    const unsigned char *old, unsigned char *zone, ptrdiff_t *counts)
-{
-    ptrdiff_t changed = 0, bent = 0;
-    for (ptrdiff_t i = 0; i < m; i++) {
-        int round = (q[i] > -width) & (q[i] < width), falls = (q[i] > knee) & (q[i] < cap);
-        zone[i] = (unsigned char)((penalty[i] > 0.0) * (round | (falls << 1)));
-    }
-    for (ptrdiff_t i = 0; i < m; i++) {
-        changed += zone[i] != old[i];
-        bent += zone[i] != 0;
-    }
-    counts[0] = changed;
-    counts[1] = bent;
 }
 
 /* A loss of slope top up to the knee that falls to zero at the cap, less tilt times the violation.

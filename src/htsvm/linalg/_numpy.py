@@ -69,52 +69,6 @@ def dense_signed_tdot(X: Array, y: Array, v: Array, out: Array) -> float:
     return float(signed.sum())
 
 
-def clip_step(
-    q: Array, alpha: Array, c: Array, penalty: Array, xi: float, out: Array, active: Array
-) -> tuple[int, int]:
-    """Set ``out = clip(alpha + xi * penalty * q, 0, c)`` and mark its interior entries."""
-    value = alpha + xi * penalty * q
-    np.clip(value, 0.0, c, out=out)
-    active[:] = (value > 0.0) & (value < c)
-    return int(np.count_nonzero(active)), int(np.count_nonzero(out > 0.0))
-
-
-def line_terms(
-    q: Array, alpha: Array, c: Array, penalty: Array, delta: Array, xi: float, t: float
-) -> tuple[float, float]:
-    """Return ``s @ delta`` and the sum of ``penalty * delta ** 2`` over interior entries of s."""
-    value = alpha + xi * penalty * (q - t * delta)
-    interior = (value > 0.0) & (value < c)
-    inner = delta[interior]
-    return float(np.clip(value, 0.0, c) @ delta), float((penalty[interior] * inner) @ inner)
-
-
-def relevant_rows(q: Array, alpha: Array, c: Array, reach: float) -> Array:
-    """Return the indices with ``c > 0`` and (``q > -reach`` or ``alpha > 0``)."""
-    return np.flatnonzero((c > 0.0) & ((q > -reach) | (alpha > 0.0)))
-
-
-def rows_between(q: Array, penalty: Array, least: float, most: float) -> Array:
-    """Return the indices with ``least < q < most`` and ``penalty > 0``."""
-    return np.flatnonzero((q > least) & (q < most) & (penalty > 0.0))
-
-
-def add_scaled(x: Array, d: Array, t: float) -> None:
-    """Add ``t * d`` to `x` in place."""
-    x += t * d
-
-
-def natural_residual(
-    q: Array, alpha: Array, c: Array, penalty: Array, nu: float
-) -> tuple[float, float, float]:
-    """Return the squares of errors and of violations, and the slack; see the compiled twin."""
-    kept = penalty > 0.0
-    q, alpha, c, penalty = q[kept], alpha[kept], c[kept], penalty[kept]
-    gap = nu * (np.clip(alpha + penalty * q / nu, 0.0, c) - alpha)
-    slack = np.abs(np.where(q > 0.0, c, 0.0) - alpha) @ np.abs(q)
-    return float((gap / penalty) @ gap), float(penalty @ (1.0 + q * q)), float(slack)
-
-
 def capped_slope(
     h: Array, penalty: Array, top: float, start: float, fall: float, out: Array
 ) -> None:

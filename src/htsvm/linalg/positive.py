@@ -1,4 +1,4 @@
-"""Positive definite systems: Cholesky factors, an updated Gram matrix, conjugate gradients."""
+"""Positive definite systems: Cholesky factors and conjugate gradients."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ import numpy as np
 from scipy.linalg import lapack
 
 from htsvm._typing import Array
-from htsvm.linalg.operators import Operator
 
 # Ridges that are tried where rounding has cost a matrix of unit diagonal its definiteness: from
 # the size of rounding errors to that of the diagonal.
 RIDGES = 10.0 ** np.arange(-14.0, 1.0)
-# Sums that fall to less than this share when samples leave are formed anew: about the square root
-# of the machine epsilon, where half of the digits are lost.
-CANCELLED = 1e-8
 # A direction is flat if its curvature is below this share of what the preconditioner expects: less
 # than rounding leaves of a sum of some thousand terms.
 FLAT = 1e-12
@@ -97,75 +93,6 @@ def _overflow() -> np.linalg.LinAlgError:
         "A linear system overflows: the values of X or the weights are too large. Scale the "
         "features, for example with sklearn.preprocessing.StandardScaler or MaxAbsScaler."
     )
-
-
-class Gram:
-    """The weighted Gram matrix of some samples, corrected from one set of samples to the next.
-
-    Parameters
-    ----------
-    operator : Operator
-        All samples.
-    weights : ndarray
-        Their weights.
-    """
-
-    def __init__(self, operator: Operator, weights: Array) -> None:
-        self.operator, self.weights = operator, weights
-        self.matrix = np.zeros((operator.shape[1] + 1,) * 2)
-        self.inside = np.zeros(operator.shape[0], dtype=np.uint8)
-        self.forget()
-
-    def forget(self) -> None:
-        """Leave out all samples."""
-        self.matrix[:] = 0.0
-        self.rows = np.zeros(0, dtype=np.intp)
-        self.inside[:] = 0
-
-    def at(self, rows: Array) -> Array:
-        """Return the matrix for `rows`; form it anew where that is less work."""
-        entered = rows[self.inside[rows] == 0]
-        self.inside[rows] = 2
-        left = self.rows[self.inside[self.rows] == 1]
-        if len(entered) + len(left) < len(rows):
-            before = np.diagonal(self.matrix).copy()
-            self._add(entered, 1.0)
-            self._add(left, -1.0)
-            # What is left of a far larger sum is rounding.
-            if np.any(np.diagonal(self.matrix) < CANCELLED * before):
-                self._form(rows)
-        else:
-            self._form(rows)
-        self.inside[left] = 0
-        self.inside[rows] = 1
-        self.rows = rows
-        return self.matrix
-
-    def lend(self, rows: Array | None) -> Array:
-        """Leave out what is not among `rows`; return marks of those of `rows` that are inside."""
-        if rows is None:
-            return self.inside
-        self.inside[rows] += 2
-        left = self.rows[self.inside[self.rows] == 1]
-        self.inside[rows] -= 2
-        self._add(left, -1.0)
-        self.inside[left] = 0
-        return self.inside[rows]
-
-    def take_back(self, rows: Array | None, marks: Array) -> None:
-        """Note which samples are inside after someone else has changed the matrix."""
-        places = np.flatnonzero(marks)
-        self.rows = places if rows is None else rows[places]
-        if rows is not None:
-            self.inside[rows] = marks
-
-    def _form(self, rows: Array) -> None:
-        self.matrix[:] = 0.0
-        self._add(rows, 1.0)
-
-    def _add(self, rows: Array, sign: float) -> None:
-        if len(rows):
-            self.operator.add_gram(rows, sign, self.matrix, self.weights[rows])
 
 
 def conjugate_gradients(

@@ -182,10 +182,12 @@ class ViewClassifiers(Classifiers[ViewPoints]):
                     certificate = certify_result(problem, view.result, self.solver.tol)
             # Of a multi-class problem no second-order verdict is known.
             escape = getattr(certificate, "escape_direction", None)
-            if escape is not None and not self.literal:
+            if (escape is not None or not certificate.certified) and not self.literal:
                 result, other = solve_certified(problem, solver, start=start_of(view.result))
                 better = self._point(v, problem, result)
-                if self._is_lower(v, weights, better, view):
+                level = (1.0 + self.solver.tol) * float(view.result.objective)
+                closer = other.certified and escape is None and result.objective <= level
+                if closer or self._is_lower(v, weights, better, view):
                     views[v], certificate = better, other
             certificates.append(certificate)
         return ViewPoints(views, weights, certificates)

@@ -7,6 +7,7 @@ Chen and Lin, JMLR 2005). Rows that cannot matter are left out; all are looked a
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -47,11 +48,15 @@ def solve_pairs(problem: Problem, options: Any, start: Start | None, record: Rec
     m, tol = problem.n_samples, options.tol
     w, b, psi = start or (np.zeros(m), 0.0, np.zeros(m))
     alpha = np.zeros(m) if psi is None else np.maximum(-psi, 0.0)
-    w = w if psi is None else problem.y * alpha
     q = problem.violations(w, b)
     weights, descent = np.empty(m), Descent(problem)
-    z = np.append(w, b)
+    given = np.append(w, b), problem.objective(w, q)
+    # The point that the multipliers say, and its residuals.
+    w = w if psi is None else problem.y * alpha
+    q, z = problem.violations(w, b), np.append(w, b)
     first = End(z, -alpha, residual_of(descent, z, q, -alpha), problem.objective(w, q))
+    if given[1] < (1.0 - tol) * first.objective:
+        first = End(given[0], -alpha, math.inf, given[1])
     end = first
     for number in range(options.max_iter):
         # 1. The hinge losses that touch the loss.

@@ -21,7 +21,7 @@ from htsvm.optimality import residuals
 from htsvm.optimality.multiclass import step_length
 from htsvm.problems.binary import Rest
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
-from htsvm.solvers.multiclass.newton import Iterate, NewtonSteps, Stage
+from htsvm.solvers.multiclass.newton import Iterate, MulticlassSteps, RoundedMaximum
 from htsvm.solvers.multiclass.sweeps import BlockSweeps, Suits
 from htsvm.solvers.multiclass.system import NewtonSystem
 
@@ -51,7 +51,7 @@ Record = Callable[..., None]
 
 
 @dataclass
-class End:
+class MulticlassEnd:
     """Where a fit ends.
 
     Attributes
@@ -100,7 +100,7 @@ def finish(
     rest: Rest | None = None,
     system: NewtonSystem | None = None,
     sweeping: Suits | None = SUITS,
-) -> End:
+) -> MulticlassEnd:
     """Return the stationary point near a start.
 
     Parameters
@@ -132,7 +132,7 @@ def finish(
     most_allowed = before + ABOVE * abs(before)
     width = first_width(problem, W)
 
-    def rounds(inner: NewtonSteps | BlockSweeps, width: float) -> End:
+    def rounds(inner: MulticlassSteps | BlockSweeps, width: float) -> MulticlassEnd:
         return _rounds(problem, start, inner, width, rest, tol, most, record, convex)
 
     # 1. Sweeps, where they suit and lead somewhere.
@@ -141,9 +141,9 @@ def finish(
         if end.residual <= tol and (convex or end.objective <= most_allowed):
             return end
     # 2. Newton's method; once more from another width, if that leads nowhere or up.
-    newton, widest = NewtonSteps(problem, system, rest), WIDEST * unit_of(problem)
+    newton, widest = MulticlassSteps(problem, system, rest), WIDEST * unit_of(problem)
     widths = (min(width, widest), width if width > widest else LEAST * unit_of(problem))
-    ends: list[End] = []
+    ends: list[MulticlassEnd] = []
     for one in widths:
         ends.append(rounds(newton, one))
         if ends[-1].residual <= tol and ends[-1].objective <= most_allowed:
@@ -153,21 +153,21 @@ def finish(
         ends, key=lambda one: (one.objective > most_allowed, one.residual > tol, one.objective)
     )
     if best.objective > most_allowed and B is not None:
-        return End(W, b, B, math.inf, before, best.steps, best.reason)
+        return MulticlassEnd(W, b, B, math.inf, before, best.steps, best.reason)
     return best
 
 
 def _rounds(
     problem: MulticlassProblem,
     start: MulticlassStart,
-    inner: NewtonSteps | BlockSweeps,
+    inner: MulticlassSteps | BlockSweeps,
     width: float,
     rest: Rest | None,
     tol: float,
     most: int,
     record: Record,
     convex: bool,
-) -> End:
+) -> MulticlassEnd:
     """Return where rounds lead."""
     W, b, B = start
     # 1. Weights and shifts at the start, and a width for multipliers of that size.
@@ -175,7 +175,7 @@ def _rounds(
     top = float(problem.loss.profile_slope(0.0)) * problem.penalty
     weights = top if convex else _weights(problem, problem.violations(at.U))
     shift = _shifts(problem, at, B, weights)
-    end, pace = End(W, b, np.zeros_like(at.U)), Pace(width)
+    end, pace = MulticlassEnd(W, b, np.zeros_like(at.U)), Pace(width)
     for _ in range(most):
         # 2. Newton's method, or sweeps, on the weighted problem with these shifts.
         asked = EARLY * min(end.residual, 1.0)
@@ -183,7 +183,7 @@ def _rounds(
             # A round without a step has only moved the multipliers.
             asked = min(asked, EARLY * at.gradient)
         asked = max(INNER * tol, asked)
-        inner.minimise(at, Stage(pace.width, shift, weights), tol=asked, most=STEPS)
+        inner.minimise(at, RoundedMaximum(pace.width, shift, weights), tol=asked, most=STEPS)
         # 3. Its maximisers are the next shifts; how far off they are, with these weights and new.
         shift, alpha, q = at.a.copy(), weights[:, None] * at.a, problem.violations(at.U)
         objective = problem.objective(at.W, q) + _elsewhere(rest, at.W, at.b)
@@ -196,7 +196,9 @@ def _rounds(
         weights = top if convex else _weights(problem, q)
         off = complementarity(problem, at.U, q, alpha, weights, unit)
         residual = max(at.gradient, off)
-        end = End(at.W, at.b, problem.own(alpha), residual, objective, end.steps + at.steps)
+        end = MulticlassEnd(
+            at.W, at.b, problem.own(alpha), residual, objective, end.steps + at.steps
+        )
         record(
             width=pace.width, objective=objective, residual=residual,
             steps=at.steps, sweeps=at.sweeps,
@@ -237,7 +239,7 @@ class Pace:
             self.width, self.unfinished = WIDER * self.width, 0
         self.last = lag
 
-    def over(self, at: Iterate, end: End) -> str:
+    def over(self, at: Iterate, end: MulticlassEnd) -> str:
         """Return why it is no use to go on; empty if it is."""
         self.residuals.append(end.residual)
         self.idle = self.idle + 1 if at.steps + at.sweeps == 0 else 0

@@ -32,7 +32,7 @@ from htsvm.solvers.multiclass.system import NewtonSystem, Undecided
 SLOPE_SHARE, MOST_TRIALS = 0.2, 25
 
 
-class Stage(NamedTuple):
+class RoundedMaximum(NamedTuple):
     """What is minimised: the width, the shifts, and the weights of the samples."""
 
     width: float
@@ -73,7 +73,7 @@ class Iterate:
         return max(self.stationarity, self.balance)
 
 
-class NewtonSteps:
+class MulticlassSteps:
     """Minimises stages on the rows of a problem.
 
     Parameters
@@ -96,7 +96,7 @@ class NewtonSteps:
         # Where no sample pulls, W = 0 is the solution.
         self.least = residuals.pull_of(problem.trivial_objective, problem.regularizer)
 
-    def minimise(self, at: Iterate, stage: Stage, *, tol: float, most: int) -> None:
+    def minimise(self, at: Iterate, stage: RoundedMaximum, *, tol: float, most: int) -> None:
         """Take at most so many steps, until both residuals of the gradient are below `tol`."""
         at.steps, at.sweeps = 0, 0
         while True:
@@ -112,14 +112,14 @@ class NewtonSteps:
                 return
             at.steps += 1
 
-    def _maximise(self, at: Iterate, D: Array, t: float, stage: Stage) -> None:
+    def _maximise(self, at: Iterate, D: Array, t: float, stage: RoundedMaximum) -> None:
         """Find the maximisers at the levels U + t D, the maxima, and their derivatives in t."""
         multiclass_kernels.active.rounded_maximum(
             stage.shift, at.U, D, t, stage.width, self.problem.labels,
             at.a, self.counts, self.h, self.along,
         )  # fmt: skip
 
-    def _gradient(self, at: Iterate, stage: Stage) -> tuple[Array, Array]:
+    def _gradient(self, at: Iterate, stage: RoundedMaximum) -> tuple[Array, Array]:
         """Return the gradient in W and b, and take its residuals."""
         problem, rest = self.problem, self.rest
         pulls = problem.own(stage.weights[:, None] * at.a)
@@ -133,7 +133,7 @@ class NewtonSteps:
         at.balance = residuals.balance(float(np.linalg.norm(gb)), gross)
         return own - pulled, gb
 
-    def _step(self, at: Iterate, dW: Array, db: Array, stage: Stage) -> bool:
+    def _step(self, at: Iterate, dW: Array, db: Array, stage: RoundedMaximum) -> bool:
         """Go where the slope along (dW, db) is small; False if that does not lead down."""
         D, smooth = self.problem.operator.scores(dW, db), self.problem.smooth(dW)
         linear, square = float(np.vdot(smooth, at.W)), float(np.vdot(smooth, dW))

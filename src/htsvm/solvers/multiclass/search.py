@@ -16,7 +16,7 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.multiclass.finish import finish
-from htsvm.solvers.multiclass.smoothed import Smoothed, Stage, rounded, sigmoid
+from htsvm.solvers.multiclass.smoothed import Smoothed, StandIn, rounded, sigmoid
 from htsvm.solvers.multiclass.sweeps import strength
 from htsvm.solvers.result import History, SolverResult
 from htsvm.solvers.search import own_generator
@@ -61,7 +61,7 @@ def solve(problem: MulticlassProblem, options: Any, start: MulticlassStart | Non
     start : (W, b, B), optional
         A warm start.
     """
-    run = Search(problem, options)
+    run = MulticlassSearch(problem, options)
     # 1. A warm start alone, where no others are asked for.
     if start is not None and not options.compare_warm and run.is_informative(start):
         return run.finished("warm", start)
@@ -88,7 +88,7 @@ def solve(problem: MulticlassProblem, options: Any, start: MulticlassStart | Non
     return run.lower_of(run.finished(name, run.sharpened(name, z)), start)
 
 
-class Search:
+class MulticlassSearch:
     """The points of a search, as k x (n + 1) arrays, intercepts last.
 
     Attributes
@@ -228,7 +228,7 @@ class Search:
         warm = self.finished("warm", start)
         return min(cold, warm, key=lambda one: one.objective)
 
-    def start_at(self, z: Array, stage: Stage) -> MulticlassStart:
+    def start_at(self, z: Array, stage: StandIn) -> MulticlassStart:
         """Return a point with the multipliers of a stand-in."""
         return *self.all.parts(z), self.all.pulls(z, stage)
 

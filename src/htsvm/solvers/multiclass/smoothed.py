@@ -32,7 +32,7 @@ CORRELATED = 1500
 STEPS, GAIN = 80, 1e-5
 
 
-class Stage(NamedTuple):
+class StandIn(NamedTuple):
     """What stands for the loss, as `smooth_losses` takes it."""
 
     kind: int
@@ -45,17 +45,17 @@ class Stage(NamedTuple):
         return float(self.shape[-1])
 
 
-def rounded(loss: Loss, sharper: float = 1.0) -> Stage:
+def rounded(loss: Loss, sharper: float = 1.0) -> StandIn:
     """Return the loss with its maximum over rivals and its kink rounded."""
     width = WIDTH * min(loss.cap, 1.0) / sharper
     top, knee = float(loss.profile_slope(0.0)), float(loss.curved_interval[0])
-    return Stage(0, SPREADS[1] / sharper, np.array([top, knee, loss.cap, width]))
+    return StandIn(0, SPREADS[1] / sharper, np.array([top, knee, loss.cap, width]))
 
 
-def sigmoid(loss: Loss, width: float) -> Stage:
+def sigmoid(loss: Loss, width: float) -> StandIn:
     """Return a sigmoid of the height of the loss, its width in caps."""
     cap = loss.cap
-    return Stage(1, SPREADS[0], np.array([float(loss.profile(cap)), 0.5 * cap, width * cap]))
+    return StandIn(1, SPREADS[0], np.array([float(loss.profile(cap)), 0.5 * cap, width * cap]))
 
 
 class Smoothed:
@@ -72,12 +72,12 @@ class Smoothed:
         self.stage = rounded(problem.loss)
         self._inverses: dict[float, Array] = {}
 
-    def minimise(self, z: Array, stage: Stage, most: int, gain: float) -> Array:
+    def minimise(self, z: Array, stage: StandIn, most: int, gain: float) -> Array:
         """Return where L-BFGS leads from z."""
         self.stage = stage
         return lbfgs.minimise(self, z, most, gain)[0]
 
-    def pulls(self, z: Array, stage: Stage) -> Array:
+    def pulls(self, z: Array, stage: StandIn) -> Array:
         """Return the multipliers B of a stand-in at z."""
         self.stage = stage
         return -self.value_slopes(self.image(z))[1]

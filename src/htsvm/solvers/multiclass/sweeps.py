@@ -17,7 +17,7 @@ from htsvm._typing import Array
 from htsvm.linalg import kernels
 from htsvm.optimality import residuals
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers.multiclass.newton import Iterate, Stage
+from htsvm.solvers.multiclass.newton import Iterate, RoundedMaximum
 
 # The loops over samples; None where nothing was compiled.
 compiled = kernels.optional("solvers.multiclass._block_sweeps")
@@ -110,7 +110,7 @@ class BlockSweeps:
         typical = float(np.median(self.squares[problem.penalty > 0.0])) or 1.0
         self.stiffness = STIFFNESS * typical if problem.fit_intercept else 0.0
 
-    def minimise(self, at: Iterate, stage: Stage, *, tol: float, most: int) -> None:
+    def minimise(self, at: Iterate, stage: RoundedMaximum, *, tol: float, most: int) -> None:
         """Sweep over all rows, then over those that may move until they hardly do.
 
         Of the stage the shifts are where the multipliers begin; its width plays no part.
