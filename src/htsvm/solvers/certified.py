@@ -63,7 +63,7 @@ def solve_certified(
         point = (result.coef, result.intercept, result.multipliers)
         again = continued(result, finer.solve(stated, start=point))
         if again.objective > (1.0 + solver.tol) * result.objective:
-            # Another valley, and a higher one.
+            # Another minimum, and a higher one.
             continue
         result = again
         certificate = certify_result(problem, result, solver.tol)

@@ -93,30 +93,6 @@ def continued(first: SolverResult, second: SolverResult) -> SolverResult:
     )
 
 
-class Clock:
-    """The one clock of a solve: the time in its descents, and in the search for where they start.
-
-    The history of a run has the time since that run began; most of a solve may lie before.
-    """
-
-    def __init__(self) -> None:
-        self.began = time.perf_counter()
-        self.descents = 0.0
-
-    def descent(self, run: Callable[[], Result]) -> Result:
-        """Return what `run` returns, a descent, and count its time."""
-        began = time.perf_counter()
-        try:
-            return run()
-        finally:
-            self.descents += time.perf_counter() - began
-
-    def seconds(self) -> dict[str, float]:
-        """Return the seconds so far, by part; the parts add up to "total"."""
-        total = time.perf_counter() - self.began
-        return {"search": total - self.descents, "descents": self.descents, "total": total}
-
-
 class History:
     """One row per iteration, kept in columns and shown to a callback.
 

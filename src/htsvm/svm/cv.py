@@ -317,7 +317,7 @@ class HTSVCCV(LinearSearchCV):
         X, _, classes, codes, weights = data
         problems = self._problems(X, classes, codes, weights, C=self.C_, loss=self._loss())
         if len(classes) == 2:
-            # Folds end in different valleys; between them lies one that is more than chance.
+            # Folds end in different minima; between them lies one that is more than chance.
             coef, intercept = (part[place] for part in held.middle)
             starts: list[Any] = [(coef[0], float(intercept[0]), None)]
         else:

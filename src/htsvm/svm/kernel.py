@@ -91,7 +91,7 @@ class BaseKernelSVC(BaseLinearSVC):
     def _starts_in(self, space: FittedSpace, problems: list[Any]) -> list[Any]:
         """Return where problems of a kernel matrix begin: at a fit on a few landmarks.
 
-        A convex problem needs no start where pairs of samples are quick (`kernel_rounds`).
+        A convex problem needs no start where pairs of samples are quick (`solvers.pairs`).
         """
         convex = COMPILED and math.isinf(problems[0].loss.cap)
         if space.landmarks is not None or convex:

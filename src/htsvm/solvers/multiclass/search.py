@@ -240,10 +240,11 @@ class MulticlassSearch:
         trivial, intercepts = problem.trivial()
         flat = float(self.loss.profile_slope(2.0 if np.any(intercepts) else 1.0)) == 0.0
         settled = name == "constant" and flat
-        most = 0 if settled else self.options.max_iter
+        most, searched = 0 if settled else self.options.max_iter, self.history.seconds
         end = finish(
             problem, start, tol=tol, most=most, record=self._record, rng=self.rng, convex=convex
         )
+        total = self.history.seconds
         result = SolverResult(
             coef=end.W,
             intercept=end.b,
@@ -255,6 +256,7 @@ class MulticlassSearch:
             n_iter=len(self.history),
             passes=problem.operator.passes - self.passes,
             history=self.history.columns,
+            seconds={"search": searched, "finish": total - searched, "total": total},
             advice=end.advice(tol),
             start=name,
             starts={key: value for key, (value, _) in self.found.items()},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from htsvm.problems.coordinates import in_coordinates
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.api import Solver
 from htsvm.solvers.multiclass.search import solve
-from htsvm.solvers.result import Callback, Clock, SolverResult
+from htsvm.solvers.result import Callback, SolverResult
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,9 @@ class MulticlassNewton(Solver):
 
     The loss ``g(h_i)`` with concave g lies below ``g(h) + g'(h) (h_i - h)``. Minimising that bound
     is the convex problem of Crammer and Singer with a weight ``C g'(h_i)`` per sample. Each round
-    takes a few Newton steps on it, or on large data a few sweeps of coordinate descent in its dual,
-    before it updates multipliers and weights. As in the binary solver the truncation comes step by
-    step: the convex problem first, then the loss stretched to 8, 4, ... times its cap, then the
-    loss itself. Where the convex problem finds nothing better than equal scores for all classes,
-    a least squares fit takes its place.
+    takes a few Newton steps on it, or where C is small a few sweeps of coordinate descent in its
+    dual, before it updates multipliers and weights. A search on smooth stand-ins finds where to
+    begin; see `search.py`.
 
     The options are those of `Newton`; `random_state` drives the order of sweeps and the restarts.
     """
@@ -65,7 +63,5 @@ class MulticlassNewton(Solver):
 
     def _solve(self, problem: MulticlassProblem, start: MulticlassStart | None) -> SolverResult:
         """Return a stationary point of a problem in coordinates that suit a search."""
-        clock = Clock()
         with single_threaded_blas():
-            best = solve(problem, self, start)
-        return replace(best, seconds=clock.seconds())
+            return solve(problem, self, start)
