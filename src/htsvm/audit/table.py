@@ -105,19 +105,7 @@ def read_table(
     ]
     source = read_source(path, tuple(column for _, column in named if column is not None))
     frame = source.frame
-    for option, column in named:
-        if column is not None and column not in frame.columns:
-            known = ", ".join(frame.columns[:12])
-            hint = " Cells are told apart by , ; | or tabs." if frame.shape[1] == 1 else ""
-            raise TableError(
-                f"{option} {column}: there is no such column; there are {known}.{hint}"
-            )
-        if column == REVIEWED:
-            raise TableError(f"{option} {column}: that column marks reviewed rows; name another.")
-        if column == label and option != "--label":
-            raise TableError(
-                f"{option} {column}: that is the column with the labels; name another."
-            )
+    _check_columns(frame, named)
     _check_ids(frame, id)
     findings = list(source.findings)
     y, labelled = _labels_of(frame, label, findings)
@@ -151,6 +139,24 @@ def read_table(
         source, frame, places, label, id, X, y, columns, trusted, findings,
         [keys[place] for place in places], mark, images,
     )  # fmt: skip
+
+
+def _check_columns(frame: Any, named: list[tuple[str, str | None]]) -> None:
+    """Raise an error where an option names a column that is not there, or must not be named."""
+    label = named[0][1]
+    for option, column in named:
+        if column is not None and column not in frame.columns:
+            known = ", ".join(frame.columns[:12])
+            hint = " Cells are told apart by , ; | or tabs." if frame.shape[1] == 1 else ""
+            raise TableError(
+                f"{option} {column}: there is no such column; there are {known}.{hint}"
+            )
+        if column == REVIEWED:
+            raise TableError(f"{option} {column}: that column marks reviewed rows; name another.")
+        if column == label and option != "--label":
+            raise TableError(
+                f"{option} {column}: that is the column with the labels; name another."
+            )
 
 
 def _check_ids(frame: Any, id: str | None) -> None:

@@ -68,7 +68,7 @@ def solve(problem: MulticlassProblem, options: Any, start: MulticlassStart | Non
     # 2. The best constant classifier, and the convex solution: for a good fit, it leads the way.
     run.add("constant", run.constant())
     convex = run.convex() if "convex" in run.names or run.is_convex else None
-    if convex is not None and run.is_good(convex):
+    if convex is not None and run.is_good():
         cold = run.finished("convex", run.start_at(convex, rounded(run.hinge)), convex=True)
         return run.lower_of(cold, start)
     # 3. The other starts; those found on some of the rows go on with all of them.
@@ -174,8 +174,8 @@ class MulticlassSearch:
         self.convex_objective = self.objective(z)
         return z
 
-    def is_good(self, z: Array) -> bool:
-        """Return whether the convex solution z is all that is needed, or a good fit."""
+    def is_good(self) -> bool:
+        """Return whether the convex solution is all that is needed, or a good fit."""
         return self.is_convex or self.convex_objective < GOOD_FIT * self.problem.trivial_objective
 
     def led(self, z: Array) -> Array:
