@@ -12,7 +12,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # Where a path in the text may begin.
 BASES = (
     "", "src/htsvm", "src/htsvm/linalg", "src/htsvm/optimality", "src/htsvm/distributed",
-    "src/htsvm/multiview", "src/htsvm/datasets", "src/htsvm/problems", "src/htsvm/solvers/newton",
+    "src/htsvm/multiview", "src/htsvm/datasets", "src/htsvm/problems", "src/htsvm/solvers",
     "paper/src/htsvm_paper/datasets", "paper/src/htsvm_paper/experiments", "tests",
     "tests/optimality",
 )  # fmt: skip
