@@ -28,7 +28,6 @@ CALLED_WITH_MORE = {
     "get_params": "scikit-learn passes deep",
     "get_feature_names_out": "scikit-learn passes the names of the columns",
     "options": "typer acts on the option by itself",
-    "_nothing": "is called with the value of a future",
 }
 BANNED = re.compile(r"\b(on_blocks|slots|says_nothing|go_convex|so-manieth|def go)\b")
 
