@@ -161,7 +161,7 @@ n_passes_ : float
     The work, in units of one product ``X @ w``.
 seconds_ : list of dict
     For each problem, seconds by part, which add up to "total": with the "newton" solver "search",
-    "finish" (for several classes in one problem a part of the search) and "certificate".
+    "finish" and "certificate".
 n_features_in_ : int
     The number of columns of X, or of all views together.
 feature_names_in_ : ndarray

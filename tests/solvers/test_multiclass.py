@@ -219,17 +219,17 @@ def test_kernels_agree_with_their_twins():
     compiled = pytest.importorskip("htsvm.linalg._compiled_multiclass")
     rng = np.random.default_rng(0)
     for m, k in ((1, 2), (50, 3), (3000, 12)):
-        alpha, U, D = rng.random((m, k)), 3.0 * rng.normal(size=(m, k)), rng.normal(size=(m, k))
+        alpha, U = rng.random((m, k)), 3.0 * rng.normal(size=(m, k))
         sigma, c = rng.random(m), rng.random(m) * (rng.random(m) > 0.2)
         labels = rng.integers(k, size=m).astype(np.intp)
         outs = []
         for one in (compiled, twin):
             out, counts, q = np.empty((m, k)), np.empty(m, dtype=np.intc), np.empty(m)
-            total = one.simplex_step(alpha, U, D, 0.3, sigma, c, out, counts)
+            one.simplex_step(alpha + U, c, out, counts)
             one.top_rivals(U, labels, q)
             S, several = U.copy(), np.maximum(counts, 1).astype(np.intc)
             one.spread_products(S, (out > 0.0).view(np.uint8), several, sigma)
-            outs.append((out, counts, q, S, total))
+            outs.append((out, counts, q, S))
         for ours, theirs in zip(*outs, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(outs[0][0].sum(axis=1), c, atol=1e-12)
@@ -239,9 +239,7 @@ def test_projection_is_the_nearest_point_of_the_simplex():
     rng = np.random.default_rng(1)
     V, c = rng.normal(size=(40, 5)), rng.random(40)
     out, counts = np.empty_like(V), np.empty(40, dtype=np.intc)
-    multiclass_kernels.active.simplex_step(
-        V, np.zeros_like(V), np.zeros_like(V), 0.0, np.ones(40), c, out, counts
-    )
+    multiclass_kernels.active.simplex_step(V, c, out, counts)
     for _ in range(200):
         other = rng.dirichlet(np.full(5, 0.5), size=40) * c[:, None]
         nearer = np.square(other - V).sum(axis=1) < np.square(out - V).sum(axis=1) - 1e-12
@@ -255,9 +253,7 @@ def test_projection_ends_where_all_but_one_are_tied(k):
             U = np.full((1, k), tied)
             U[0, -1] += c
             out, counts = np.empty((1, k)), np.empty(1, dtype=np.intc)
-            multiclass_kernels.active.simplex_step(
-                np.zeros((1, k)), U, U, 0.0, np.ones(1), np.array([c]), out, counts
-            )
+            multiclass_kernels.active.simplex_step(U, np.array([c]), out, counts)
             np.testing.assert_allclose(out[0], np.r_[np.zeros(k - 1), c], atol=1e-15)
 
 

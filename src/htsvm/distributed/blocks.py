@@ -152,16 +152,23 @@ def _gradient(problem: Any, slopes: Array) -> Array:
     return np.column_stack([problem.operator.pull(slopes), totals])
 
 
+def _curvature(problem: Any, z: Array, stage: Stage) -> Array:
+    """Return the positive part of the second derivatives in (w, b), their lower triangle."""
+    up, _ = stage.loss.curvature(problem.violations_at(*parts_of(z)))
+    weights, out = problem.penalty * up, np.zeros((len(z), len(z)))
+    rows = np.flatnonzero(weights)
+    problem.operator.add_gram(rows, 1.0, out, weights[rows])
+    return out
+
+
 def sums_of(
     block: Block, task: BlockTask, z: Array, stage: Stage, reaches: Array, curvature: bool
 ) -> tuple[Any, ...]:
     """Return value, gradient, size and curvature of a smooth loss, and the values in each reach."""
     problem = block.problem(task)
-    if curvature:
-        sums: Any = problem.sums(z, stage.loss, curvature=True)
-    else:
-        value, slopes = _smooth(problem, z, stage, problem.penalty)
-        sums = value, _gradient(problem, slopes), float(np.abs(slopes).sum()), 0.0
+    value, slopes = _smooth(problem, z, stage, problem.penalty)
+    bend = _curvature(problem, z, stage) if curvature else 0.0
+    sums = value, _gradient(problem, slopes), float(np.abs(slopes).sum()), bend
     near = np.array([np.count_nonzero(_bends(problem, z, stage, reach)) for reach in reaches])
     return *sums, near * (problem.operator.stored / max(len(block.codes), 1))
 

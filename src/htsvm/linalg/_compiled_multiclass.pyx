@@ -55,41 +55,17 @@ cdef int _project(const double* v, double* out, Py_ssize_t k, double c) noexcept
     return number
 
 
-cdef double _step_block(const double* alpha, const double* U, const double* D, double t,
-                        const double* sigma, const double* c, double* out, int* counts,
-                        double* v, Py_ssize_t k, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-    cdef Py_ssize_t i, j, at
-    cdef double total = 0.0
-    for i in range(low, high):
-        at = i * k
-        if c[i] <= 0.0:
-            counts[i] = 0
-            for j in range(k):
-                out[at + j] = 0.0
+def simplex_step(const double[:, ::1] V, const double[::1] c, double[:, ::1] out, int[::1] counts):
+    """Project the rows of V onto simplices of the sizes c, and count their positive entries."""
+    cdef Py_ssize_t m = V.shape[0], k = V.shape[1], i, j
+    cdef int threads = _blocks(8.0 * m * k)
+    for i in prange(m, nogil=True, num_threads=threads, schedule="static"):
+        if c[i] > 0.0:
+            counts[i] = _project(&V[i, 0], &out[i, 0], k, c[i])
             continue
+        counts[i] = 0
         for j in range(k):
-            v[j] = alpha[at + j] + sigma[i] * (U[at + j] + t * D[at + j])
-        counts[i] = _project(v, out + at, k, c[i])
-        for j in range(k):
-            total += out[at + j] * D[at + j]
-    return total
-
-
-def simplex_step(const double[:, ::1] alpha, const double[:, ::1] U, const double[:, ::1] D,
-                 double t, const double[::1] sigma, const double[::1] c, double[:, ::1] out,
-                 int[::1] counts):
-    """Project ``alpha_i + sigma_i (u_i + t d_i)`` onto the simplex of size ``c_i``, row by row."""
-    cdef Py_ssize_t m = U.shape[0], k = U.shape[1]
-    cdef int parts = PARTS if m >= PARTS else 1, threads = _blocks(8.0 * m * k), s
-    if m == 0:
-        return 0.0
-    cdef double[:, ::1] scratch = np.empty((parts, k + 8))
-    cdef double[::1] partial = np.zeros(parts)
-    for s in prange(parts, nogil=True, num_threads=threads, schedule="static"):
-        partial[s] = _step_block(&alpha[0, 0], &U[0, 0], &D[0, 0], t, &sigma[0], &c[0],
-                                 &out[0, 0], &counts[0], &scratch[s, 0], k,
-                                 m * s // parts, m * (s + 1) // parts)
-    return float(np.sum(partial))
+            out[i, j] = 0.0
 
 
 cdef void _maximum_block(const double* shift, const double* U, const double* D, double t,

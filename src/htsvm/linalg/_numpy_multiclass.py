@@ -8,17 +8,10 @@ from htsvm._typing import Array
 from htsvm.linalg.simplex import project_to_simplex
 
 
-def simplex_step(
-    alpha: Array, U: Array, D: Array, t: float, sigma: Array, c: Array, out: Array, counts: Array
-) -> float:
-    """Project ``alpha_i + sigma_i (u_i + t d_i)`` onto the simplex of size ``c_i``, row by row.
-
-    Sets `out` to the projections and `counts` to the number of their positive entries (0 where
-    ``c_i`` is 0), and returns ``sum(out * D)``.
-    """
-    out[:] = project_to_simplex(alpha + sigma[:, None] * (U + t * D), c)
+def simplex_step(V: Array, c: Array, out: Array, counts: Array) -> None:
+    """Project the rows of V onto simplices of the sizes c, and count their positive entries."""
+    out[:] = project_to_simplex(V, c)
     counts[:] = np.count_nonzero(out, axis=1)
-    return float(np.vdot(out, D))
 
 
 def rounded_maximum(

@@ -12,25 +12,6 @@ cdef int _blocks(double work) noexcept nogil
 
 cdef int _dense_blocks(double work) noexcept nogil
 
-cdef void _csr_dot_block(const index* indptr, const index* indices, const real* data,
-                         const signed char* y, const double* w, double b, double* out,
-                         Py_ssize_t low, Py_ssize_t high) noexcept nogil
-
-cdef void _csr_tdot_block(const index* indptr, const index* indices, const real* data,
-                          const signed char* y, const double* v, double* out, double* total,
-                          Py_ssize_t low, Py_ssize_t high) noexcept nogil
-
-cdef void _csr_gram_block(const index* indptr, const index* indices, const real* data,
-                          const Py_ssize_t* rows, const double* weights, Py_ssize_t n,
-                          double* out, Py_ssize_t low, Py_ssize_t high) noexcept nogil
-
-cdef void _dense_dot_block(const real* X, Py_ssize_t n, const signed char* y, const double* w,
-                           double b, double* out, Py_ssize_t low, Py_ssize_t high) noexcept nogil
-
-cdef void _dense_tdot_block(const real* X, Py_ssize_t n, const signed char* y, const double* v,
-                            double* out, double* total, Py_ssize_t low,
-                            Py_ssize_t high) noexcept nogil
-
 
 cdef class Rows:
     cdef const void* data
@@ -48,15 +29,7 @@ cdef class Rows:
     cdef void dot(self, const signed char* y, const double* w, double b, double* out,
                   Py_ssize_t low, Py_ssize_t high) noexcept nogil
 
-    cdef void _dot(self, const signed char* y, const double* w, double b, double* out,
-                   Py_ssize_t low, Py_ssize_t high) noexcept nogil
-
     cdef void add_tdot(self, const signed char* y, const double* v, double* out, double* total,
                        Py_ssize_t low, Py_ssize_t high) noexcept nogil
 
-    cdef void _add_tdot(self, const signed char* y, const double* v, double* out, double* total,
-                        Py_ssize_t low, Py_ssize_t high) noexcept nogil
-
     cdef void add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil
-
-    cdef void _add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil

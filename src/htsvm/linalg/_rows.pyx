@@ -317,31 +317,10 @@ cdef class Rows:
 
     cdef void dot(self, const signed char* y, const double* w, double b, double* out,
                   Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-        if self.mean == NULL:
-            self._dot(y, w, b, out, low, high)
-        else:
+        if self.mean != NULL:
             htsvm_scaled_dot(self.data, self.single, self.n, self.mean, self.scale, y, w, b, out,
                              low, high)
-
-    cdef void add_tdot(self, const signed char* y, const double* v, double* out, double* total,
-                       Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-        if self.mean == NULL:
-            self._add_tdot(y, v, out, total, low, high)
-        else:
-            htsvm_scaled_tdot(self.data, self.single, self.n, self.mean, self.scale, y, v, out,
-                              total, low, high)
-
-    cdef void add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil:
-        """Add ``weight * (x_i, 1)(x_i, 1)'`` to the lower triangle of `out`."""
-        if self.mean == NULL:
-            self._add_gram(i, weight, out)
-        else:
-            htsvm_scaled_gram(self.data, self.single, self.n, self.mean, self.scale, i, weight,
-                              out)
-
-    cdef void _dot(self, const signed char* y, const double* w, double b, double* out,
-                   Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-        if not self.sparse:
+        elif not self.sparse:
             if self.single:
                 _dense_dot_block(<const float*>self.data, self.n, y, w, b, out, low, high)
             else:
@@ -360,9 +339,12 @@ cdef class Rows:
             _csr_dot_block(<const int*>self.indptr, <const int*>self.indices,
                            <const double*>self.data, y, w, b, out, low, high)
 
-    cdef void _add_tdot(self, const signed char* y, const double* v, double* out, double* total,
-                        Py_ssize_t low, Py_ssize_t high) noexcept nogil:
-        if not self.sparse:
+    cdef void add_tdot(self, const signed char* y, const double* v, double* out, double* total,
+                       Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+        if self.mean != NULL:
+            htsvm_scaled_tdot(self.data, self.single, self.n, self.mean, self.scale, y, v, out,
+                              total, low, high)
+        elif not self.sparse:
             if self.single:
                 _dense_tdot_block(<const float*>self.data, self.n, y, v, out, total, low, high)
             else:
@@ -381,8 +363,12 @@ cdef class Rows:
             _csr_tdot_block(<const int*>self.indptr, <const int*>self.indices,
                             <const double*>self.data, y, v, out, total, low, high)
 
-    cdef void _add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil:
-        if not self.sparse:
+    cdef void add_gram(self, Py_ssize_t i, double weight, double* out) noexcept nogil:
+        """Add ``weight * (x_i, 1)(x_i, 1)'`` to the lower triangle of `out`."""
+        if self.mean != NULL:
+            htsvm_scaled_gram(self.data, self.single, self.n, self.mean, self.scale, i, weight,
+                              out)
+        elif not self.sparse:
             if self.single:
                 _dense_gram_row(<const float*>self.data + i * self.n, self.n, weight, out)
             else:

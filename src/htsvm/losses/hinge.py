@@ -18,11 +18,6 @@ class Hinge(ConvexLoss):
 
     abilities = frozenset({"prox", "profile", "conjugate"})
 
-    @property
-    def slope_line(self) -> tuple[float, float, float]:
-        """The slope is one everywhere."""
-        return 1.0, 1.0, 0.0
-
     def value(self, s: Any) -> Array:
         """Return the loss at `s`."""
         return np.maximum(as_floats(s), 0.0)
@@ -41,10 +36,6 @@ class Hinge(ConvexLoss):
     def profile_slope(self, h: Any) -> Array:
         """Return g'(h) = 1."""
         return np.ones_like(as_floats(h))
-
-    def slopes(self, s: Array, penalty: Array, out: Array) -> None:
-        """Set ``out = penalty``."""
-        np.copyto(out, penalty)
 
     def prox_bounds(self, z: Any, step: Any) -> tuple[Array, Array]:
         """Return the minimiser of the prox problem, twice: it is unique."""

@@ -107,10 +107,6 @@ class Ramp(Loss):
         slope: Array = (h < self.ceiling).astype(h.dtype)
         return slope
 
-    def slopes(self, s: Array, penalty: Array, out: Array) -> None:
-        """Set ``out = penalty`` below the ceiling, else 0."""
-        np.multiply(penalty, s < self.ceiling, out=out)
-
     def prox_bounds(self, z: Any, step: Any) -> tuple[Array, Array]:
         """Return the smallest and the largest minimiser of the prox problem."""
         z, step = as_floats(z), as_floats(step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -24,8 +24,6 @@ class BaseProblem:
     loss: Loss
     C: float
 
-    # What makes the row state of a solver, where rows are not in this process.
-    rows: ClassVar[Callable[..., Any] | None] = None
     # What solves the problem in the place of a solver, given its options and a start, where rows
     # are not in this process.
     solved_by: ClassVar[Callable[..., Any] | None] = None
@@ -86,9 +84,9 @@ class BaseProblem:
         """Return the objective at (w, b), which takes a pass."""
         return self.objective(w, self.violations_at(w, b))
 
-    def objectives_at(self, points: Sequence[tuple[Array, Any]]) -> list[float]:
-        """Return the objectives at some points, which takes a pass for each."""
-        return [self.objective_at(w, b) for w, b in points]
+    def scaled(self, C: float) -> Self:
+        """Return the problem with all penalties times `C`; this one is stated for C = 1."""
+        return replace(self, penalty=C * self.penalty, C=C)  # type: ignore[type-var]
 
     def majorised(self, w: Array, b: Any) -> tuple[Self, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective.

@@ -10,32 +10,10 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic, kernels
 from htsvm.losses import Loss
-from htsvm.losses.rounded import Stage
 from htsvm.problems.base import BaseProblem
 
 # A warm start (w, b, psi); where psi is None, a solver makes its own guess.
 Start = tuple[Array, float, Array | None]
-
-
-class Sums(NamedTuple):
-    """What some rows add to a smooth objective at a point; sums over blocks of rows add up.
-
-    Attributes
-    ----------
-    value : float
-        The total of the smooth loss.
-    gradient : ndarray of shape (n + 1,)
-        Its gradient in (w, b).
-    gross : float
-        The sum of the sizes of its slopes.
-    hessian : ndarray of shape (n + 1, n + 1) or None
-        The lower triangle of the positive part of its second derivatives, if asked for.
-    """
-
-    value: float
-    gradient: Array
-    gross: float
-    hessian: Array | None
 
 
 class Rest(NamedTuple):
@@ -77,9 +55,6 @@ class Problem(BaseProblem):
         a sample of weight k counts exactly like k samples.
     fit_intercept : bool
         Whether b is free; otherwise it is zero.
-    linear : ndarray of shape (n + 1,) or None
-        For a loss with a tilt, the gradient in (w, b) of its linear part, over all samples even
-        where the problem holds only some of them; see `tilted`. None where there is none.
     """
 
     operator: Operator
@@ -89,7 +64,6 @@ class Problem(BaseProblem):
     regularizer: Quadratic
     C: float = 1.0
     fit_intercept: bool = True
-    linear: Array | None = None
 
     def take(self, rows: Array) -> Problem:
         """Return the problem on a copy of some rows."""
@@ -121,44 +95,6 @@ class Problem(BaseProblem):
         psi[rows] = -coefficients[0] * self.y[rows]
         return psi
 
-    def tilted(self) -> Problem:
-        """Return the problem with `linear` filled in, which takes one pass if the loss has a tilt.
-
-        The part -tilt * q of the loss sums up to a linear function of (w, b), so that a solver for
-        hinge losses only has to add its gradient.
-        """
-        tilt = self.loss.tilt
-        if tilt == 0.0:
-            return self
-        pull, total = self.operator.signed_tdot(self.y, self.penalty)
-        return replace(self, linear=tilt * np.append(pull, total if self.fit_intercept else 0.0))
-
-    def multipliers_of(self, part: Problem, values: Array) -> Any:
-        """Return the multipliers of `part`, a copy of all rows, as this problem keeps them."""
-        return values
-
-    def share_explained(self, w: Array, multipliers: Array) -> float:
-        """Return the number up to one by which the pull of multipliers comes nearest to Rw.
-
-        A first guess of multipliers is mostly a share of the penalties. Where margins are hard, the
-        right ones are far below these.
-        """
-        return self.share_of_pull(w, self.operator.signed_tdot(self.y, multipliers)[0])
-
-    def share_of_pull(self, w: Array, pull: Array) -> float:
-        """Return what `share_explained` returns, given the pull of the multipliers."""
-        top = float(np.abs(pull).max(initial=0.0))
-        if not 0.0 < top < np.inf:
-            return 1.0
-        unit = pull / top
-        share = float(unit @ self.regularizer.dot(w)) / float(unit @ unit) / top
-        return min(share, 1.0) if share > 0.0 else 1.0
-
-    def scaled(self, C: float) -> Problem:
-        """Return the problem with all penalties times `C`; this one is stated for C = 1."""
-        linear = None if self.linear is None else C * self.linear
-        return replace(self, penalty=C * self.penalty, C=C, linear=linear)
-
     def objectives_along(
         self, w: Array, b: float, dw: Array, db: float, moves: Array
     ) -> tuple[Array, Array]:
@@ -171,31 +107,6 @@ class Problem(BaseProblem):
         self.operator.signed_dot(self.y, dw, db, delta)
         steps = moves / (float(np.abs(delta).max(initial=0.0)) or 1.0)
         return steps, np.array([self.objective(w + t * dw, q - t * delta) for t in steps])
-
-    def sums(self, z: Array, stage: Stage, *, curvature: bool = False) -> Sums:
-        """Return value, gradient and curvature of a smooth loss at z = (w, b), in two passes.
-
-        Parameters
-        ----------
-        z : ndarray of shape (n + 1,)
-            The point, intercept last.
-        stage : Rounded or Sigmoid
-            The smooth loss.
-        curvature : bool
-            Whether the second derivatives are asked for, which takes another pass.
-        """
-        q = self.violations(np.ascontiguousarray(z[:-1]), float(z[-1]))
-        values, slopes = stage.value_slope(q)
-        slopes = self.penalty * slopes
-        pull, total = self.operator.signed_tdot(self.y, slopes)
-        hessian = None
-        if curvature:
-            weights = self.penalty * stage.curvature(q)[0]
-            rows = np.flatnonzero(weights)
-            hessian = np.zeros((self.n_features + 1,) * 2)
-            self.operator.add_gram(rows, 1.0, hessian, weights[rows])
-        gradient = -np.append(pull, total if self.fit_intercept else 0.0)
-        return Sums(float(self.penalty @ values), gradient, float(np.abs(slopes).sum()), hessian)
 
     def violations(self, w: Array, b: float, out: Array | None = None) -> Array:
         """Return q = 1 - y * (X w + b)."""

@@ -91,19 +91,11 @@ class MulticlassProblem(BaseProblem):
         T[np.arange(self.n_samples), self.labels] += 1.0
         return T
 
-    def multipliers_of(self, part: MulticlassProblem, values: Array) -> Any:
-        """Return the pulls of `part`, a copy of all rows, as this problem keeps them."""
-        return values
-
     def multipliers_from(self, rows: Array, coefficients: Array) -> Any:
         """Return the pulls from the coefficients of some rows, zero for all others."""
         pulls = np.zeros((self.n_samples, self.n_classes))
         pulls[rows] = coefficients.T
         return pulls
-
-    def scaled(self, C: float) -> MulticlassProblem:
-        """Return the problem with all penalties times `C`; this one is stated for C = 1."""
-        return replace(self, penalty=C * self.penalty, C=C)
 
     def times(self, factor: float) -> MulticlassProblem:
         """Return the problem with C and all penalties times a factor."""

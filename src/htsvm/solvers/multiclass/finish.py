@@ -307,7 +307,8 @@ def complementarity(
     held[rows, labels] = weights - held.sum(axis=1)
     target, counts = np.empty_like(held), np.empty(len(held), dtype=np.intc)
     nu = step_length(loss)
-    multiclass_kernels.active.simplex_step(held, U, U, 0.0, p / nu, weights, target, counts)
+    stepped = held + (p / nu)[:, None] * U
+    multiclass_kernels.active.simplex_step(stepped, weights, target, counts)
     errors = np.square(np.subtract(target, held, out=target)).sum(axis=1)
     kept = p > 0.0
     np.abs(held, out=held)

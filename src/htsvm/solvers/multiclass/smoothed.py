@@ -253,7 +253,7 @@ class SmoothMulticlass:
         return SolverResult(
             coef=coef,
             intercept=intercept,
-            multipliers=problem.multipliers_of(problem, -slopes),
+            multipliers=-slopes,
             objective=problem.objective_at(coef, intercept),
             n_iter=steps,
             start="warm",

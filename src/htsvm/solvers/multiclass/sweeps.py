@@ -59,12 +59,12 @@ class Suits(NamedTuple):
         Parameters
         ----------
         problem : MulticlassProblem
-            The problem; R must be a number, and the rows here and compiled kernels for them.
+            The problem; R must be a number, and there must be compiled kernels for the rows.
         formed, correlated : int
             The limits of `NewtonSystem`.
         """
         rows, R = problem.operator.compiled_rows, problem.regularizer
-        if problem.rows is not None or compiled is None or rows is None:
+        if compiled is None or rows is None:
             return False
         if R.values.ndim != 0 or not R.positive:
             return False
