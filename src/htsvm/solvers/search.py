@@ -421,11 +421,13 @@ class Search:
         """Return the end of a fit, or the constant classifier where that is no higher."""
         constant, objective = False, float(self.problem.trivial_objective)
         w, b, psi, advice = end.z[:-1].copy(), float(end.z[-1]), end.psi, []
-        # Where samples pull at the constant, multipliers belong to it: those of a point as low.
-        level = 1.0 + CLOSER * self.options.tol if self.constant_pulls else 1.0 - LEAST_GAIN
+        level = 1.0 + LEAST_GAIN if self.constant_pulls else 1.0 - LEAST_GAIN
         if not end.objective < objective * level:
             constant, name = True, "constant"
-            w, b, psi = np.zeros_like(w), float(self.problem.trivial()[1]), 0.0 * psi
+            w, b = np.zeros_like(w), float(self.problem.trivial()[1])
+            # Where samples pull at the constant, its multipliers are those of a point as low.
+            near = end.objective <= objective * (1.0 + CLOSER * self.options.tol)
+            psi = psi if self.constant_pulls and near else 0.0 * psi
         if self.budget.spent:
             advice.append(
                 f"the budget of {MOST_STEPS} Newton steps and {MOST_WORK:g} passes was spent: "
