@@ -404,7 +404,8 @@ class Search:
             psi = np.zeros(self.problem.n_samples)
             end = End(z, psi, 0.0, float(self.problem.trivial_objective))
         else:
-            tol = SHARE * self.options.tol
+            # Sweeps come near slowly; they stop at what was asked for.
+            tol = self.options.tol * (1.0 if wide.suits(self.problem) else SHARE)
             if self.few is not self.all and psi is None:
                 stage = rounded(self.loss, WIDTH * self.unit)
                 z = self.all.run(z, stage, gain=FINE, most=FINE_STEPS, tol=TOL)
