@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from htsvm import HTSVC
 from tests.fuzz import campaign, oracles
 from tests.fuzz.cases import Case, draw
 from tests.fuzz.oracles import judge
@@ -115,7 +116,12 @@ def test_an_exception_is_a_complaint(case):
 
 
 def test_slow_fits_are_given_up(case, monkeypatch):
-    monkeypatch.setattr(oracles, "PATIENCE", 1e-4)
+    def endless(*args, **options):
+        while True:
+            pass
+
+    monkeypatch.setattr(oracles, "PATIENCE", 0.05)
+    monkeypatch.setattr(HTSVC, "fit", endless)
     assert judge(case).slow
 
 
