@@ -76,7 +76,7 @@ def run(task: Task) -> Iterator[Row]:
     for i in range(min(len(history["iteration"]), SHOWN)):
         metrics = {
             "residual": float(history["residual"][i]),
-            "active": float(history["active"][i]) / len(split.y),
+            "active": _active(history, i) / len(split.y),
             "seconds": float(seconds[i] - (seconds[i - 1] if i else 0.0)),
         }
         if "train_accuracy" in history:
@@ -93,6 +93,12 @@ def run(task: Task) -> Iterator[Row]:
             "nsv": float(model.n_support_.sum()),
         },
     )
+
+
+def _active(history: Any, i: int) -> float:
+    """Return the size of a working set; not a number where a solver has none."""
+    column = history["active"]
+    return float("nan") if column is None else float(column[i])
 
 
 def sections(results: Results, profile: Profile) -> list[Block]:
@@ -146,7 +152,7 @@ def run_to_the_end(task: Task) -> Iterator[Row]:
     """Fit once to a tight tolerance; yield a row per iteration."""
     _, _, history = _fit(task, tol=TOL)
     for i, residual in enumerate(history["residual"]):
-        metrics = {"residual": float(residual), "active": float(history["active"][i])}
+        metrics = {"residual": float(residual), "active": _active(history, i)}
         if "passes" in history:
             metrics["passes"] = float(history["passes"][i])
         yield Row({"iteration": i + 1}, metrics)
