@@ -19,7 +19,8 @@ from htsvm.losses.rounded import Sigmoid, Stage
 from htsvm.problems.binary import Problem, Rest
 from htsvm.solvers import wide
 from htsvm.solvers.lbfgs import minimise
-from htsvm.solvers.newton import FORMED, MOVED, NewtonSteps
+from htsvm.solvers.newton import MOVED, NewtonSteps
+from htsvm.solvers.system import FORMED
 
 # All steps in one call, and the pass over all rows; None where nothing was compiled.
 compiled = kernels.optional("solvers._steps")

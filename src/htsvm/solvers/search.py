@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg.positive import conjugate_gradients, solve_positive
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses.rounded import Sigmoid, rounded
 from htsvm.optimality.residuals import LEAST_GAIN
@@ -24,10 +23,10 @@ from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers import wide
 from htsvm.solvers.api import Solver
 from htsvm.solvers.finish import End, finish, unit_of
-from htsvm.solvers.newton import FORMED
 from htsvm.solvers.pairs import solve_pairs
 from htsvm.solvers.result import Callback, History, SolverResult
 from htsvm.solvers.rows import MOST_STEPS, MOST_WORK, Budget, Descent
+from htsvm.solvers.system import RidgeSystem
 
 # The starts that are compared, by name.
 NAMES = ("least_squares", "convex", "annealed", "pushed")
@@ -46,6 +45,8 @@ WAVES = 8.0
 ROUGH, FINE, TOL = 1e-3, 1e-4, 1e-4
 # Steps with stand-ins, with those of a push, with the loss itself.
 STEPS, PUSH_STEPS, FINE_STEPS = 10, 4, 25
+# Steps of conjugate gradients for a least squares fit to many columns.
+LEAST_SQUARES_STEPS = 30
 # Multiples of a least squares direction that are looked at.
 MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
 # Stored values that are searched with stand-ins, and with the loss itself.
@@ -311,7 +312,10 @@ class Search:
         problem = self.wide.problem
         best, lowest = self.constant(), math.inf
         for penalty in (problem.penalty, problem.penalty / problem.C):
-            z = ridge_point(problem, penalty)
+            z = RidgeSystem(problem).solve(
+                penalty, np.ones(problem.n_samples), with_intercept=problem.fit_intercept,
+                tolerance=ROUGH, most_steps=LEAST_SQUARES_STEPS,
+            )  # fmt: skip
             if not np.all(np.isfinite(z)):
                 continue
             q = problem.violations(z[:-1].copy(), float(z[-1]))
@@ -485,37 +489,3 @@ def checked_names(names: Any) -> str | tuple[str, ...]:
         known = ", ".join(map(repr, NAMES))
         raise ValueError(f"{what}; give 'auto' or a list of some of {known}.")
     return names if isinstance(names, str) else tuple(names)
-
-
-def ridge_point(problem: Problem, penalty: Array) -> Array:
-    """Return the least squares fit to the labels with these penalties, intercept last."""
-    operator, side = problem.operator, problem.n_features + 1
-    pull, total = operator.signed_tdot(problem.y, penalty)
-    rhs = np.append(pull, total if problem.fit_intercept else 0.0)
-    if problem.n_features > FORMED:
-        return _ridge_by_products(problem, penalty, rhs)
-    gram = np.zeros((side, side))
-    operator.add_gram(np.flatnonzero(penalty), 1.0, gram, penalty[penalty > 0.0])
-    problem.regularizer.add_to(gram)
-    if not problem.fit_intercept:
-        return np.append(solve_positive(gram[:-1, :-1], rhs[:-1]), 0.0)
-    return solve_positive(gram, rhs)
-
-
-def _ridge_by_products(problem: Problem, penalty: Array, rhs: Array) -> Array:
-    """Return the same by conjugate gradients."""
-    operator, n = problem.operator, problem.n_features
-    ones, inner = np.ones(len(penalty), dtype=np.int8), np.empty(len(penalty))
-    diagonal = operator.squared_pull(penalty[:, None])[0] + problem.regularizer.diagonal()
-    diagonal = np.append(diagonal, float(penalty.sum()))
-
-    def apply(v: Array) -> Array:
-        operator.signed_dot(ones, np.ascontiguousarray(v[:n]), float(v[n]), inner)
-        image, total = operator.signed_tdot(ones, inner * penalty)
-        image += problem.regularizer.dot(v[:n])
-        return np.append(image, total if problem.fit_intercept else 0.0)
-
-    found, _ = conjugate_gradients(
-        apply, rhs, lambda v: v / diagonal, tolerance=ROUGH, most_steps=30
-    )
-    return found
