@@ -18,8 +18,6 @@ from htsvm.optimality.residuals import balance, of_gradient
 from htsvm.problems.binary import Problem
 from htsvm.solvers.system import FORMED, by_products, gram
 
-# How a run of steps ended.
-FINISHED, SETTLED, MOVED, OUT_OF_STEPS, NO_DESCENT = range(5)
 # Shares of the negative curvature, and ridges as a share of the diagonal, that are tried in turn
 # until a system is positive definite.
 SHARES, RIDGES = (1.0, 0.75, 0.4), (0.0, 1e-10, 1e-6, 1e-2)
@@ -76,8 +74,8 @@ class NewtonSteps:
         reach: float,
         most: int,
         bending: bool,
-    ) -> int:
-        """Take steps from z, which is changed; return how it ended.
+    ) -> bool:
+        """Take steps from z, which is changed; return whether it ended for moving by `reach`.
 
         Parameters
         ----------
@@ -109,19 +107,19 @@ class NewtonSteps:
         while True:
             gradient = self._differentiate(z)
             if max(self.stationarity, self.balance) <= tol:
-                return FINISHED
+                return False
             if before - self.value <= gain * abs(self.value):
-                return SETTLED
+                return False
             if self.moved > 0.9 * reach:
-                return MOVED
+                return True
             if self.steps >= most:
-                return OUT_OF_STEPS
+                return False
             before = self.value
             direction = self._direction(gradient)
             if direction is None or not float(gradient @ direction) < 0.0:
-                return NO_DESCENT
+                return False
             if not self._move(z, direction, float(gradient @ direction), reach):
-                return NO_DESCENT
+                return False
             self.steps += 1
 
     def _differentiate(self, z: Array) -> Array:

@@ -14,6 +14,8 @@ FORMED = 1000
 ACCURACY, MOST_STEPS = 1e-6, 200
 # The curvature in the intercept that they add, as a share of what is there.
 INTERCEPT_RIDGE = 1e-10
+# Multiples of a least squares solution among which a search begins.
+MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
 
 
 def gram(problem: Problem, weights: Array) -> Array:
