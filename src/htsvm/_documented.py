@@ -56,15 +56,15 @@ warm_start : bool
     Whether to start from the last solution too. Where the loss is truncated that is one more
     start: the result is no higher than without it, but there is nothing saved.
 starts : "auto" or list of str
-    Where the "newton" solver starts, where the loss is truncated: "convex" (the solution without
-    truncation), "annealed" (by sigmoids, from least squares) and "pushed" (from the lowest point
-    so far with other sample weights, a few times). They are compared by quick
+    Where the "newton" solver starts, where the loss is truncated: "least_squares", "convex" (the
+    solution without truncation), "annealed" (by sigmoids, from least squares) and "pushed" (from
+    the lowest point so far with other sample weights, a few times). They are compared by quick
     searches, and the one that leads lowest is taken; "auto" tries all of them, for several classes
     in one problem "convex" and "annealed". ``["convex"]`` is the quickest.
 starts of views : "auto" or list of str
-    Where the "newton" solver starts in the first round of each view: "convex" (the solution
-    without truncation), "annealed" (by sigmoids, from least squares) and "pushed" (from the lowest
-    point so far with other sample weights, a few times). They are compared by quick
+    Where the "newton" solver starts in the first round of each view: "least_squares", "convex" (the
+    solution without truncation), "annealed" (by sigmoids, from least squares) and "pushed" (from
+    the lowest point so far with other sample weights, a few times). They are compared by quick
     searches, and the one that leads lowest is taken; "auto" tries all of them.
 n_jobs : int or None
     Threads over the binary problems of a fit with more than two classes.

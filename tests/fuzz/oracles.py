@@ -173,7 +173,7 @@ def judge(case: Case, relations: Iterable[str] = ()) -> Outcome:
         _look_at_point(case, outcome)
     elif case.estimator == "HTSVCCV":
         # The final fit is one of HTSVC with what was chosen, and stays near least squares.
-        chosen = {"C": outcome.model.C_, "cap": outcome.model.cap_, "starts": ["convex"]}
+        chosen = {"C": outcome.model.C_, "cap": outcome.model.cap_, "starts": ["least_squares"]}
         _look_at_point(replace(case, estimator="HTSVC", params=chosen), outcome)
     elif hasattr(outcome.model, "decision_function"):
         values = outcome.model.decision_function(case.data())

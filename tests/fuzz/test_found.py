@@ -248,7 +248,7 @@ def test_rounds_on_some_rows_do_not_lose_a_valley():
     assert max(found) < 1.02 * min(found)
 
 
-@pytest.mark.parametrize("starts", ["auto", ["annealed"]])
+@pytest.mark.parametrize("starts", ["auto", ["least_squares"]])
 def test_what_a_sample_of_the_rows_leads_to_is_not_lost_on_all_of_them(starts):
     """Few distinct rows, many copies: steps on some rows led up to the constant, at 398,536."""
     case = draw(920, 87, many=True)

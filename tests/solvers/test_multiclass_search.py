@@ -92,7 +92,7 @@ def test_least_squares_is_a_multiple_of_ridge():
     assert values[1] == min(values)
 
 
-@pytest.mark.parametrize("names", [("convex",), ("annealed",), ("annealed", "pushed")])
+@pytest.mark.parametrize("names", [("convex",), ("annealed",), ("least_squares", "pushed")])
 def test_starts_by_name_and_no_others(names):
     result = MulticlassNewton(starts=names).solve(several(4, wrong=0.4))
     assert set(result.starts) == {"constant", *names}

@@ -188,7 +188,7 @@ def test_better_than_the_convex_way_and_never_above_what_is_known():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"starts": ["hot"]}, r"starts names \['hot'\].*'convex'"),
+        ({"starts": ["hot"]}, r"starts names \['hot'\].*'least_squares'"),
         ({"starts": []}, "starts is empty"),
         ({"starts": ["annealed"], "solver": "admm"}, "needs solver='newton'"),
     ],

@@ -29,7 +29,7 @@ from htsvm.solvers.rows import MOST_STEPS, MOST_WORK, Budget, Descent
 from htsvm.solvers.system import MULTIPLES, RidgeSystem
 
 # The starts that are compared, by name.
-NAMES = ("convex", "annealed", "pushed")
+NAMES = ("least_squares", "convex", "annealed", "pushed")
 # How far kinks are rounded, in units of the loss: first without a cap, and else; twice that while
 # the cap comes down. (Without the first, fits to other units of X often end elsewhere.)
 FIRST_WIDTH, WIDTH = 0.5, 0.15
@@ -273,6 +273,8 @@ class Search:
 
     def compare(self, least_squares: Array, convex: Array | None, start: Start | None) -> None:
         """Note where all starts lead, and the best constant classifier."""
+        if "least_squares" in self.names:
+            self.add("least_squares", self.settled(least_squares))
         if convex is not None:
             self.add("convex", self.settled(self.led(convex)))
         if "annealed" in self.names:

@@ -74,6 +74,8 @@ def solve(problem: MulticlassProblem, options: Any, start: MulticlassStart | Non
     # 3. The other starts; those found on some of the rows go on with all of them.
     if convex is not None:
         run.add("convex", run.settled(run.led(convex)))
+    if "least_squares" in run.names:
+        run.add("least_squares", run.settled(run.few.least_squares()))
     if "annealed" in run.names:
         run.add("annealed", run.settled(run.annealed(run.few.least_squares(), SIGMOID)))
     # 4. Pushes from the lowest point.
