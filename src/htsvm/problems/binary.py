@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,7 +123,7 @@ class Problem(BaseProblem):
         """Return the regulariser at w."""
         return self.regularizer.energy(w)
 
-    @property
+    @cached_property
     def class_penalty(self) -> Array:
         """The sums of the penalties of the labels -1 and +1."""
         masses: Array = kernels.active.side_totals(self.y, self.penalty)
@@ -133,7 +134,7 @@ class Problem(BaseProblem):
 
         With a free intercept that is mostly b = 1 or b = -1; without one, w = 0 has b = 0.
         """
-        if not self.fit_intercept:
-            return self.loss.total(np.ones(self.n_samples), self.penalty), 0.0
         negative, positive = (float(mass) for mass in self.class_penalty)
+        if not self.fit_intercept:
+            return float(self.loss.value(1.0)) * (negative + positive), 0.0
         return self.loss.best_constant(positive, negative)
