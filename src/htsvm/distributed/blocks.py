@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.linalg import as_operator, multiclass_kernels
+from htsvm.linalg import as_operator, kernels
 from htsvm.linalg.scaled import Moments, moments
 from htsvm.losses.rounded import Rounded
 from htsvm.multiview.views import take_columns
@@ -117,7 +117,7 @@ def _smooth(problem: Any, z: Array, stage: Stage, penalty: Array) -> tuple[float
         return float(penalty @ values), -problem.y * penalty * slopes
     scores = problem.operator.scores(*parts_of(z))
     slopes, shape = np.empty_like(scores), np.array(stage.loss[:4])
-    value = multiclass_kernels.active.smooth_losses(
+    value = kernels.active.smooth_losses(
         scores, problem.labels, penalty, stage.spread, 0, shape, slopes
     )
     return float(value), slopes

@@ -131,10 +131,11 @@ class HybridTruncated(Loss):
 
     def slopes(self, s: Array, penalty: Array, out: Array) -> None:
         """Set ``out = penalty * profile_slope(max(s, 0))``."""
-        if base.kernels is None:
-            super().slopes(s, penalty, out)
-        else:
-            base.kernels.active.capped_slope(s, penalty, *self.slope_line, out)
+        top, start, fall = self.slope_line
+        np.multiply(s, -fall, out=out)
+        out += start
+        np.clip(out, 0.0, top, out=out)
+        out *= penalty
 
     @property
     def slope_line(self) -> tuple[float, float, float]:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import kernels
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.optimality.duality import DualSums, sum_dual
 from htsvm.optimality.second_order import (
@@ -124,7 +123,7 @@ class Samples:
             signed_sum=signed_sum,
             support=support,
             multiplier_sum=float(np.abs(psi[support]).sum()),
-            square_size=kernels.active.square_size(q, problem.penalty),
+            square_size=float(problem.penalty @ (1.0 + np.square(q))),
             square_errors=self.square_errors(),
             largest_nu=float(limits.min(initial=np.inf)),
             margin_width=float(np.abs(self.near_q[self.q_hat == 0.0]).max(initial=0.0)),

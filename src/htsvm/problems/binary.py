@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator, Quadratic, kernels
+from htsvm.linalg import Operator, Quadratic
 from htsvm.losses import Loss
 from htsvm.problems.base import BaseProblem
 
@@ -126,8 +126,7 @@ class Problem(BaseProblem):
     @cached_property
     def class_penalty(self) -> Array:
         """The sums of the penalties of the labels -1 and +1."""
-        masses: Array = kernels.active.side_totals(self.y, self.penalty)
-        return masses
+        return np.bincount(self.y > 0, weights=self.penalty, minlength=2)
 
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator, Quadratic, multiclass_kernels
+from htsvm.linalg import Operator, Quadratic, kernels
 from htsvm.losses import Loss
 from htsvm.problems.base import BaseProblem
 
@@ -126,7 +126,7 @@ class MulticlassProblem(BaseProblem):
     def violations(self, U: Array) -> Array:
         """Return ``1 + max_{j != y} f_j - f_y``, negative for safe samples, from the levels."""
         q = np.empty(len(U))
-        multiclass_kernels.active.top_rivals(U, self.labels, q)
+        kernels.active.top_rivals(U, self.labels, q)
         return q
 
     def violations_at(self, W: Array, b: Array) -> Array:
