@@ -205,14 +205,14 @@ def serve(folder: Path) -> None:
 
 
 def checkout(side: str) -> Path:
-    """Return a folder with a built checkout of a commit; a folder is taken as it is."""
+    """Return a folder with a commit, built; a folder that is built is taken as it is."""
     if Path(side).is_dir():
         return Path(side)
     folder = ROOT / "build" / "switch" / side
-    if not folder.is_dir():
+    if not (folder / "src").is_dir():
         subprocess.run(["git", "worktree", "add", "--detach", folder, side], cwd=ROOT, check=True)
-    subprocess.run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=folder,
-                   check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", "src"]
+        subprocess.run([*pip, "--upgrade", "."], cwd=folder, check=True)
     return folder
 
 

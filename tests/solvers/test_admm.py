@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import Hinge, HybridTruncated, Loss
 from htsvm.problems.binary import Problem
-from htsvm.solvers.admm import system as admm_system
 from htsvm.solvers.admm.run import ADMM, DEFAULT_SAFEGUARDS, SAFEGUARDS, split
 from tests.oracles import golden
 
@@ -177,52 +175,6 @@ def test_weights_are_repetitions(safeguards, n):
         repeated.multipliers[ends] * weight[weight > 0],
         atol=1e-8,
     )
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("R", [None, 2.0, "diagonal"])
-def test_both_linear_systems_agree(monkeypatch, fit_intercept, R):
-    X, y = noisy_data(20, 35, seed=6)
-    R = np.linspace(0.5, 2.0, 35) if R == "diagonal" else R
-    rng = np.random.default_rng(0)
-    weight = rng.integers(1, 4, size=20)
-    problem = make_problem(X, y, weight=weight, R=R, fit_intercept=fit_intercept)
-    system = admm_system.RidgeSystem(problem)
-    target, guess = rng.normal(size=20), (np.zeros(35), 0.0)
-    for rows, offset in product((None, np.array([1, 4, 5, 17])), (None, rng.normal(size=35))):
-        found = {}
-        for form in ("primal", "cg"):
-            monkeypatch.setattr(system, "cheapest_form", lambda count, form=form: form)
-            found[form] = system.solve(rows, 0.7, target, fit_intercept, guess, offset)
-            again = system.solve(rows, 0.7, target, fit_intercept, guess, offset)
-            np.testing.assert_array_equal(again[0], found[form][0])
-        # The normal equations, written out.
-        some = np.arange(20) if rows is None else rows
-        N = np.column_stack([X, np.ones(20)])[some] * y[some, None]
-        N = N if fit_intercept else N[:, :-1]
-        H = 0.7 * (N.T * weight[some]) @ N
-        H[:35, :35] += np.diag(problem.regularizer.diagonal())
-        rhs = 0.7 * (N.T * weight[some]) @ target[some]
-        rhs[:35] -= 0.0 if offset is None else offset
-        exact = np.linalg.solve(H, rhs)
-        for form, accuracy in (("primal", 1e-8), ("cg", 1e-4)):
-            w, b = found[form]
-            np.testing.assert_allclose(w, exact[:35], atol=accuracy)
-            if fit_intercept:
-                assert b == pytest.approx(exact[35], abs=accuracy)
-
-
-def test_the_linear_system_follows_a_changing_set():
-    """Samples that leave take their rounding with them, however large they were."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 3)), np.where(rng.random(40) < 0.5, 1, -1)
-    X[:5] *= 1e9
-    system, guess = admm_system.RidgeSystem(make_problem(X, y)), (np.zeros(3), 0.0)
-    target = rng.normal(size=40)
-    for rows in (None, np.arange(5, 40), np.arange(7, 40), np.arange(5, 38), np.arange(9)):
-        w, b = system.solve(rows, 0.7, target, True, guess)
-        fresh = admm_system.RidgeSystem(make_problem(X, y)).solve(rows, 0.7, target, True, guess)
-        np.testing.assert_allclose(np.append(w, b), np.append(*fresh), rtol=1e-8)
 
 
 # -- safeguarded --------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from htsvm.losses import Hinge, HybridTruncated, Ramp
 from htsvm.losses.rounded import Sigmoid, rounded
 from htsvm.solvers import Newton, Problem, rows
 from htsvm.solvers.newton import NewtonSteps
-from htsvm.solvers.search import NAMES, Search, ridge_point
+from htsvm.solvers.search import NAMES, Search
+from htsvm.solvers.system import RidgeSystem
 
 
 def noisy(seed=0, m=120, n=4, flipped=0.25):
@@ -146,7 +147,7 @@ def test_least_squares_is_ridge():
     X, y = noisy(4, m=200)
     weight = np.arange(200) % 4
     problem = stated(X, y, C=0.7, weight=weight)
-    z = ridge_point(problem, problem.penalty)
+    z = RidgeSystem(problem).solve(problem.penalty, np.ones(200), with_intercept=True)
     ridge = Ridge(alpha=1.0 / 0.7).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(z, np.append(ridge.coef_, ridge.intercept_), rtol=1e-6)
 

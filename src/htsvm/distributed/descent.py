@@ -28,9 +28,9 @@ from htsvm.problems.binary import Rest
 from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers.finish import finish, unit_of
 from htsvm.solvers.multiclass import finish as multiclass
-from htsvm.solvers.newton import FORMED
 from htsvm.solvers.result import History, SolverResult, continued
 from htsvm.solvers.rows import Descent
+from htsvm.solvers.system import FORMED
 
 # How far the kink is rounded on blocks, in units of the loss; and where too many rows are near the
 # bends of the last to be gathered.

@@ -42,15 +42,6 @@ DEF CURVATURE = 0.3
 # Values that differ by less than this share are the same: then the slope alone decides.
 DEF LOST = 1e-13
 
-# How a call ended.
-FINISHED, SETTLED, MOVED, OUT_OF_STEPS, NO_DESCENT = range(5)
-cdef enum:
-    _FINISHED = 0
-    _SETTLED = 1
-    _MOVED = 2
-    _OUT_OF_STEPS = 3
-    _NO_DESCENT = 4
-
 # Shares of the negative curvature, and ridges as a share of the diagonal, that are tried in turn
 # until the Newton system is positive definite.
 cdef double[4] SHARES = [1.0, 0.75, 0.4, 0.0]
@@ -197,13 +188,13 @@ cdef class Steps:
 
     def run(self, z, stage, *, q=None, shift=None, double base=0.0, linear=None, double rest=0.0,
             double tol, double gain, double reach, int most, bint bending):
-        """Take steps from z, which is changed; return how it ended.
+        """Take steps from z, which is changed; return whether it ended for moving by `reach`.
 
         `base` and `linear` are what other rows add to value and gradient, `rest` the sum of their
         slopes; q are the violations at z if they are known. With `bending` negative curvature
         counts too.
         """
-        cdef int status
+        cdef bint moved
         self.form, self.base, self.rest = _form(stage), base, rest
         self.shift = self.none if shift is None else shift
         self.linear = np.zeros(self.n + 1) if linear is None else linear
@@ -216,10 +207,10 @@ cdef class Steps:
         else:
             self._violations()
         with nogil:
-            status = self._run(tol, gain, reach, most)
+            moved = self._run(tol, gain, reach, most)
         z[:self.n] = self.w
         z[self.n] = self.b
-        return status
+        return moved
 
     def violations(self):
         """Return the violations at the point where the last call ended."""
@@ -235,7 +226,7 @@ cdef class Steps:
         for i in range(self.m):
             self.q[i] = 1.0 - self.q[i]
 
-    cdef int _run(self, double tol, double gain, double reach, int most) noexcept nogil:
+    cdef bint _run(self, double tol, double gain, double reach, int most) noexcept nogil:
         cdef double slope, before = INFINITY, t = 0.0
         self.steps = 0
         self.passes = self.moved = 0.0
@@ -243,23 +234,23 @@ cdef class Steps:
         while True:
             self._differentiate()
             if fmax(self.stationarity, self.balance) <= tol:
-                return _FINISHED
+                return False
             if before - self.value <= gain * fabs(self.value):
-                return _SETTLED
+                return False
             if self.moved > 0.9 * reach:
-                return _MOVED
+                return True
             if self.steps >= most:
-                return _OUT_OF_STEPS
+                return False
             before = self.value
             self._update_grams()
             if not self._newton_direction():
-                return _NO_DESCENT
+                return False
             slope = self._dot(&self.gradient[0], &self.direction[0], self.n + 1)
             if not slope < 0.0:
-                return _NO_DESCENT
+                return False
             t = self._line_search(slope, reach - self.moved)
             if t == 0.0:
-                return _NO_DESCENT
+                return False
             self._move(t)
             self.steps += 1
 

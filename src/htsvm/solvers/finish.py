@@ -21,9 +21,8 @@ from htsvm.problems.binary import Problem
 from htsvm.solvers import wide
 from htsvm.solvers.rows import Descent
 
-# How far the kink is rounded on the way to the end, in units of the loss, and the share of the
-# objective that a step must gain there; steps; and at the end.
-NARROWING, NARROWING_STEPS, WIDTH = ((0.05, 1e-5), (0.015, 1e-6)), 30, 0.015
+# How far the kink is rounded, in units of the loss: on the way to the end, and at the end.
+NARROWING, WIDTH = 0.05, 0.015
 # ... where first multipliers are guessed from a point.
 ROUGH_WIDTH = 0.15
 # A narrow kink has told nothing of the multipliers where the gradient residual is above this.
@@ -32,8 +31,8 @@ HARD = 0.5
 CLOSE = 0.1
 # The kink is narrowed to the second share where multipliers have not come near by the first.
 LAGS, NARROWER = 0.25, 0.25
-# Rounds of multipliers with the loss itself, and with a convex one; rounds of weights.
-ROUNDS, MOST_ROUNDS, WEIGHTINGS = 15, 30, 30
+# Rounds of multipliers, or of weights.
+ROUNDS = 30
 # Newton steps in a round, and the share of the tolerance to which it is solved.
 MOST_STEPS, INNER = 50, 0.1
 
@@ -102,11 +101,9 @@ def finish(
     start = End(z, np.zeros(len(q)), math.inf, descent.objective(z, q))
     # 2. The loss itself, where its slope is known and does not jump.
     if loss.slope_line is not None:
-        for part, gain in () if psi is not None else NARROWING:
-            stage = rounded(loss, part * unit_of(problem))
-            z = descent.run(
-                z, stage, gain=gain, most=NARROWING_STEPS, tol=INNER * tol, bending=True
-            )
+        if psi is None:
+            stage = rounded(loss, NARROWING * unit_of(problem))
+            z = descent.run(z, stage, gain=1e-5, most=30, tol=INNER * tol, bending=True)
         share = np.zeros(len(q)) if psi is None else _shares(problem, psi)
         end = _rounds(descent, z, share, width, tol, most, record)
         if end.residual <= tol and end.objective <= (1.0 + tol) * start.objective:
@@ -162,7 +159,7 @@ def _rounds(
     problem, p = descent.problem, descent.problem.penalty
     convex = problem.loss.weak_convexity == 0.0
     last, end = math.inf, End(z, np.zeros(len(p)), math.inf, math.inf)
-    for _ in range(min(most, ROUNDS if not convex else MOST_ROUNDS)):
+    for _ in range(min(most, ROUNDS)):
         # 1. Minimise with the shifts as they are.
         steps = descent.steps
         stage, shift = rounded(problem.loss, width), share * width
@@ -209,7 +206,7 @@ def _weighted_rounds(descent: Descent, start: End, tol: float, most: int, record
     else:
         share = np.clip(problem.violations(z[:-1].copy(), float(z[-1])) / width, -1.0, 1.0)
     hinge, _ = problem.majorised(z[:-1].copy(), float(z[-1]))
-    for _ in range(min(most, WEIGHTINGS)):
+    for _ in range(min(most, ROUNDS)):
         # 1. Newton's method on the hinge losses that touch the loss.
         part, stage = Descent(hinge, descent.rest, descent.budget), rounded(hinge.loss, width)
         shift, p = share * width, hinge.penalty

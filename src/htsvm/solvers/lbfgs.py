@@ -12,11 +12,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.solvers.newton import DECREASE, MOST_TRIALS
 
 # The pairs of steps and changes of the gradient that are kept.
 MEMORY = 8
-# The line search: the share of the first slope that a step must gain, and to which it must fall.
-MOST_TRIALS, DECREASE, CURVATURE = 20, 1e-4, 0.9
+# The share of the first slope to which it must fall: rougher than for Newton's method.
+CURVATURE = 0.9
 
 # A step, the change of the gradient along it, that times the preconditioner, and one over the
 # product of the first two.

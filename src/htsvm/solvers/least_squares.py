@@ -1,4 +1,4 @@
-"""The solver for the least squares loss: one linear system on the smaller side of the data."""
+"""The solver for the least squares loss: a linear system, and corrections of its solution."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from htsvm.losses import LeastSquares
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
 from htsvm.problems.coordinates import in_coordinates
-from htsvm.solvers.admm.system import RidgeSystem
 from htsvm.solvers.api import Solver
 from htsvm.solvers.result import Callback, History, SolverResult
+from htsvm.solvers.system import RidgeSystem
 
 # A correction is worth its passes only where it shrinks the residual by this factor.
 WORTHWHILE = 0.5
@@ -24,12 +24,9 @@ EXACT = 1e-9
 
 @dataclass(frozen=True)
 class LinearSystem(Solver):
-    """Least squares by a Cholesky factorisation, or by conjugate gradients where that is too large.
+    """Least squares by a Cholesky factorisation, or by conjugate gradients for many columns.
 
-    The system is n x n, or m x m where the samples are fewer than the features; conjugate
-    gradients take over where both sides are large. The solution is then corrected with the same
-    factorisation until its residual is that of rounding: features that are far from zero on
-    average cost the normal equations digits, and this brings them back.
+    The solution is corrected with the same factorisation until its residual is that of rounding.
 
     Parameters
     ----------
@@ -60,84 +57,49 @@ class LinearSystem(Solver):
 
     def _solve(self, problem: Problem, start: Start | None) -> SolverResult:
         """Return the minimiser of a problem in coordinates that suit its system."""
-        return _Run(self, problem).solve(start)
-
-
-class _Run:
-    """One call of `LinearSystem.solve`."""
-
-    def __init__(self, options: LinearSystem, problem: Problem) -> None:
-        self.options, self.problem = options, problem
-        self.rows = np.flatnonzero(problem.penalty > 0.0)
-        some = len(self.rows) < problem.n_samples
-        self.part = problem.take(self.rows) if some else problem
-        self.system = RidgeSystem(self.part)
-        self.passes_before = self.part.operator.passes
-        self.history = History(options.callback)
-
-    def solve(self, start: Start | None) -> SolverResult:
-        part = self.part
-        if start is None:
-            w, b, q = np.zeros(part.n_features), 0.0, np.ones(part.n_samples)
-        else:
-            w, b = np.array(start[0], dtype=np.float64), float(start[1])
-            q = part.violations(w, b)
-        best = (w, b, q, np.inf)
-        goal = EXACT if self.system.factorised else self.options.tol
-        for _ in range(self.options.max_iter):
-            w, b = self._corrected(*best[:3])
-            q = part.violations(w, b)
-            residual = self._residual(w, q)
-            worthwhile = residual <= WORTHWHILE * best[3]
-            if residual < best[3]:
-                best = (w, b, q, residual)
-            self._record(best)
-            if residual <= goal or not worthwhile:
+        system, history = RidgeSystem(problem), History(self.callback)
+        before, free, penalty = problem.operator.passes, problem.fit_intercept, problem.penalty
+        z = np.zeros(problem.n_features + 1)
+        if start is not None:
+            z = np.append(start[0], start[1])
+        q = problem.violations(z[:-1].copy(), float(z[-1]))
+        best, goal = (z, q, np.inf), EXACT if system.formed else self.tol
+        for _ in range(self.max_iter):
+            # The minimiser, as a correction of the best point.
+            z, q, last = best
+            own = problem.regularizer.dot(z[:-1])
+            z = z + system.solve(2.0 * penalty, q, with_intercept=free, offset=own)
+            q = problem.violations(z[:-1].copy(), float(z[-1]))
+            residual = _residual(problem, z[:-1], q)
+            best = (z, q, residual) if residual < last else best
+            history.add(
+                objective=problem.objective(best[0][:-1], best[1]), residual=best[2],
+                passes=problem.operator.passes - before,
+            )  # fmt: skip
+            if residual <= goal or not residual <= WORTHWHILE * last:
                 break
-        return self._result(*best)
-
-    def _corrected(self, w: Array, b: float, q: Array) -> tuple[Array, float]:
-        """Return the minimiser, found as a correction of (w, b) with violations q."""
-        part = self.part
-        offset = part.regularizer.dot(w) if np.any(w) else None
-        zero = (np.zeros_like(w), 0.0)
-        with_intercept = part.fit_intercept
-        dw, db = self.system.solve(None, 2.0 * part.C, q, with_intercept, zero, offset)
-        return w + dw, b + db if with_intercept else 0.0
-
-    def _residual(self, w: Array, q: Array) -> float:
-        """Return the larger of the first two residuals of the certificate."""
-        part = self.part
-        slopes = 2.0 * part.penalty * q
-        pull, total = part.operator.signed_tdot(part.y, slopes)
-        own = part.regularizer.dot(w)
-        gross = float(np.abs(slopes).sum())
-        return max(
-            residuals.of_gradient(own, pull, gross * part.operator.row_length, part.regularizer),
-            residuals.balance(total, gross) if part.fit_intercept else 0.0,
-        )
-
-    def _record(self, best: tuple[Array, float, Array, float]) -> None:
-        w, _, q, residual = best
-        self.history.add(
-            objective=self.part.objective(w, q), residual=residual, passes=self._passes()
-        )
-
-    def _passes(self) -> float:
-        return self.part.operator.passes - self.passes_before
-
-    def _result(self, w: Array, b: float, q: Array, residual: float) -> SolverResult:
-        multipliers = np.zeros(self.problem.n_samples)
-        multipliers[self.rows] = -2.0 * self.part.penalty * q
+        z, q, residual = best
         return SolverResult(
-            coef=w,
-            intercept=b,
-            multipliers=multipliers,
-            objective=self.part.objective(w, q),
-            converged=residual <= self.options.tol,
+            coef=z[:-1].copy(),
+            intercept=float(z[-1]),
+            multipliers=-2.0 * penalty * q,
+            objective=problem.objective(z[:-1], q),
+            converged=residual <= self.tol,
             residual=residual,
-            n_iter=len(self.history),
-            passes=self._passes(),
-            history=self.history.columns,
-            seconds={"system": self.history.seconds, "total": self.history.seconds},
+            n_iter=len(history),
+            passes=problem.operator.passes - before,
+            history=history.columns,
+            seconds={"system": history.seconds, "total": history.seconds},
         )
+
+
+def _residual(problem: Problem, w: Array, q: Array) -> float:
+    """Return the larger of the first two residuals of the certificate."""
+    slopes = 2.0 * problem.penalty * q
+    pull, total = problem.operator.signed_tdot(problem.y, slopes)
+    own, gross = problem.regularizer.dot(w), float(np.abs(slopes).sum())
+    length = gross * problem.operator.row_length
+    return max(
+        residuals.of_gradient(own, pull, length, problem.regularizer),
+        residuals.balance(total, gross) if problem.fit_intercept else 0.0,
+    )

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg.positive import Cholesky, cholesky_factor, conjugate_gradients
+from htsvm.linalg.positive import Cholesky, cholesky_factor
 from htsvm.losses.rounded import Sigmoid, Stage
 from htsvm.optimality.residuals import balance, of_gradient
 from htsvm.problems.binary import Problem
+from htsvm.solvers.system import FORMED, by_products, gram
 
-# How a run of steps ended.
-FINISHED, SETTLED, MOVED, OUT_OF_STEPS, NO_DESCENT = range(5)
 # Shares of the negative curvature, and ridges as a share of the diagonal, that are tried in turn
 # until a system is positive definite.
 SHARES, RIDGES = (1.0, 0.75, 0.4), (0.0, 1e-10, 1e-6, 1e-2)
@@ -27,8 +26,6 @@ SHARES, RIDGES = (1.0, 0.75, 0.4), (0.0, 1e-10, 1e-6, 1e-2)
 MOST_TRIALS, DECREASE, CURVATURE = 30, 1e-4, 0.3
 # Values that differ by less than this share are the same: then the slope alone decides.
 LOST = 1e-13
-# Up to so many columns Newton systems are formed.
-FORMED = 1000
 # Conjugate gradients: by how much they reduce the residual, and their most steps.
 CG_TOLERANCE, CG_STEPS = 0.1, 250
 
@@ -77,8 +74,8 @@ class NewtonSteps:
         reach: float,
         most: int,
         bending: bool,
-    ) -> int:
-        """Take steps from z, which is changed; return how it ended.
+    ) -> bool:
+        """Take steps from z, which is changed; return whether it ended for moving by `reach`.
 
         Parameters
         ----------
@@ -110,19 +107,19 @@ class NewtonSteps:
         while True:
             gradient = self._differentiate(z)
             if max(self.stationarity, self.balance) <= tol:
-                return FINISHED
+                return False
             if before - self.value <= gain * abs(self.value):
-                return SETTLED
+                return False
             if self.moved > 0.9 * reach:
-                return MOVED
+                return True
             if self.steps >= most:
-                return OUT_OF_STEPS
+                return False
             before = self.value
             direction = self._direction(gradient)
             if direction is None or not float(gradient @ direction) < 0.0:
-                return NO_DESCENT
+                return False
             if not self._move(z, direction, float(gradient @ direction), reach):
-                return NO_DESCENT
+                return False
             self.steps += 1
 
     def _differentiate(self, z: Array) -> Array:
@@ -149,13 +146,13 @@ class NewtonSteps:
         if self.problem.n_features > FORMED:
             return self._conjugate_direction(gradient, up, down)
         order = len(gradient) if self.problem.fit_intercept else len(gradient) - 1
-        gram = self._gram(up)
+        rising = gram(self.problem, up)
         tries = [(0.0, ridge) for ridge in RIDGES]
         if self.bending and np.any(down):
-            falling = self._gram(down)
+            falling = gram(self.problem, down)
             tries = [(share, 0.0) for share in SHARES] + tries
         for share, ridge in tries:
-            H = gram - share * falling if share else gram.copy()
+            H = rising - share * falling if share else rising.copy()
             self.problem.regularizer.add_to(H)
             # Where neither R nor a sample curves, a share of the mean diagonal does.
             own = np.diagonal(H)[:-1]
@@ -168,39 +165,14 @@ class NewtonSteps:
                 return np.append(found, np.zeros(len(gradient) - order))
         return None
 
-    def _gram(self, weights: Array) -> Array:
-        """Return the sum of weights times (x, 1)(x, 1)'."""
-        n = self.problem.n_features
-        out = np.zeros((n + 1, n + 1))
-        rows = np.flatnonzero(weights)
-        self.problem.operator.add_gram(rows, 1.0, out, weights[rows])
-        return np.tril(out) + np.tril(out, -1).T
-
     def _conjugate_direction(self, gradient: Array, up: Array, down: Array) -> Array:
         """Return the direction by conjugate gradients, which end at negative curvature."""
-        problem, n = self.problem, self.problem.n_features
         weights = up - down if self.bending else up
-        rows = np.flatnonzero(weights)
-        part, weights = problem.operator.take(rows), weights[rows]
-        ones = np.ones(len(rows), dtype=np.int8)
-        positive = np.maximum(weights, 0.0)
-        ridge = 1e-10 * float(positive.sum()) or abs(float(gradient[-1])) or 1.0
-        diagonal = np.append(
-            part.squared_pull(positive[:, None])[0] + problem.regularizer.diagonal(),
-            float(positive.sum()) + ridge,
-        )
-        inner = np.empty(len(rows))
-
-        def apply(v: Array) -> Array:
-            part.signed_dot(ones, np.ascontiguousarray(v[:n]), float(v[n]), inner)
-            image, total = part.signed_tdot(ones, inner * weights)
-            image += problem.regularizer.dot(v[:n])
-            return np.append(image, total + ridge * v[n] if problem.fit_intercept else 0.0)
-
-        found, steps = conjugate_gradients(
-            apply, -gradient, lambda v: v / diagonal, tolerance=CG_TOLERANCE, most_steps=CG_STEPS
-        )
-        self.passes += 2.0 * steps * len(rows) / len(self.q)
+        found, steps = by_products(
+            self.problem, weights, -gradient, with_intercept=self.problem.fit_intercept,
+            tolerance=CG_TOLERANCE, most_steps=CG_STEPS,
+        )  # fmt: skip
+        self.passes += 2.0 * steps * np.count_nonzero(weights) / len(self.q)
         return found
 
     def _move(self, z: Array, direction: Array, slope: float, reach: float) -> bool:

@@ -18,17 +18,15 @@ from htsvm.optimality.residuals import complementarity
 from htsvm.problems.binary import Problem, Start
 from htsvm.solvers.finish import End, Record, residual_of
 from htsvm.solvers.rows import Descent
+from htsvm.solvers.wide import SAFE
 
 # The loop over pairs of samples; None where nothing was compiled.
 compiled = kernels.optional("solvers._pairs")
-# Rows so far on the safe side of the margin are left out.
-SAFE = 0.5
 # Pairs per sample and round, and at least so many.
 PAIRS_PER_ROW, FEWEST_PAIRS = 100, 5000
-# A round ends where what complementarity lacks is at most this share of tolerance and objective.
+# A round ends where what complementarity lacks is at most this share of tolerance and objective;
+# all rounds, where the objective falls by less than this share of the tolerance.
 SLACK = 0.3
-# Rounds end where the objective falls by less than this share of the tolerance.
-GAIN = 0.3
 
 
 def solve_pairs(problem: Problem, options: Any, start: Start | None, record: Record) -> End:
@@ -71,7 +69,7 @@ def solve_pairs(problem: Problem, options: Any, start: Start | None, record: Rec
         end = End(z, -alpha, residual, problem.objective(w, q))
         record(width=0.0, objective=end.objective, residual=residual, steps=number + 1)
         gain = before.objective - end.objective
-        settled = residual <= tol and gain <= GAIN * tol * abs(end.objective)
+        settled = residual <= tol and gain <= SLACK * tol * abs(end.objective)
         if settled or np.array_equal(z, before.z):
             break
     lower = first.objective < (1.0 - tol) * end.objective

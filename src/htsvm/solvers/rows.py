@@ -19,15 +19,14 @@ from htsvm.losses.rounded import Sigmoid, Stage
 from htsvm.problems.binary import Problem, Rest
 from htsvm.solvers import wide
 from htsvm.solvers.lbfgs import minimise
-from htsvm.solvers.newton import FORMED, MOVED, NewtonSteps
+from htsvm.solvers.newton import LOST, NewtonSteps
+from htsvm.solvers.system import FORMED
 
 # All steps in one call, and the pass over all rows; None where nothing was compiled.
 compiled = kernels.optional("solvers._steps")
 
 # How far rows may be from the bends and still be copied: at first and at most, and at least.
 MOST_REACH, LEAST_REACH = 2.0, 0.1
-# What sums over the rows are known up to.
-ROUNDING = 1e-13
 # Up to so many stored values, and with more than this share of the rows, nothing is copied.
 COPIED, COPIED_SHARE = 30_000, 0.6
 # ... of rows with so many columns, whose systems are the work, while copies take memory.
@@ -127,7 +126,7 @@ class Descent:
         end, lowest, settled = z.copy(), math.inf, False
         for _ in range(MOST_PASSES):
             q, near, value, slopes, gross = self._survey(z, stage, shift)
-            if not value <= lowest + ROUNDING * abs(value):
+            if not value <= lowest + LOST * abs(value):
                 # Rows that were left out have come back: steps were too long.
                 z, settled = end.copy(), False
                 self.reach *= CUT
@@ -144,11 +143,11 @@ class Descent:
                 )
                 break
             rest = self._rest(z, value, slopes, gross, stage, shift, rows, q)
-            steps, status = self._on_some(
+            steps, moved = self._on_some(
                 z, stage, rows, q, shift, rest, reach=self.reach, most=most, **options
             )
             most -= steps.steps
-            settled = status != MOVED
+            settled = not moved
             # The copy of these rows is given back before others are copied.
             del steps
             self.reach = min(2.0 * self.reach, MOST_REACH)
@@ -162,10 +161,10 @@ class Descent:
         if penalty is not None:
             self._whole.weigh(penalty)
         base, linear, gross = self.rest
-        status = self._whole.run(z, stage, base=base, linear=linear, rest=gross, **options)
+        moved = self._whole.run(z, stage, base=base, linear=linear, rest=gross, **options)
         if penalty is not None:
             self._whole.weigh(self.problem.penalty)
-        return self._note(self._whole, self.problem.n_samples), status
+        return self._note(self._whole, self.problem.n_samples), moved
 
     def _on_some(
         self,
@@ -182,8 +181,8 @@ class Descent:
         part.operator.row_length = self.problem.operator.row_length
         steps = _steps_on(part)
         own = None if shift is None else shift[rows]
-        status = steps.run(z, stage, q=q[rows], shift=own, **rest, **options)
-        return self._note(steps, len(rows)), status
+        moved = steps.run(z, stage, q=q[rows], shift=own, **rest, **options)
+        return self._note(steps, len(rows)), moved
 
     def _note(self, steps: Any, rows: int) -> Any:
         self.residual = max(steps.stationarity, steps.balance)

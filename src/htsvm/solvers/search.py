@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg.positive import conjugate_gradients, solve_positive
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses.rounded import Sigmoid, rounded
 from htsvm.optimality.residuals import LEAST_GAIN
@@ -24,34 +23,33 @@ from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers import wide
 from htsvm.solvers.api import Solver
 from htsvm.solvers.finish import End, finish, unit_of
-from htsvm.solvers.newton import FORMED
 from htsvm.solvers.pairs import solve_pairs
 from htsvm.solvers.result import Callback, History, SolverResult
 from htsvm.solvers.rows import MOST_STEPS, MOST_WORK, Budget, Descent
+from htsvm.solvers.system import MULTIPLES, RidgeSystem
 
 # The starts that are compared, by name.
 NAMES = ("least_squares", "convex", "annealed", "pushed")
-# How far kinks are rounded, in units of the loss: with the loss itself, without a cap and as the
-# cap comes down.
-WIDTH, CONVEX_WIDTHS, LEADING_WIDTH = 0.15, (0.5, 0.15), 0.3
+# How far kinks are rounded, in units of the loss: first without a cap, and else; twice that while
+# the cap comes down. (Without the first, fits to other units of X often end elsewhere.)
+FIRST_WIDTH, WIDTH = 0.5, 0.15
 # Caps on the way from the convex solution to the loss itself, in caps.
 CAPS = (4.0, 2.0, 1.4)
-# Widths of sigmoids, in caps: two ways down from least squares, and the way of a push. Where the
-# violations are spread more widely, the first is that share of their mean, and narrows by the
-# factor.
-ANNEALED, PUSHED, SPREAD, NARROWER = ((0.35,), (2.8, 1.4, 0.7, 0.35)), (0.7, 0.35), 0.2, 0.25
+# Widths of sigmoids, in caps: the first, or this share of the mean violation where that is wider,
+# and by halves down to the last. A push begins at twice the last.
+WIDEST, SPREAD, LAST = 2.8, 0.07, 0.35
 # Penalties of a push rise and fall so often in a standard deviation along a random direction.
 WAVES = 8.0
 # A stage ends where a step gains less than this share of the objective: stand-ins, the loss itself.
 ROUGH, FINE, TOL = 1e-3, 1e-4, 1e-4
 # Steps with stand-ins, with those of a push, with the loss itself.
 STEPS, PUSH_STEPS, FINE_STEPS = 10, 4, 25
-# Multiples of a least squares direction that are looked at.
-MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
+# Steps of conjugate gradients for a least squares fit to many columns.
+LEAST_SQUARES_STEPS = 30
 # Stored values that are searched with stand-ins, and with the loss itself.
 WIDE_VALUES, VALUES = 300_000, 800_000
 # Pushes: as many as this number of stored values allows, within the bounds.
-PUSHED_VALUES, PUSHES = 40_000, (2, 24)
+PUSHED_VALUES, PUSHES = 10_000, (1, 6)
 # A convex solution that no cap touches is the end below this share of the constant objective.
 FAR_BELOW = 0.1
 # The share of the tolerance to which the finish goes, and for what has to be below the constant.
@@ -275,13 +273,14 @@ class Search:
 
     def compare(self, least_squares: Array, convex: Array | None, start: Start | None) -> None:
         """Note where all starts lead, and the best constant classifier."""
-        few_starts = wide.suits(self.problem)
-        if "least_squares" in self.names and not few_starts:
+        if "least_squares" in self.names:
             self.add("least_squares", self.settled(least_squares))
         if convex is not None:
             self.add("convex", self.settled(self.led(convex)))
-        for widths in ANNEALED[: 1 if few_starts else None] if "annealed" in self.names else ():
-            self.add("annealed", self.settled(self.annealed(least_squares, widths, STEPS)))
+        if "annealed" in self.names:
+            self.add("annealed", self.settled(self.by_sigmoid(least_squares, LAST, STEPS)))
+            if not wide.suits(self.problem):
+                self.add("annealed", self.settled(self.annealed(least_squares)))
         if start is not None:
             self.add("warm", self.settled(np.append(start[0], start[1])))
         for _ in range(self.pushes()):
@@ -311,7 +310,10 @@ class Search:
         problem = self.wide.problem
         best, lowest = self.constant(), math.inf
         for penalty in (problem.penalty, problem.penalty / problem.C):
-            z = ridge_point(problem, penalty)
+            z = RidgeSystem(problem).solve(
+                penalty, np.ones(problem.n_samples), with_intercept=problem.fit_intercept,
+                tolerance=ROUGH, most_steps=LEAST_SQUARES_STEPS,
+            )  # fmt: skip
             if not np.all(np.isfinite(z)):
                 continue
             q = problem.violations(z[:-1].copy(), float(z[-1]))
@@ -327,9 +329,8 @@ class Search:
             return None
         without = self.loss.stretched(math.inf) if self.loss.cap < math.inf else None
         without = without or self.loss
-        first, last = (rounded(without, width) for width in CONVEX_WIDTHS)
-        z = self.wide.run(z, first, gain=ROUGH, most=STEPS, tol=TOL)
-        z = self.few.run(z, last, gain=ROUGH, most=STEPS, tol=TOL)
+        z = self.wide.run(z, rounded(without, FIRST_WIDTH), gain=ROUGH, most=STEPS, tol=TOL)
+        z = self.few.run(z, rounded(without, WIDTH), gain=ROUGH, most=STEPS, tol=TOL)
         z, q = stretched(self.problem, z)
         self.convex_objective = float(self.problem.objective(z[:-1], q))
         return z
@@ -346,7 +347,7 @@ class Search:
     def led(self, z: Array, caps: tuple[float, ...] = CAPS) -> Array:
         """Return where caps that come down lead."""
         for cap in caps:
-            stage = rounded(self.loss.stretched(cap) or self.loss, LEADING_WIDTH * self.unit)
+            stage = rounded(self.loss.stretched(cap) or self.loss, 2.0 * WIDTH * self.unit)
             z = self.few.run(z, stage, gain=ROUGH, most=STEPS, tol=TOL)
         return z
 
@@ -355,23 +356,22 @@ class Search:
         stage = rounded(self.loss, WIDTH * self.unit)
         return self.few.run(z, stage, gain=FINE, most=FINE_STEPS, tol=TOL)
 
-    def annealed(
-        self, z: Array, widths: tuple[float, ...], most: int, penalty: Array | None = None
-    ) -> Array:
-        """Return where sigmoids lead that become narrower; `penalty` is for the first alone."""
+    def annealed(self, z: Array) -> Array:
+        """Return where sigmoids lead that become narrower."""
         problem, cap = self.wide.problem, self.loss.cap
         q = problem.violations(z[:-1].copy(), float(z[-1]))
         mean = float(problem.penalty @ np.abs(q)) / (float(problem.penalty.sum()) or 1.0)
-        factor = max(1.0, SPREAD * mean / cap)
-        spread = []
-        while factor > 1.0:
-            spread.append(factor * widths[-1])
-            factor *= NARROWER
-        widths = (*(width for width in spread if width > widths[0]), *widths)
-        for number, width in enumerate(widths):
-            stage, own = Sigmoid(cap, 0.5 * cap, width * cap), penalty if number == 0 else None
-            z = self.wide.run(z, stage, gain=ROUGH, most=most, tol=TOL, penalty=own)
+        width = max(WIDEST, SPREAD * mean / cap)
+        while width > 0.99 * LAST:
+            z = self.by_sigmoid(z, width, STEPS)
+            width *= 0.5
         return z
+
+    def by_sigmoid(self, z: Array, width: float, most: int, penalty: Array | None = None) -> Array:
+        """Return where a sigmoid leads, of this width in caps."""
+        cap = self.loss.cap
+        stage = Sigmoid(cap, 0.5 * cap, width * cap)
+        return self.wide.run(z, stage, gain=ROUGH, most=most, tol=TOL, penalty=penalty)
 
     def pushes(self) -> int:
         """Return how many pushes there is time for."""
@@ -393,7 +393,8 @@ class Search:
         phase = self.rng.uniform(0.0, 2.0 * np.pi, 2)[(problem.y > 0).astype(np.intp)]
         penalty = problem.penalty * (1.0 + np.sin(WAVES * u + phase))
         z = self.lowest()[1] if self.found else self.constant()
-        return self.annealed(z, PUSHED, PUSH_STEPS, penalty)
+        z = self.by_sigmoid(z, 2.0 * LAST, PUSH_STEPS, penalty)
+        return self.by_sigmoid(z, LAST, PUSH_STEPS)
 
     # ---- the end
 
@@ -485,37 +486,3 @@ def checked_names(names: Any) -> str | tuple[str, ...]:
         known = ", ".join(map(repr, NAMES))
         raise ValueError(f"{what}; give 'auto' or a list of some of {known}.")
     return names if isinstance(names, str) else tuple(names)
-
-
-def ridge_point(problem: Problem, penalty: Array) -> Array:
-    """Return the least squares fit to the labels with these penalties, intercept last."""
-    operator, side = problem.operator, problem.n_features + 1
-    pull, total = operator.signed_tdot(problem.y, penalty)
-    rhs = np.append(pull, total if problem.fit_intercept else 0.0)
-    if problem.n_features > FORMED:
-        return _ridge_by_products(problem, penalty, rhs)
-    gram = np.zeros((side, side))
-    operator.add_gram(np.flatnonzero(penalty), 1.0, gram, penalty[penalty > 0.0])
-    problem.regularizer.add_to(gram)
-    if not problem.fit_intercept:
-        return np.append(solve_positive(gram[:-1, :-1], rhs[:-1]), 0.0)
-    return solve_positive(gram, rhs)
-
-
-def _ridge_by_products(problem: Problem, penalty: Array, rhs: Array) -> Array:
-    """Return the same by conjugate gradients."""
-    operator, n = problem.operator, problem.n_features
-    ones, inner = np.ones(len(penalty), dtype=np.int8), np.empty(len(penalty))
-    diagonal = operator.squared_pull(penalty[:, None])[0] + problem.regularizer.diagonal()
-    diagonal = np.append(diagonal, float(penalty.sum()))
-
-    def apply(v: Array) -> Array:
-        operator.signed_dot(ones, np.ascontiguousarray(v[:n]), float(v[n]), inner)
-        image, total = operator.signed_tdot(ones, inner * penalty)
-        image += problem.regularizer.dot(v[:n])
-        return np.append(image, total if problem.fit_intercept else 0.0)
-
-    found, _ = conjugate_gradients(
-        apply, rhs, lambda v: v / diagonal, tolerance=ROUGH, most_steps=30
-    )
-    return found

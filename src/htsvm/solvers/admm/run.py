@@ -15,9 +15,9 @@ from htsvm._typing import Array
 from htsvm.losses import Hinge, Loss
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Problem, Start
-from htsvm.solvers.admm.system import RidgeSystem
 from htsvm.solvers.api import Solver
 from htsvm.solvers.result import History, SolverResult
+from htsvm.solvers.system import RidgeSystem
 
 # What each safeguard does; `SAFEGUARDS` has the texts by name.
 _TEXTS = """\
@@ -386,11 +386,12 @@ class ADMMRun:
     ) -> None:
         """Set w, b and the violations: w over the samples `entering`, b as printed or with w."""
         problem = self.problem
-        rows = None if entering.all() else np.flatnonzero(entering)
         began = time.perf_counter()
         # The paper's chi; with b solved for as well, without its term.
         chi = target if at.joint else target - guess[1] * problem.y
-        at.w, at.b = self.system.solve(rows, at.xi, chi, at.joint, guess)
+        weights = np.where(entering, at.xi * self.weight, 0.0)
+        z = self.system.solve(weights, chi, with_intercept=at.joint, start=np.append(*guess))
+        at.w, at.b = z[:-1].copy(), float(z[-1]) if at.joint else guess[1]
         self.seconds += time.perf_counter() - began
         at.violations = problem.violations(at.w, at.b if at.joint else 0.0)
         if problem.fit_intercept and not at.joint:

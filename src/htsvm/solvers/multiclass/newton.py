@@ -27,9 +27,7 @@ from htsvm.optimality import residuals
 from htsvm.problems.binary import Rest
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.system import NewtonSystem, Undecided
-
-# A line search ends where the slope is this share of the first, or after so many trials.
-SLOPE_SHARE, MOST_TRIALS = 0.2, 25
+from htsvm.solvers.newton import CURVATURE, MOST_TRIALS
 
 
 class RoundedMaximum(NamedTuple):
@@ -165,7 +163,7 @@ def line_search(slope: Callable[[float], float]) -> float:
     low, at_low, high, at_high, t = 0.0, first, math.inf, math.nan, 1.0
     for _ in range(MOST_TRIALS if first < 0.0 else 0):
         here = slope(t)
-        if abs(here) <= -SLOPE_SHARE * first:
+        if abs(here) <= -CURVATURE * first:
             return t
         # Halving the slope at the other end keeps false position from creeping up on one side.
         if here > 0.0:

@@ -18,13 +18,12 @@ from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import lbfgs
 from htsvm.solvers.result import SolverResult
+from htsvm.solvers.system import MULTIPLES
 
 # The largest score of a rival is rounded over this, with a sigmoid and with the loss itself.
 SPREADS = 0.6, 0.2
 # The kink of the loss is rounded over this, in caps up to one.
 WIDTH = 0.15
-# Multiples of a least squares fit that are looked at.
-MULTIPLES = np.exp(np.linspace(-4.0, 6.0, 15))
 # Up to this many features the preconditioner knows the correlations between them.
 CORRELATED = 1500
 # Steps of a point of a grid, each of which gains this share: on 600 digits with and without wrong
