@@ -77,11 +77,11 @@ class Dataset:
                 f"{loss!r} does not work on Dask collections: only losses that never fall and "
                 "whose slope does not jump down do; use HybridTruncated or Hinge."
             )
-        factors = class_factors(class_weight, self.classes, self.mass)
         options["multiclass"] = multiclass
         if self.here is not None:
             rows = self.here.X, self.here.codes, self.here.weights
-            return list(stated_problems(*rows, factors, **options))
+            return list(stated_problems(*rows, class_weight, self.classes, **options))
+        factors = class_factors(class_weight, self.classes, self.mass)
         kind = MulticlassBlockProblem if multiclass else BlockProblem
         return [kind.of(self, task, view) for task in tasks_of(self.mass, factors, **options)]
 

@@ -97,10 +97,6 @@ class MulticlassProblem(BaseProblem):
         pulls[rows] = coefficients.T
         return pulls
 
-    def times(self, factor: float) -> MulticlassProblem:
-        """Return the problem with C and all penalties times a factor."""
-        return replace(self, penalty=factor * self.penalty, C=factor * self.C)
-
     def smooth(self, W: Array) -> Array:
         """Return the gradient of the regulariser: R applied to each row of W."""
         values = self.regularizer.values
