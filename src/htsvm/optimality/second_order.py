@@ -96,7 +96,7 @@ def second_order_verdict(
 
 
 def _decide(
-    space: Space, samples: CriticalSamples, change: Callable[[Array], tuple[float, Array]]
+    space: QuadraticForm, samples: CriticalSamples, change: Callable[[Array], tuple[float, Array]]
 ) -> Verdict:
     """Look for "yes" on the larger null space, then for "no" on the smaller one."""
     free = space.free(samples.strong)
@@ -142,7 +142,7 @@ def exact_change(
 
 
 def _lowest(
-    space: Space, samples: CriticalSamples, bends: Array, free: Array
+    space: QuadraticForm, samples: CriticalSamples, bends: Array, free: Array
 ) -> tuple[float, Array, float]:
     """Return the smallest eigenvalue of the form, its vector, and what rounding may add.
 
@@ -199,8 +199,8 @@ class CriticalSamples:
         return self.strong | self.at_zero | self.at_top
 
 
-class Space(NamedTuple):
-    """Coordinates in which the quadratic form is looked at.
+class QuadraticForm(NamedTuple):
+    """The quadratic form in some coordinates.
 
     `blocks` yields the signed rows of some of the critical samples in these coordinates, a few at a
     time, and `lift` leads back to (w, b).
@@ -229,7 +229,7 @@ class Space(NamedTuple):
 
 def full_space(
     operator: Operator, samples: CriticalSamples, regularizer: Quadratic, fit_intercept: bool
-) -> Space:
+) -> QuadraticForm:
     """Return all of (w, b) as the space."""
     n = regularizer.n
     quadratic = np.zeros((n + int(fit_intercept),) * 2)
@@ -245,12 +245,12 @@ def full_space(
     def lift(z: Array) -> Array:
         return z if fit_intercept else np.append(z, 0.0)
 
-    return Space(quadratic, blocks, lift)
+    return QuadraticForm(quadratic, blocks, lift)
 
 
 def row_space(
     operator: Operator, samples: CriticalSamples, regularizer: Quadratic, fit_intercept: bool
-) -> Space:
+) -> QuadraticForm:
     """Return the span of the critical rows, in the inner product of R, and b.
 
     With the signed rows N and N R⁻¹ N' = L L' the coordinates of row i are row i of L. What is
@@ -277,7 +277,7 @@ def row_space(
         w, _ = part.signed_tdot(samples.y, combination)
         return np.append(inverse * w, z[rank] if fit_intercept else 0.0)
 
-    return Space(quadratic, blocks, lift)
+    return QuadraticForm(quadratic, blocks, lift)
 
 
 def _triangular(gram: Array, first: Array) -> tuple[Array, Array]:
