@@ -26,7 +26,6 @@ OPTIMISE = [
 MODULES = [
     "linalg._rows",
     "linalg._vectors",
-    "linalg._compiled_multiclass",
     "solvers._steps",
     "solvers._sweeps",
     "solvers._pairs",

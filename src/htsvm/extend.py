@@ -2,7 +2,7 @@
 
 Losses: `Loss`, `ConvexLoss`, `register_loss`; `Hinge`, `HybridTruncated`, `LeastSquares`, `Ramp`.
 Problems: `Problem`. Solvers: `Solver`, `SolverResult`, `register_solver`, `History` and `Callback`;
-`Newton`, `ADMM`, `LinearSystem`. Certificates: `Certificate`, `WithDuality`, `certify_result`, and
+`Newton`, `ADMM`, `LinearSystem`. Certificates: `Certificate`, `certify_result`, and
 `register_certificate` for problems of one's own; `stationarity` and `balance`, their units.
 Estimators: `BaseLinearSVC` (subclasses say `_loss` and `_solver`), `ConvexSVC` (`_loss` alone),
 `StructuredMultiViewSVC` (`_losses` and `_solver`), `BaseMultiViewSVC` (`_fit_checked`), with
@@ -28,7 +28,6 @@ from htsvm.multiview.parameters import per_view
 from htsvm.multiview.preparation import Prepared, prepare_views
 from htsvm.multiview.structured import StructuredMultiViewSVC
 from htsvm.optimality import Certificate, certify_problem
-from htsvm.optimality.certificate import WithDuality
 from htsvm.optimality.residuals import balance, stationarity
 from htsvm.solvers import (
     ADMM,
@@ -50,7 +49,7 @@ __all__ = [
     "Classifiers", "ConvexLoss", "ConvexSVC", "DroppedViewWarning", "Hinge", "History",
     "HybridTruncated", "Interval", "LeastSquares", "LinearSystem", "Loss", "Newton", "Prepared",
     "Problem", "Ramp", "Solver", "SolverResult", "StrOptions", "StructuredMultiViewSVC",
-    "WithDuality", "balance", "certify_result", "documented", "generator_of", "per_view",
+    "balance", "certify_result", "documented", "generator_of", "per_view",
     "prepare_views", "register_certificate", "register_loss", "register_solver", "seed_of",
     "single_threaded_blas", "stationarity", "validated_fit", "warn_user",
 ]  # fmt: skip

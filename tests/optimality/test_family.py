@@ -12,7 +12,6 @@ from htsvm import HTSVC
 from htsvm.extend import (
     Certificate,
     SolverResult,
-    WithDuality,
     certify_result,
     register_certificate,
 )
@@ -75,7 +74,7 @@ def test_a_check_from_outside():
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MeanCertificate(WithDuality):
+class MeanCertificate(Certificate):
     """How far a number is from a mean, by the duality gap."""
 
     @property

@@ -8,7 +8,7 @@ import pytest
 from htsvm import HTSVC
 from htsvm.linalg import as_operator
 from htsvm.losses import HybridTruncated
-from htsvm.problems.build import BinaryTask
+from htsvm.problems.build import Task
 from htsvm.solvers import Newton
 from htsvm.solvers.certified import certify_result
 
@@ -24,7 +24,7 @@ def problem_of(seed):
     y[: m // 8] = 1 - y[: m // 8]
     C = 10.0 ** (-5.0 + 10.0 * seed / 49.0)
     cap = [1.0, 0.5, 2.0, 4.0, np.inf][seed % 5]
-    task = BinaryTask(np.ones(2), C, HybridTruncated(cap=cap), True, 1, np.ones(2))
+    task = Task(np.ones(2), C, HybridTruncated(cap=cap), True, 1)
     return task.problem(as_operator(X), y, None)
 
 
@@ -58,7 +58,7 @@ def a_like(m=3185, n=120):
 def test_samples_on_the_margin_are_on_it_at_a_larger_c():
     """With C = 16 the fit was once 0.3 % above the tight one, its margin off by 0.05."""
     X, y = a_like()
-    task = BinaryTask(np.ones(2), 16.0, HybridTruncated(), True, 1, np.ones(2))
+    task = Task(np.ones(2), 16.0, HybridTruncated(), True, 1)
     problem = task.problem(as_operator(X), y, None)
     result = Newton(tol=TOL, max_iter=1000, starts=("convex",)).solve(problem)
     certificate = certify_result(problem, result, TOL)

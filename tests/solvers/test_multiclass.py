@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from htsvm.linalg import Quadratic, as_operator, kernels, multiclass_kernels
-from htsvm.linalg import _numpy_multiclass as twin
+from htsvm.linalg import Quadratic, as_operator, kernels
+from htsvm.linalg import _numpy as twin
 from htsvm.linalg.simplex import project_to_simplex
 from htsvm.losses import Hinge, HybridTruncated
 from htsvm.optimality import certify
@@ -216,7 +216,7 @@ def test_certificate_rejects_what_is_not_stationary():
 
 
 def test_kernels_agree_with_their_twins():
-    compiled = pytest.importorskip("htsvm.linalg._compiled_multiclass")
+    compiled = pytest.importorskip("htsvm.linalg._vectors")
     rng = np.random.default_rng(0)
     for m, k in ((1, 2), (50, 3), (3000, 12)):
         alpha, U = rng.random((m, k)), 3.0 * rng.normal(size=(m, k))
@@ -239,7 +239,7 @@ def test_projection_is_the_nearest_point_of_the_simplex():
     rng = np.random.default_rng(1)
     V, c = rng.normal(size=(40, 5)), rng.random(40)
     out, counts = np.empty_like(V), np.empty(40, dtype=np.intc)
-    multiclass_kernels.active.simplex_step(V, c, out, counts)
+    kernels.active.simplex_step(V, c, out, counts)
     for _ in range(200):
         other = rng.dirichlet(np.full(5, 0.5), size=40) * c[:, None]
         nearer = np.square(other - V).sum(axis=1) < np.square(out - V).sum(axis=1) - 1e-12
@@ -253,7 +253,7 @@ def test_projection_ends_where_all_but_one_are_tied(k):
             U = np.full((1, k), tied)
             U[0, -1] += c
             out, counts = np.empty((1, k)), np.empty(1, dtype=np.intc)
-            multiclass_kernels.active.simplex_step(U, np.array([c]), out, counts)
+            kernels.active.simplex_step(U, np.array([c]), out, counts)
             np.testing.assert_allclose(out[0], np.r_[np.zeros(k - 1), c], atol=1e-15)
 
 
@@ -381,7 +381,7 @@ def test_smoothed_losses_have_the_slopes_that_they_say(kind):
     m, k = 40, 5
     F, labels = rng.normal(size=(m, k)), rng.integers(k, size=m).astype(np.intp)
     penalty = rng.random(m) * (rng.random(m) > 0.2)
-    others = [multiclass_kernels.active, twin]
+    others = [kernels.active, twin]
 
     def total(one, scores, out):
         return one.smooth_losses(scores, labels, penalty, 0.3, int(kind == "sigmoid"), shape, out)
@@ -410,7 +410,7 @@ def test_rough_rows_multiply_like_the_rows_themselves():
 
 
 def test_the_rounded_maximum_is_that_of_its_twin():
-    compiled = pytest.importorskip("htsvm.linalg._compiled_multiclass")
+    compiled = pytest.importorskip("htsvm.linalg._vectors")
     rng = np.random.default_rng(0)
     for m, k in ((1, 2), (50, 3), (3000, 12)):
         U, D, shift = rng.normal(size=(m, k)), rng.normal(size=(m, k)), rng.dirichlet(np.ones(k), m)

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from htsvm.linalg import Quadratic, as_operator, kernels, multiclass_kernels
+from htsvm.linalg import Quadratic, as_operator, kernels
 from htsvm.losses import HybridTruncated
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers import solve_certified
@@ -63,6 +63,6 @@ def test_projection_ends_where_rounding_brings_entries_back():
     V -= rng.choice([0.0, 1.0 / 3.0, 0.1], size=(m, k))
     c = rng.choice([0.1, 1.0 / 3.0, 0.3, 0.012], size=m)
     out, counts = np.empty_like(V), np.empty(m, dtype=np.intc)
-    multiclass_kernels.active.simplex_step(V, c, out, counts)
+    kernels.active.simplex_step(V, c, out, counts)
     np.testing.assert_allclose(out.sum(axis=1), c, rtol=1e-12)
     np.testing.assert_array_equal(np.count_nonzero(out, axis=1), counts)

@@ -24,7 +24,7 @@ def loss_at(cap):
 def problem_of(X, y, weights=None):
     options = {"C": 1.0, "loss": HybridTruncated(), "fit_intercept": True}
     k = int(y.max()) + 1
-    return stated_problems(X, y, weights, np.ones(k), multiclass=k > 2, **options)[0]
+    return stated_problems(X, y, weights, None, np.arange(k), multiclass=k > 2, **options)[0]
 
 
 def noisy(m=200, k=2, seed=0):

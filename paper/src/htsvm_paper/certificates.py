@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from htsvm.extend import Certificate, WithDuality
+from htsvm.extend import Certificate
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GapCertificate(WithDuality):
+class GapCertificate(Certificate):
     """How far a convex objective can be above its minimum, for coupled problems of several views.
 
     Attributes

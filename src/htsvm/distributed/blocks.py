@@ -15,18 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.linalg import as_operator, multiclass_kernels
+from htsvm.linalg import as_operator, kernels
 from htsvm.linalg.scaled import Moments, moments
 from htsvm.losses.rounded import Rounded
 from htsvm.multiview.views import take_columns
 from htsvm.optimality import SampleStatus
-from htsvm.optimality.multiclass import MulticlassPoint
-from htsvm.optimality.point import Point
-from htsvm.optimality.samples import summarise
+from htsvm.optimality.multiclass import MulticlassSamples
+from htsvm.optimality.samples import Samples
 from htsvm.problems.build import Task
-
-# A violation of at most this size counts as zero in a certificate.
-ON_MARGIN = 1e-9
 
 
 class BlockTask(NamedTuple):
@@ -121,7 +117,7 @@ def _smooth(problem: Any, z: Array, stage: Stage, penalty: Array) -> tuple[float
         return float(penalty @ values), -problem.y * penalty * slopes
     scores = problem.operator.scores(*parts_of(z))
     slopes, shape = np.empty_like(scores), np.array(stage.loss[:4])
-    value = multiclass_kernels.active.smooth_losses(
+    value = kernels.active.smooth_losses(
         scores, problem.labels, penalty, stage.spread, 0, shape, slopes
     )
     return float(value), slopes
@@ -200,46 +196,37 @@ def judged_of(
     return [(losses, changed, rows + block.first, values, labels)]
 
 
-def point_of(block: Block, task: BlockTask, z: Array, some: tuple[Array, Array]) -> Any:
-    """Return a point of a problem, given rows of the block with their multipliers or pulls."""
-    p, (rows, values), (w, b) = block.problem(task), some, parts_of(z)
-    dense = np.zeros((len(p.penalty), *values.shape[1:]))
+def samples_at(block: Block, task: BlockTask, z: Array, some: tuple[Array, Array]) -> Any:
+    """Return the samples at a point, given rows of the block with their multipliers or pulls."""
+    problem, (rows, values), (w, b) = block.problem(task), some, parts_of(z)
+    dense = np.zeros((len(problem.penalty), *values.shape[1:]))
     dense[rows] = values
-    if p.n_scores > 1:
-        return MulticlassPoint(p.operator, p.labels, w, b, dense, p.penalty, p.C, p.loss)
-    psi, R = np.where(p.penalty > 0.0, dense, 0.0), p.regularizer
-    return Point(p.operator, p.y, w, b, psi, p.penalty, p.C, p.loss, R, p.fit_intercept)
+    kind: Any = MulticlassSamples if problem.n_scores > 1 else Samples
+    return kind(problem, w, b, dense)
 
 
 def summary_of(block: Block, task: BlockTask, z: Array, some: Any, sampled: Array) -> list[Any]:
     """Return what a certificate needs of these rows, and copies of some of them."""
-    point = point_of(block, task, z, some)
-    copied = point.operator.block(sampled)
-    if z.ndim > 1:
-        return [(point.summarise()[0], copied)]
-    summary = summarise(point, None, ON_MARGIN)[0]
+    samples = samples_at(block, task, z, some)
+    summary, copied = samples.summarise(), samples.problem.operator.block(sampled)
     return [(replace(summary, support=summary.support + block.first), copied)]
 
 
 def critical_of(block: Block, task: BlockTask, z: Array, some: Any) -> list[Any]:
     """Return the samples that decide the second order, with copies of their rows."""
-    point = point_of(block, task, z, some)
-    found = summarise(point, None, ON_MARGIN)[1].critical()
-    return [(point.operator.block(found.rows), found)]
+    samples = samples_at(block, task, z, some)
+    found = samples.critical()
+    return [(samples.problem.operator.block(found.rows), found)]
 
 
 def dual_sums_of(block: Block, task: BlockTask, z: Array, keep: Array, some: Any) -> Any:
-    """Return the sums of `MulticlassPoint.dual_sums`."""
-    return point_of(block, task, z, some).dual_sums(keep)
+    """Return the sums of `MulticlassSamples.dual_sums`."""
+    return samples_at(block, task, z, some).dual_sums(keep)
 
 
 def status_of(block: Block, points: Any) -> Array:
     """Return the status of the samples of a block, by view and by problem, as are the points."""
-
-    def status(p: Any) -> Array:
-        return p.status() if hasattr(p, "status") else summarise(p, None, ON_MARGIN)[2]
-
-    table = [[status(point_of(block, *one)) for one in of_view] for of_view in points]
+    table = [[samples_at(block, *one).status for one in of_view] for of_view in points]
     return np.moveaxis(np.array(table, dtype=np.int8), 2, 0)
 
 

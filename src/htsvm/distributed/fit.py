@@ -17,7 +17,7 @@ from htsvm._sklearn import check_feature_names
 from htsvm._typing import Array
 from htsvm.distributed.inputs import as_rows, open_dataset, row_blocks, whole_rows
 from htsvm.distributed.rows import Dataset
-from htsvm.linalg.spaces import RowSpace
+from htsvm.linalg.spaces import Space
 from htsvm.multiview.parameters import per_view
 from htsvm.multiview.views import resolve_views, split_views
 from htsvm.multiview.warn import warn_views
@@ -55,8 +55,8 @@ def fit_views(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
             )
     _prepare(estimator, X)
     resolved = resolve_views(estimator.views, X._meta if hasattr(X, "columns") else X)
-    estimator.view_names_ = [view.name for view in resolved]
-    estimator.view_columns_ = columns = [view.columns for view in resolved]
+    estimator.view_names_ = list(resolved)
+    estimator.view_columns_ = columns = list(resolved.values())
     estimator._names_in_views = None
     if np.any(per_view("structure", estimator.structure, estimator.view_names_, zero=True) > 0.0):
         raise ValueError(
@@ -142,7 +142,7 @@ def _fit_view_blocks(estimator: Any, dataset: Dataset) -> None:
     outcomes = estimator._solved(problems, estimator._strength(), None)
     estimator.classes_ = dataset.classes
     estimator.n_clusters_ = estimator.cluster_labels_ = None
-    estimator._store_fit(outcomes, [RowSpace(None) for _ in by_view])
+    estimator._store_fit(outcomes, [Space(None) for _ in by_view])
     estimator._store_certificates(outcomes)
     results = [[one.point.views[v].result for one in outcomes] for v in range(len(by_view))]
     solved = by_view, results, np.array([one.weights > 0.0 for one in outcomes])

@@ -25,8 +25,7 @@ from htsvm.linalg import Extent, Operator, Quadratic, as_operator
 from htsvm.linalg.scaled import Moments, merged
 from htsvm.optimality import PointCertificate, certify_problem
 from htsvm.optimality.binary import conclude, spread_positions
-from htsvm.optimality.multiclass import conclude_multiclass, merge_multiclass
-from htsvm.optimality.point import Point
+from htsvm.optimality.multiclass import conclude_multiclass
 from htsvm.optimality.samples import merge
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
 from htsvm.problems import MulticlassProblem, Problem
@@ -78,11 +77,11 @@ class Dataset:
                 f"{loss!r} does not work on Dask collections: only losses that never fall and "
                 "whose slope does not jump down do; use HybridTruncated or Hinge."
             )
-        factors = class_factors(class_weight, self.classes, self.mass)
         options["multiclass"] = multiclass
         if self.here is not None:
             rows = self.here.X, self.here.codes, self.here.weights
-            return list(stated_problems(*rows, factors, **options))
+            return list(stated_problems(*rows, class_weight, self.classes, **options))
+        factors = class_factors(class_weight, self.classes, self.mass)
         kind = MulticlassBlockProblem if multiclass else BlockProblem
         return [kind.of(self, task, view) for task in tasks_of(self.mass, factors, **options)]
 
@@ -117,7 +116,7 @@ class Dataset:
         return lost / np.maximum(total, 1), found
 
     def _points(self, problems: Any, results: Any) -> list[Any]:
-        """Return for each block, by view and problem, what `point_of` takes."""
+        """Return for each block, by view and problem, what `samples_at` takes."""
 
         def of_blocks(problem: Any, result: Any) -> list[Any]:
             z, found = joint(result.coef, result.intercept), result.multipliers
@@ -158,7 +157,7 @@ class _Remote:
 
     source: Any = None
     task: Any = None
-    penalties: Any = None
+    class_penalty: Any = None
     told: Any = None
 
     local: ClassVar[Any] = Problem
@@ -182,7 +181,7 @@ class _Remote:
         return cls(
             source=source, task=BlockTask(stated, source.views[view]),
             told={"network_passes": 0, "network_bytes": 0.0},
-            penalties=np.bincount(codes, weights=one_each.penalty, minlength=2),
+            class_penalty=np.bincount(codes, weights=one_each.penalty, minlength=2),
             **none, **fields_of_all,
         )  # fmt: skip
 
@@ -208,7 +207,7 @@ class _Remote:
 
     def sample(self: Any, seed: Any) -> Any:
         """Return the problem on rows drawn by their penalties, whatever the blocks."""
-        total = float(self.penalties.sum())
+        total = float(self.class_penalty.sum())
         unit = total * self.operator.stored / (self.operator.shape[0] * sample_values())
         number = int(np.random.default_rng(seed).integers(1 << 32))
         X, labels, penalties = zip(*self.ask(ask.sample_of, unit, number), strict=True)
@@ -219,8 +218,8 @@ class _Remote:
     def trivial(self: Any) -> tuple[float, Any]:
         """Return the objective and the intercept of the best constant classifier."""
         several = self.n_scores > 1
-        labels = np.arange(len(self.penalties)) if several else np.array([-1, 1], np.int8)
-        best: Any = self.on_rows(np.zeros((len(labels), 1)), labels, self.penalties).trivial()
+        labels = np.arange(len(self.class_penalty)) if several else np.array([-1, 1], np.int8)
+        best: Any = self.on_rows(np.zeros((len(labels), 1)), labels, self.class_penalty).trivial()
         return best[0], best[1]
 
     def objectives_at(self: Any, points: Sequence[tuple[Array, Any]]) -> list[float]:
@@ -232,7 +231,7 @@ class _Remote:
     def moments(self: Any) -> Moments:
         """Return the moments of the columns, weighted by penalties."""
         self.operator.count(1.0)
-        typical = float(self.penalties.sum()) / self.operator.shape[0]
+        typical = float(self.class_penalty.sum()) / self.operator.shape[0]
         found: Moments = self.ask(ask.moments_of, typical, combine=merged)
         return found
 
@@ -246,7 +245,9 @@ class _Remote:
         """Return the problem with all penalties times `C`."""
         task = self.task._replace(stated=replace(self.task.stated, C=C * self.C))
         told = dict.fromkeys(self.told, 0)
-        return replace(self, task=task, C=C * self.C, penalties=C * self.penalties, told=told)
+        return replace(
+            self, task=task, C=C * self.C, class_penalty=C * self.class_penalty, told=told
+        )
 
     def summarised(self: Any, z: Array, found: Multipliers) -> tuple[list[Any], Any]:
         """Return the summaries of all blocks, and multipliers by block."""
@@ -282,12 +283,6 @@ class BlockProblem(_Remote, Problem):  # type: ignore[misc]
         """Certify the point (w, b, psi): one question, and another for the second order."""
         summaries, some = self.summarised(joint(w, b), psi)
         summary = merge(summaries)
-        summary = replace(summary, support=np.sort(summary.support))
-        operator: Any = self.operator
-        point = Point(
-            operator, self.y, w, b, self.penalty, self.penalty, self.C, self.loss,
-            self.regularizer, self.fit_intercept,
-        )  # fmt: skip
 
         def verdict() -> Verdict:
             # Only those that are safe or ignored cannot be critical, and not all of those.
@@ -305,7 +300,7 @@ class BlockProblem(_Remote, Problem):  # type: ignore[misc]
             operator = as_operator(stacked(X))
             return second_order_verdict(operator, critical, self.regularizer, fit_intercept=free)
 
-        return conclude(point, summary, verdict, tol=tol)
+        return conclude(self, w, b, summary, verdict, tol)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,10 +317,8 @@ class MulticlassBlockProblem(_Remote, MulticlassProblem):  # type: ignore[misc]
         """Certify the point (W, b, B): two questions."""
         summaries, some = self.summarised(joint(W, b), B)
         return conclude_multiclass(
-            W, merge_multiclass(summaries),
-            lambda keep: self.ask(ask.dual_sums_of, joint(W, b), keep, each=some), loss=self.loss,
-            regularizer=self.regularizer, fit_intercept=self.fit_intercept, tol=tol,
-            row_length=self.operator.row_length,
+            self, W, merge(summaries),
+            lambda keep: self.ask(ask.dual_sums_of, joint(W, b), keep, each=some), tol,
         )  # fmt: skip
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from htsvm._typing import Array
-
-# Rows per block where a temporary of the block's size is unavoidable.
-BLOCK = 8192
+from htsvm.linalg.simplex import project_to_simplex
 
 
 def max_threads() -> int:
@@ -19,61 +16,6 @@ def max_threads() -> int:
 def has_openmp() -> bool:
     """Return whether OpenMP is in use."""
     return False
-
-
-def _csr(indptr: Array, indices: Array, data: Array, n: int) -> sp.csr_matrix:
-    return sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n), copy=False)
-
-
-def csr_signed_dot(
-    indptr: Array, indices: Array, data: Array, y: Array, w: Array, b: float, out: Array
-) -> None:
-    """Set ``out[i] = y[i] * (x_i @ w + b)``."""
-    np.multiply(y, _csr(indptr, indices, data, len(w)) @ w + b, out=out)
-
-
-def csr_signed_tdot(
-    indptr: Array, indices: Array, data: Array, y: Array, v: Array, out: Array
-) -> float:
-    """Set ``out = X.T @ (y * v)``; return ``y @ v``."""
-    signed = y * v
-    out[:] = _csr(indptr, indices, data, len(out)).T @ signed
-    return float(signed.sum())
-
-
-def csr_add_gram(
-    indptr: Array, indices: Array, data: Array, rows: Array, weights: Array, out: Array
-) -> None:
-    """Add ``sum_i weights_i (x_i, 1)(x_i, 1)^T`` over `rows` to the lower triangle of `out`."""
-    n = out.shape[0] - 1
-    part = _csr(indptr, indices, data, n)[rows].astype(np.float64)
-    out[:n, :n] += (part.T @ part.multiply(weights[:, None])).toarray()
-    out[n, :n] += part.T @ weights
-    out[n, n] += weights.sum()
-
-
-def dense_signed_dot(X: Array, y: Array, w: Array, b: float, out: Array) -> None:
-    """Set ``out[i] = y[i] * (x_i @ w + b)``."""
-    for low in range(0, len(X), BLOCK):
-        part = slice(low, low + BLOCK)
-        np.multiply(y[part], X[part].astype(np.float64, copy=False) @ w + b, out=out[part])
-
-
-def dense_signed_tdot(X: Array, y: Array, v: Array, out: Array) -> float:
-    """Set ``out = X.T @ (y * v)``; return ``y @ v``."""
-    signed = y * v
-    out[:] = 0.0
-    for low in range(0, len(X), BLOCK):
-        part = slice(low, low + BLOCK)
-        out += signed[part] @ X[part].astype(np.float64, copy=False)
-    return float(signed.sum())
-
-
-def capped_slope(
-    h: Array, penalty: Array, top: float, start: float, fall: float, out: Array
-) -> None:
-    """Set ``out = penalty * clip(start - fall * h, 0, top)``."""
-    np.multiply(penalty, np.clip(start - fall * h, 0.0, top), out=out)
 
 
 def hybrid_totals(q: Array, penalty: Array, knee: float, cap: float, multiples: Array) -> Array:
@@ -112,11 +54,81 @@ def dual_sums(
     return np.array([down.sum(), up.sum(), down @ q, up @ q, primal, off, count])
 
 
-def side_totals(y: Array, v: Array) -> Array:
-    """Return the sums of v over the labels -1 and +1."""
-    return np.array([v[y < 0].sum(), v[y > 0].sum()])
+def simplex_step(V: Array, c: Array, out: Array, counts: Array) -> None:
+    """Project the rows of V onto simplices of the sizes c, and count their positive entries."""
+    out[:] = project_to_simplex(V, c)
+    counts[:] = np.count_nonzero(out, axis=1)
 
 
-def square_size(q: Array, penalty: Array) -> float:
-    """Return ``sum(penalty * (1 + q ** 2))``."""
-    return float(penalty @ (1.0 + q * q))
+def rounded_maximum(
+    shift: Array, U: Array, D: Array, t: float, width: float, labels: Array, out: Array,
+    counts: Array, h: Array, along: Array,
+) -> None:  # fmt: skip
+    """Maximise ``a'u_i - width |a - shift_i|² / 2`` over the unit simplex, row by row.
+
+    The levels u_i are those of ``U_i + t D_i`` less that of the own class. Sets `out` to the
+    maximisers, `counts` to the number of their positive entries, `h` to the maxima and `along` to
+    their derivatives in t.
+    """
+    rows = np.arange(len(U))
+    levels = U + t * D
+    levels -= levels[rows, labels][:, None]
+    out[:] = project_to_simplex(shift + levels / width, np.ones(len(U)))
+    counts[:] = np.count_nonzero(out, axis=1)
+    h[:] = np.einsum("ij,ij->i", out, levels) - 0.5 * width * np.square(out - shift).sum(axis=1)
+    along[:] = np.einsum("ij,ij->i", out, D) - D[rows, labels]
+
+
+def top_rivals(U: Array, labels: Array, out: Array) -> None:
+    """Set ``out[i] = max(U[i, j] over j != labels[i]) - U[i, labels[i]]``."""
+    rows = np.arange(len(U))
+    rivals = U.copy()
+    rivals[rows, labels] = -np.inf
+    np.subtract(rivals.max(axis=1), U[rows, labels], out=out)
+
+
+def spread_products(S: Array, mask: Array, counts: Array, sigma: Array) -> None:
+    """Replace each row s of S by ``sigma_i (I_A - 1 1' / |A|) s``, A the entries in `mask`."""
+    S *= mask
+    S -= mask * (S.sum(axis=1) / counts)[:, None]
+    S *= sigma[:, None]
+
+
+def smooth_losses(
+    F: Array, labels: Array, penalty: Array, spread: float, kind: int, shape: Array, out: Array
+) -> float:
+    """Return the total of a smoothed loss of scores F, and set `out` to its derivatives.
+
+    The largest rival is rounded over `spread`. `kind` is 1 for a sigmoid, `shape` its height,
+    centre and width; 0 for a loss with a rounded kink, `shape` its slope, knee, cap and width.
+    """
+    rows = np.arange(len(F))
+    rivals = F.copy()
+    rivals[rows, labels] = -np.inf
+    top = rivals.max(axis=1)
+    near = np.maximum((rivals - top[:, None]) / spread, -2.0)
+    a = project_to_simplex(near, np.ones(len(F)))
+    q = 1.0 + np.einsum("ij,ij->i", a, F) - F[rows, labels]
+    q += 0.5 * spread * (1.0 - np.square(a).sum(axis=1))
+    value, slope = (_sigmoid if kind else _rounded)(q, *shape)
+    slope = penalty * slope
+    np.multiply(a, slope[:, None], out=out)
+    out[rows, labels] = -slope
+    return float(penalty @ value)
+
+
+def _sigmoid(q: Array, height: float, centre: float, width: float) -> tuple[Array, Array]:
+    u = 0.5 * (q - centre) / width
+    root = 1.0 / np.sqrt(1.0 + np.square(u))
+    return 0.5 * height * (1.0 + u * root), 0.25 * height / width * root**3
+
+
+def _rounded(q: Array, top: float, knee: float, cap: float, width: float) -> tuple[Array, Array]:
+    share = np.clip(0.5 + 0.5 * q / width, 0.0, 1.0)
+    h = np.where(share < 1.0, 0.5 * (q + width) * share, q)
+    if np.isinf(knee):
+        return top * h, top * share
+    bend = top / (cap - knee) if cap > knee else 0.0
+    bent = np.clip(h, knee, max(cap, knee)) - knee
+    value = top * np.minimum(h, knee) + (top - 0.5 * bend * bent) * bent
+    return value, np.where(h < cap, share * (top - bend * bent), 0.0)

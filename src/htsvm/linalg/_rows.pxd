@@ -26,6 +26,9 @@ cdef class Rows:
 
     cdef int blocks(self) noexcept nogil
 
+    cdef void go(self, int what, const signed char* y, const double* v, double b, double* out,
+                 double* total, Py_ssize_t low, Py_ssize_t high) noexcept nogil
+
     cdef void dot(self, const signed char* y, const double* w, double b, double* out,
                   Py_ssize_t low, Py_ssize_t high) noexcept nogil
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.linalg import kernels
 from htsvm.linalg.csr import CSROperator
 from htsvm.linalg.operators import BLOCK, Operator, double, sum_of_squares
 from htsvm.linalg.threads import in_blocks
 
-# None where nothing was compiled.
-compiled = kernels.optional("linalg._rows")
 # From 32 columns on BLAS is about as quick as the kernels (200,000 rows: 7 and 8 ms of CPU time).
-# For X'v it reads all rows, they only those with v != 0: with 64 columns 11 ms, and 7 ms for a
-# share of 0.3, 10 ms for 0.5.
-BLAS_COLUMNS, BLAS_SHARE = 32, 0.3
+BLAS_COLUMNS = 32
 
 
 class DenseOperator(Operator):
@@ -32,7 +26,7 @@ class DenseOperator(Operator):
     def __init__(self, X: Array) -> None:
         super().__init__()
         self.X = np.ascontiguousarray(X)
-        self.shape = self.X.shape
+        self.shape, self.read = self.X.shape, (self.X,)
         exact = self.X.dtype == np.float64
         self.by_blas = exact and self.shape[1] >= BLAS_COLUMNS
         # Nothing has to be converted: all rows at once.
@@ -48,38 +42,12 @@ class DenseOperator(Operator):
         """The sum of the squares of all entries."""
         return sum_of_squares(self.X)
 
-    @cached_property
-    def compiled_rows(self) -> Any:
-        """The rows as compiled solvers want them."""
-        return compiled and compiled.Rows.dense(self.X)
-
     def block(self, rows: slice | Array) -> Array:
         """Return some rows."""
         return self.X[rows]
 
     def _taken(self, rows: Array) -> DenseOperator:
         return DenseOperator(self.X[rows])
-
-    def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
-        """Set ``out = y * (X @ w + b)`` and return it."""
-        self.count(1.0)
-        if self.by_blas:
-            np.dot(self.X, w, out=out)
-            out += b
-            out *= y
-        else:
-            kernels.active.dense_signed_dot(self.X, y, w, b, out)
-        return out
-
-    def signed_tdot(self, y: Array, v: Array, share: float = 1.0) -> tuple[Array, float]:
-        """Return ``X.T @ (y * v)`` and ``y @ v``."""
-        self.count(share)
-        if self.by_blas and share > BLAS_SHARE:
-            signed = y * v
-            return signed @ self.X, float(signed.sum())
-        out = np.empty(self.shape[1])
-        total = kernels.active.dense_signed_tdot(self.X, y, v, out)
-        return out, total
 
     def scores(self, W: Array, b: Array) -> Array:
         """Return ``X @ W.T + b``, of shape (n_samples, n_classes)."""

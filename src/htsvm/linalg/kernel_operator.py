@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import kernels
+from htsvm.linalg.dense import DenseOperator
 from htsvm.linalg.operators import Operator
 from htsvm.linalg.quadratic import Quadratic
 
@@ -69,12 +69,11 @@ class KernelOperator(Operator):
     def _product(self, a: Array) -> Array:
         share = np.count_nonzero(a) / max(len(a), 1)
         self.count(share)
-        if not self._whole or share > 0.5:
-            full: Array = (self.K if self._whole else self.K[self.rows]) @ a
-            return full
-        out = np.empty(len(a))
-        kernels.active.dense_signed_tdot(self.K, np.ones(len(a), dtype=np.int8), a, out)
-        return out
+        if self._whole:
+            # The matrix is symmetric, and rows with zeros of a need not be read.
+            return DenseOperator(self.K).signed_tdot(np.ones(len(a), np.int8), a, share)[0]
+        product: Array = self.K[self.rows] @ a
+        return product
 
     def signed_dot(self, y: Array, w: Array, b: float, out: Array) -> Array:
         """Set ``out = y * (K @ w + b)`` and return it."""

@@ -57,6 +57,11 @@ def optional(name: str) -> Any:
 losses.kernels = sys.modules[__name__]
 
 
+def rows(*given: Any) -> Any:
+    """Return an array or CSR matrix as compiled loops want it, None where these are not in use."""
+    return None if active is _numpy else active.Rows(*given)
+
+
 def backend() -> str:
     """Return ``"compiled"`` or ``"numpy"``."""
     return "compiled" if COMPILED else "numpy"

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.linalg import kernels
 from htsvm.linalg.csr import CSROperator
 from htsvm.linalg.dense import DenseOperator
-from htsvm.linalg.operators import Operator
+from htsvm.linalg.operators import Operator, squared
 
 # Values that are looked at together: 4 MB.
 BLOCK_VALUES = 1 << 19
 # Rows of less than this share of the largest weight count with it: what they alone tell of a column
 # would have next to no spread.
 LIGHT = 1e-6
-# None where nothing was compiled.
-compiled = kernels.optional("linalg._rows")
 
 
 class Scaled(Operator):
@@ -43,6 +39,7 @@ class Scaled(Operator):
         super().__init__()
         self.operator = operator
         self.mean, self.scale = np.ascontiguousarray(mean), np.ascontiguousarray(scale)
+        self.read = operator.X, self.mean, self.scale
         self.shape, self.by_blas = operator.shape, operator.by_blas
         self.work, self.share = operator.work, operator.share
 
@@ -50,16 +47,6 @@ class Scaled(Operator):
     def stored(self) -> int:
         """The number of entries."""
         return self.operator.stored
-
-    @property
-    def square_sum(self) -> float:
-        """The sum of the squares of all entries."""
-        return float(self.row_squares().sum())
-
-    @cached_property
-    def compiled_rows(self) -> Any:
-        """The rows as compiled solvers want them."""
-        return compiled and compiled.Rows.dense(self.operator.X, self.mean, self.scale)
 
     def block(self, rows: slice | Array) -> Array:
         """Return a copy of some rows, in the precision of the array."""
@@ -130,7 +117,7 @@ def moments(operator: Operator, weights: Array, largest: float) -> Moments:
         mass, total = weights[rows], float(weights[rows].sum())
         mean = mass @ part / (total or 1.0)
         if operator.sparse:
-            squares = mass @ part.multiply(part) - total * mean * mean
+            squares = mass @ squared(part) - total * mean * mean
         else:
             apart = part - mean
             squares = mass @ np.square(apart, out=apart)

@@ -11,7 +11,7 @@ space that a kernel maps the rows to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -25,39 +25,44 @@ LARGEST_SIDE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class RowSpace:
+class Space:
     """Rows in coordinates of an orthonormal basis.
 
     Attributes
     ----------
     coordinates : {ndarray, CSR matrix} of shape (n_samples, n_coordinates)
-        The rows: ``X @ basis``, where the columns of the basis are orthonormal.
+        The rows: ``X @ basis``, or the same with a kernel for X: ``kernel(X, rows) @ basis``.
     basis : tuple of matrices
         The factors of the basis, the product of which need not be formed; none where the
         coordinates are the columns themselves.
+    kernel : callable, optional
+        A function of two matrices.
+    rows : {ndarray, CSR matrix} of shape (n_distinct, n_columns), optional
+        The distinct training samples: with a kernel ``w = sum_i a_i phi(x_i)`` over these.
     """
 
     coordinates: Any
     basis: tuple[Any, ...] = ()
+    kernel: Kernel | None = None
+    rows: Any = None
 
-    # Whether decisions are linear in the columns.
-    linear: ClassVar[bool] = True
+    @property
+    def linear(self) -> bool:
+        """Whether decisions are linear in the columns."""
+        return self.kernel is None
 
     def lift(self, coef: Array) -> Array:
-        """Return coefficients of the columns from coefficients of the coordinates.
-
-        Several classifiers are rows of `coef`.
-        """
+        """Return coefficients of columns (or the a_i) from those of coordinates, in rows."""
         for factor in reversed(self.basis):
             coef = coef @ factor.T
         return coef
 
     def features(self, X: Any) -> Any:
-        """Return what lifted coefficients belong to, of other samples: their columns."""
-        return X
+        """Return what lifted coefficients belong to, of other samples: columns, or kernels."""
+        return X if self.kernel is None else self.kernel(X, self.rows)
 
 
-def row_space(X: Any, weights: Array | None, with_structure: bool) -> RowSpace:
+def row_space(X: Any, weights: Array | None, with_structure: bool) -> Space:
     """Return rows in as few coordinates as they need.
 
     Parameters
@@ -71,7 +76,7 @@ def row_space(X: Any, weights: Array | None, with_structure: bool) -> RowSpace:
         left as they are if not: the solvers take any number of sparse columns.
     """
     if sp.issparse(X) and not with_structure:
-        return RowSpace(X)
+        return Space(X)
     # Repeated samples add nothing: with them or with weights, the coordinates are the same.
     rows = spanning_rows(X, weights)
     side = X.shape[1] if rows is None else len(rows)
@@ -82,13 +87,13 @@ def row_space(X: Any, weights: Array | None, with_structure: bool) -> RowSpace:
             "reduce its columns first, for example with TruncatedSVD."
         )
     if rows is None:
-        return RowSpace(X)
+        return Space(X)
     if sp.issparse(X):
         return _sparse_row_space(X.astype(np.float64), rows)
     basis, _ = scipy.linalg.qr(
         X[rows].astype(np.float64).T, mode="economic", overwrite_a=True, check_finite=False
     )
-    return RowSpace(X @ basis, (basis,))
+    return Space(X @ basis, (basis,))
 
 
 def distinct_rows(X: Any) -> tuple[Array, Array]:
@@ -116,61 +121,19 @@ def spanning_rows(X: Any, weights: Array | None) -> Array | None:
     return kept[first] if len(first) < n else None
 
 
-def _sparse_row_space(X: Any, rows: Array) -> RowSpace:
+def _sparse_row_space(X: Any, rows: Array) -> Space:
     """Use the eigenvectors of the kernel of the rows, which has their number as its side."""
     spanning = X[rows].T.tocsr()
     values, vectors = scipy.linalg.eigh((spanning.T @ spanning).toarray())
     kept = values > len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
     if not kept.any():
         # No row differs from zero; a coordinate that is always zero stands for the view.
-        return RowSpace(np.zeros((X.shape[0], 1)), (sp.csr_matrix((X.shape[1], 1)),))
+        return Space(np.zeros((X.shape[0], 1)), (sp.csr_matrix((X.shape[1], 1)),))
     factor = vectors[:, kept] / np.sqrt(values[kept])
-    return RowSpace((X @ spanning).toarray() @ factor, (spanning, factor))
+    return Space((X @ spanning).toarray() @ factor, (spanning, factor))
 
 
-# ------------------------------------------------------------------------------------ kernels
-
-
-@dataclass(frozen=True, eq=False)
-class KernelSpace:
-    """Rows in coordinates of the space that a kernel maps them to.
-
-    There a classifier is linear, w = sum_i a_i phi(x_i) over the distinct training samples, and
-    the inner products are those of the coordinates.
-
-    Attributes
-    ----------
-    coordinates : ndarray of shape (n_samples, n_coordinates)
-        The samples.
-    rows : {ndarray, CSR matrix} of shape (n_distinct, n_columns)
-        The distinct training samples.
-    factor : ndarray of shape (n_distinct, n_coordinates)
-        Leads from coefficients of the coordinates to the a_i.
-    kernel : callable
-        The kernel, a function of two matrices.
-    """
-
-    coordinates: Array
-    rows: Any
-    factor: Array
-    kernel: Kernel
-
-    linear: ClassVar[bool] = False
-
-    def lift(self, coef: Array) -> Array:
-        """Return coefficients of the distinct training samples; several are rows of `coef`."""
-        lifted: Array = coef @ self.factor.T
-        return lifted
-
-    def features(self, X: Any) -> Array:
-        """Return what lifted coefficients belong to, of other samples: their kernel."""
-        return self.kernel(X, self.rows)
-
-
-Space = RowSpace | KernelSpace
-
-
-def kernel_space(X: Any, kernel: Kernel) -> KernelSpace:
+def kernel_space(X: Any, kernel: Kernel) -> Space:
     """Return rows in coordinates of the space of a kernel, a function of two matrices."""
     first, place = distinct_rows(X)
     if len(first) > LARGEST_SIDE:
@@ -190,4 +153,4 @@ def kernel_space(X: Any, kernel: Kernel) -> KernelSpace:
         )
     kept = values > len(values) * np.finfo(np.float64).eps * largest
     root = np.sqrt(values[kept])
-    return KernelSpace((vectors[:, kept] * root)[place], rows, vectors[:, kept] / root, kernel)
+    return Space((vectors[:, kept] * root)[place], (vectors[:, kept] / root,), kernel, rows)

@@ -15,9 +15,66 @@ from htsvm.losses.base import Loss, as_floats, register
 ONE = np.ones(1)
 
 
+class Truncated(Loss):
+    """A loss that is straight up to the knee, a share of the cap, and flat from the cap on.
+
+    In between it bends with curvature `weak_convexity`; where the knee is 1 it has a concave kink.
+    The notes of `HybridTruncated` say what its prox is.
+    """
+
+    knee: float
+    abilities = frozenset({"prox", "profile"})
+
+    @property
+    def slope(self) -> float:
+        """The slope a at zero."""
+        return 2.0 / (1.0 + self.knee)
+
+    def value(self, s: Any) -> Array:
+        """Return the loss at `s`."""
+        return self.profile(np.maximum(as_floats(s), 0.0))
+
+    def prox_bounds(self, z: Any, step: Any) -> tuple[Array, Array]:
+        """Return the smallest and the largest minimiser of the prox problem."""
+        z, step = as_floats(z), as_floats(step)
+        a = self.slope
+        shrunk = np.where(z < 0.0, z, np.maximum(z - a * step, 0.0))
+        if math.isinf(self.cap):
+            return shrunk, shrunk.copy()
+        u, kappa = z / self.cap, step / self.cap
+        jump = np.where(kappa < 2.0 / a**2, 1.0 / a + 0.5 * a * kappa, np.sqrt(2.0 * kappa))
+        low, high = np.where(u > jump, z, shrunk), np.where(u >= jump, z, shrunk)
+        curvature = self.weak_convexity * self.cap
+        smooth = kappa * curvature < 1.0
+        if np.any(smooth):
+            room = np.where(smooth, 1.0 - curvature * kappa, 1.0)
+            curved = self.cap * (u - curvature * kappa) / room
+            bend = self.knee + a * kappa
+            single = np.where(u > 1.0, z, np.where(u > bend, curved, shrunk))
+            low, high = np.where(smooth, single, low), np.where(smooth, single, high)
+        return low, high
+
+    def largest_step(self, s: Any, slope: Any) -> Array:
+        """Return the largest step for which `s` solves the prox problem at ``s + step * slope``."""
+        s, slope = as_floats(s), as_floats(slope)
+        if math.isinf(self.cap):
+            return np.full(np.broadcast(s, slope).shape, np.inf)
+        a, u = self.slope, s / self.cap
+        with np.errstate(divide="ignore"):
+            at_zero = 2.0 / np.square(np.where(u == 0.0, slope, 1.0))
+        bent = 1.0 / (self.weak_convexity * self.cap)
+        straight = 2.0 * np.abs(u - 1.0 / a) / a
+        limit: Array = self.cap * np.select(
+            [u < 0.0, u == 0.0, u <= self.knee, u <= 1.0, u <= 2.0 / a],
+            [np.inf, at_zero, straight, bent, straight],
+            0.5 * u**2,
+        )
+        return limit
+
+
 @register
 @dataclass(frozen=True, repr=False)
-class HybridTruncated(Loss):
+class HybridTruncated(Truncated):
     r"""Zero for samples beyond the margin, then linear, then a parabola, then constant.
 
     For ``cap = 1`` and knee t
@@ -53,8 +110,6 @@ class HybridTruncated(Loss):
     knee: float = 2.0 / 3.0
     cap: float = 1.0
 
-    abilities = frozenset({"prox", "profile"})
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "knee", float(self.knee))
         object.__setattr__(self, "cap", float(self.cap))
@@ -66,11 +121,6 @@ class HybridTruncated(Loss):
     def __repr__(self) -> str:
         knee = "2/3" if self.knee == 2.0 / 3.0 else f"{self.knee:g}"
         return f"HybridTruncated(knee={knee}, cap={self.cap:g})"
-
-    @property
-    def slope(self) -> float:
-        """The slope a at zero."""
-        return 2.0 / (1.0 + self.knee)
 
     @property
     def weak_convexity(self) -> float:
@@ -85,10 +135,6 @@ class HybridTruncated(Loss):
     def stretched(self, factor: float) -> HybridTruncated:
         """Return the loss with its cap multiplied by `factor`."""
         return HybridTruncated(knee=self.knee, cap=self.cap * factor)
-
-    def value(self, s: Any) -> Array:
-        """Return the loss at `s`."""
-        return self.profile(np.maximum(as_floats(s), 0.0))
 
     def total(self, s: Array, penalty: Array) -> float:
         """Return ``sum(penalty * value(s))``."""
@@ -131,10 +177,11 @@ class HybridTruncated(Loss):
 
     def slopes(self, s: Array, penalty: Array, out: Array) -> None:
         """Set ``out = penalty * profile_slope(max(s, 0))``."""
-        if base.kernels is None:
-            super().slopes(s, penalty, out)
-        else:
-            base.kernels.active.capped_slope(s, penalty, *self.slope_line, out)
+        top, start, fall = self.slope_line
+        np.multiply(s, -fall, out=out)
+        out += start
+        np.clip(out, 0.0, top, out=out)
+        out *= penalty
 
     @property
     def slope_line(self) -> tuple[float, float, float]:
@@ -143,34 +190,9 @@ class HybridTruncated(Loss):
             return self.slope, self.slope, 0.0
         return self.slope, self.weak_convexity * self.cap, self.weak_convexity
 
-    def prox_bounds(self, z: Any, step: Any) -> tuple[Array, Array]:
-        """Return the smallest and the largest minimiser of the prox problem."""
-        z = as_floats(z)
-        step = as_floats(step)
-        a = self.slope
-        shrunk = np.where(z < 0.0, z, np.maximum(z - a * step, 0.0))
-        if math.isinf(self.cap):
-            return shrunk, shrunk.copy()
-        u, kappa = z / self.cap, step / self.cap
-        curvature = self.weak_convexity * self.cap
-        smooth = kappa * curvature < 1.0
-        jump = np.where(kappa < 2.0 / a**2, 1.0 / a + 0.5 * a * kappa, np.sqrt(2.0 * kappa))
-        low = np.where(u > jump, z, shrunk)
-        high = np.where(u >= jump, z, shrunk)
-        if np.any(smooth):
-            room = np.where(smooth, 1.0 - curvature * kappa, 1.0)
-            curved = self.cap * (u - curvature * kappa) / room
-            bend = self.knee + a * kappa
-            single = np.where(u > 1.0, z, np.where(u > bend, curved, shrunk))
-            low = np.where(smooth, single, low)
-            high = np.where(smooth, single, high)
-        return low, high
-
     def prox_distance(self, s: Any, z: Any, step: Any) -> Array:
         """Return the distance from `s` to the set of minimisers of the prox problem at `z`."""
-        s = as_floats(s)
-        low, high = self.prox_bounds(z, step)
-        distance: Array = np.minimum(np.abs(s - low), np.abs(s - high))
+        s, distance = as_floats(s), super().prox_distance(s, z, step)
         if math.isinf(self.cap):
             return distance
         # Where 1 is the product of step and curvature, z = cap has a whole segment of minimisers;
@@ -181,26 +203,3 @@ class HybridTruncated(Loss):
             outside = np.maximum(np.maximum(self.knee * self.cap - s, s - self.cap), 0.0)
             distance = np.where(flat, outside, distance)
         return distance
-
-    def largest_step(self, s: Any, slope: Any) -> Array:
-        """Return the largest step for which `s` solves the prox problem at ``s + step * slope``."""
-        s = as_floats(s)
-        slope = as_floats(slope)
-        if math.isinf(self.cap):
-            return np.full(np.broadcast(s, slope).shape, np.inf)
-        a = self.slope
-        u = s / self.cap
-        with np.errstate(divide="ignore"):
-            at_zero = 2.0 / np.square(np.where(u == 0.0, slope, 1.0))
-        limit: Array = self.cap * np.select(
-            [u < 0.0, u == 0.0, u <= self.knee, u <= 1.0, u <= 2.0 / a],
-            [
-                np.inf,
-                at_zero,
-                2.0 * (1.0 / a - u) / a,
-                1.0 / (self.weak_convexity * self.cap),
-                2.0 * (u - 1.0 / a) / a,
-            ],
-            0.5 * u**2,
-        )
-        return limit

@@ -10,7 +10,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.losses.base import Loss, as_floats, register
-from htsvm.losses.hybrid_truncated import HybridTruncated
+from htsvm.losses.hybrid_truncated import HybridTruncated, Truncated
 
 # A loss near a ramp bends from so much before its kink to as much behind it, as a share.
 BEND = 0.1
@@ -18,7 +18,7 @@ BEND = 0.1
 
 @register
 @dataclass(frozen=True)
-class Ramp(Loss):
+class Ramp(Truncated):
     """The hinge loss, cut off at a ceiling: ``min(max(s, 0), ceiling)``.
 
     Parameters
@@ -29,16 +29,14 @@ class Ramp(Loss):
 
     Notes
     -----
-    With ceiling c, the prox with step κ jumps from z - κ to z at z = c + κ/2 if κ < 2c, and from 0
-    to z at z = sqrt(2κc) otherwise. At a jump both ends are minimisers; `prox` returns the smaller.
-    The kink at the ceiling is concave: no step makes the prox single-valued everywhere, so the
-    step of a stationarity test has to be smaller than the distance to the kink
-    (`reference_step`).
+    At a jump of the prox both ends are minimisers; `prox` returns the smaller one. The kink at the
+    ceiling is concave: no step makes the prox single-valued everywhere, so the step of a
+    stationarity test has to be smaller than the distance to the kink (`reference_step`).
     """
 
     ceiling: float = 2.0
-
-    abilities = frozenset({"prox", "profile"})
+    # As the knee of the hybrid loss goes to one, it becomes this one.
+    knee = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ceiling", float(self.ceiling))
@@ -83,10 +81,6 @@ class Ramp(Loss):
         near = HybridTruncated((1.0 - BEND) / (1.0 + BEND), (1.0 + BEND) * self.ceiling)
         return near, 1.0 / near.slope
 
-    def value(self, s: Any) -> Array:
-        """Return the loss at `s`."""
-        return self.profile(np.maximum(as_floats(s), 0.0))
-
     def subdifferential(self, s: Any) -> tuple[Array, Array]:
         """Return the ends of the subdifferential, an interval at ``s = 0``.
 
@@ -106,31 +100,6 @@ class Ramp(Loss):
         h = as_floats(h)
         slope: Array = (h < self.ceiling).astype(h.dtype)
         return slope
-
-    def prox_bounds(self, z: Any, step: Any) -> tuple[Array, Array]:
-        """Return the smallest and the largest minimiser of the prox problem."""
-        z, step = as_floats(z), as_floats(step)
-        shrunk = np.where(z < 0.0, z, np.maximum(z - step, 0.0))
-        if math.isinf(self.ceiling):
-            return shrunk, shrunk.copy()
-        c = self.ceiling
-        jump = np.where(step < 2.0 * c, c + 0.5 * step, np.sqrt(2.0 * c * step))
-        return np.where(z > jump, z, shrunk), np.where(z >= jump, z, shrunk)
-
-    def largest_step(self, s: Any, slope: Any) -> Array:
-        """Return the largest step for which `s` solves the prox problem at ``s + step * slope``."""
-        s, slope = as_floats(s), as_floats(slope)
-        if math.isinf(self.ceiling):
-            return np.full(np.broadcast(s, slope).shape, np.inf)
-        u = s / self.ceiling
-        with np.errstate(divide="ignore"):
-            at_zero = 2.0 / np.square(np.where(u == 0.0, slope, 1.0))
-        limit: Array = self.ceiling * np.select(
-            [u < 0.0, u == 0.0, u <= 2.0],
-            [np.inf, at_zero, 2.0 * np.abs(u - 1.0)],
-            0.5 * u**2,
-        )
-        return limit
 
     def reference_step(self, s: Any, slope: Any) -> Array:
         """Return `unit_step`, or the distance to the kink where that is less."""

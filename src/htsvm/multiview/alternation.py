@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.simplex import project_to_simplex
+from htsvm.solvers.result import History
 
 # The least weight that a view has in its own problem. A view of weight zero would otherwise have no
 # regularisation but that of its structure, and its classifier might not exist.
@@ -179,17 +179,17 @@ class Alternation(Generic[Point]):
 
     def _alternate(self, weights: Array) -> Outcome[Point]:
         """Run the rounds."""
-        began = time.perf_counter()
-        history: dict[str, list[Any]] = {}
+        history = History(self.callback)
         self.alpha = None if self.smoothness == "auto" else float(self.smoothness)
         point: Point | None = None
         needed, gain, way = None, 0.0, _Way()
         for number in range(1, self.max_rounds + 1):
             found = self.classifiers.solve(weights, point, gain)
+            # A longer step that has led up is taken back to where the objective does fall.
             if (
                 point is not None
                 and way.step > SURE_STEP
-                and self._rose(way, point, found, weights)
+                and self._objective(weights, found) > self._objective(way.start, point)
             ):
                 weights = way.sure()
                 found = self.classifiers.solve(weights, point, gain)
@@ -200,7 +200,7 @@ class Alternation(Generic[Point]):
                 point = self.classifiers.settle(point, weights)
                 wanted, change = self._wanted(weights, point)
                 last = change <= self.tol or number == self.max_rounds
-            self._record(history, began, weights, point, change)
+            self._record(history, weights, point, change)
             if last:
                 break
             if needed is None and np.any((wanted == 0.0) & (weights > 0.0)):
@@ -214,7 +214,7 @@ class Alternation(Generic[Point]):
         assert point is not None
         return Outcome(
             point, weights, self._alpha(point), self._objective(weights, point), change, needed,
-            ~self.active, history,
+            ~self.active, history.columns,
         )  # fmt: skip
 
     # --------------------------------------------------------------------------- the weights
@@ -234,10 +234,6 @@ class Alternation(Generic[Point]):
             self.alpha = 2.0**self.doublings * balanced_smoothness(costs)
         return self.alpha
 
-    def _rose(self, way: _Way, before: Point, after: Point, weights: Array) -> bool:
-        """Return whether the objective is higher than before the last step."""
-        return self._objective(weights, after) > self._objective(way.start, before)
-
     def _objective(self, weights: Array, point: Point) -> float:
         """Return the objective; the term of a single view's weight, a constant, is left out."""
         total = self.classifiers.objective(point, weights)
@@ -245,29 +241,14 @@ class Alternation(Generic[Point]):
             total += 0.5 * self._alpha(point) * float(weights @ weights)
         return float(total)
 
-    def _record(
-        self,
-        history: dict[str, list[Any]],
-        began: float,
-        weights: Array,
-        point: Point,
-        change: float,
-    ) -> None:
-        row = {
-            "iteration": len(history.get("iteration", ())) + 1,
-            "objective": self._objective(weights, point),
-            "change": change,
+    def _record(self, history: History, weights: Array, point: Point, change: float) -> None:
+        by_view = zip(self.view_names, weights.tolist(), strict=True)
+        history.add(
+            objective=self._objective(weights, point),
+            change=change,
             **self.classifiers.diagnostics(point),
-            "seconds": time.perf_counter() - began,
-            **{
-                f"weight_{name}": float(weight)
-                for name, weight in zip(self.view_names, weights, strict=True)
-            },
-        }
-        for name, value in row.items():
-            history.setdefault(name, []).append(value)
-        if self.callback is not None:
-            self.callback(row)
+            **{f"weight_{name}": weight for name, weight in by_view},
+        )
 
 
 class _Way:

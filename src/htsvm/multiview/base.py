@@ -85,8 +85,7 @@ class BaseMultiViewSVC(BaseSVC):
         X = canonical(X)
         check_scale(X)
         resolved = resolve_views(self.views, given if hasattr(given, "columns") else X)
-        self.view_names_ = [view.name for view in resolved]
-        self.view_columns_ = [view.columns for view in resolved]
+        self.view_names_, self.view_columns_ = list(resolved), list(resolved.values())
         self._names_in_views: list[Any] | None = None
         return split_views(X, self.view_columns_), y
 

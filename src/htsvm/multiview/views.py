@@ -28,22 +28,6 @@ from htsvm._typing import Array
 INDEX_BYTES = 4
 
 
-@dataclass(frozen=True, eq=False)
-class View:
-    """A view of a two-dimensional X.
-
-    Attributes
-    ----------
-    name : hashable
-        Its key in a dict of views; its position in a list.
-    columns : ndarray of intp
-        Its columns in X, in the order of the view.
-    """
-
-    name: Hashable
-    columns: Array
-
-
 @dataclass(frozen=True)
 class columns_starting_with:
     """Select the columns of a data frame whose names start with `prefix`.
@@ -211,8 +195,8 @@ def views_from_column_transformer(transformer: Any) -> dict[Hashable, Any]:
 # ---------------------------------------------------------------------------------- resolving
 
 
-def resolve_views(views: Any, X: Any) -> list[View]:
-    """Return the views that the argument `views` describes.
+def resolve_views(views: Any, X: Any) -> dict[Hashable, Array]:
+    """Return the columns of the views that the argument `views` describes, by name.
 
     Parameters
     ----------
@@ -224,17 +208,18 @@ def resolve_views(views: Any, X: Any) -> list[View]:
 
     Returns
     -------
-    list of View
-        In the order given. Views may share columns, and a column may be in none of them.
+    dict of ndarrays of intp
+        In the order given, by the keys of a dict or by position, the columns of each in the order
+        of the view. Views may share columns, and a column may be in none of them.
     """
     n = int(X.shape[1])
     if views is None:
-        return [View(0, np.arange(n))]
+        return {0: np.arange(n)}
     if isinstance(views, (str, bytes)) or not isinstance(views, (Mapping, Sequence, np.ndarray)):
         raise ValueError(
             f"views must be None, or a list or dict of column sets or of widths, got {views!r}."
         )
-    named = dict(views) if isinstance(views, Mapping) else dict(enumerate(views))
+    named = named_parts(views)
     if not named:
         raise ValueError("views is empty; leave it None for one view of all columns.")
     widths = [_is_width(spec) for spec in named.values()]
@@ -246,14 +231,14 @@ def resolve_views(views: Any, X: Any) -> list[View]:
             "column as a list, for example [3]."
         )
     names = get_feature_names(X)
-    return [View(name, _columns(name, spec, X, names)) for name, spec in named.items()]
+    return {name: _columns(name, spec, X, names) for name, spec in named.items()}
 
 
 def _is_width(spec: Any) -> bool:
     return isinstance(spec, Integral) and not isinstance(spec, (bool, np.bool_))
 
 
-def _from_widths(widths: dict[Hashable, Any], n: int) -> list[View]:
+def _from_widths(widths: dict[Hashable, Any], n: int) -> dict[Hashable, Array]:
     for name, width in widths.items():
         if width < 1:
             raise ValueError(f"views[{name!r}] is a width and must be at least 1, got {width!r}.")
@@ -263,11 +248,8 @@ def _from_widths(widths: dict[Hashable, Any], n: int) -> list[View]:
             f"views are widths that add up to {total}, but X has {n} columns: "
             f"{list(widths.values())!r}."
         )
-    edges = np.cumsum([0, *widths.values()])
-    return [
-        View(name, np.arange(low, high))
-        for name, (low, high) in zip(widths, pairwise(edges), strict=True)
-    ]
+    edges = pairwise(np.cumsum([0, *widths.values()]))
+    return {name: np.arange(*ends) for name, ends in zip(widths, edges, strict=True)}
 
 
 def _columns(name: Hashable, spec: Any, X: Any, names: Array | None) -> Array:
@@ -363,14 +345,16 @@ def split_views(X: Any, columns: Sequence[Array]) -> list[Any]:
     list of C-ordered ndarrays and CSR matrices
         A view of a sparse X that would be smaller as a dense array comes out as one.
     """
-    return [_split_off(X, of_view) for of_view in columns]
+    parts = [take_columns(X, of_view) for of_view in columns]
+    return [part.toarray() if _smaller_dense(part, X) else part for part in parts]
 
 
-def _split_off(X: Any, columns: Array) -> Any:
-    part = take_columns(X, columns)
-    if sp.issparse(part) and better_dense(part.nnz, part.shape, part.dtype.itemsize, X.shape[1]):
-        return part.toarray()
-    return part
+def _smaller_dense(part: Any, X: Any) -> bool:
+    """Return whether a sparse view is smaller as an array; what is all of X stays sparse."""
+    if not sp.issparse(part) or part.shape[1] == X.shape[1]:
+        return False
+    size = int(part.dtype.itemsize)
+    return bool(part.nnz * (size + INDEX_BYTES) >= part.shape[0] * part.shape[1] * size)
 
 
 def take_columns(X: Any, columns: Array) -> Any:
@@ -378,15 +362,6 @@ def take_columns(X: Any, columns: Array) -> Any:
     whole = len(columns) == X.shape[1] and np.array_equal(columns, np.arange(X.shape[1]))
     part = X if whole else X[:, _contiguous(columns)]
     return part.tocsr() if sp.issparse(part) else np.ascontiguousarray(part)
-
-
-def better_dense(stored: int, shape: tuple[int, int], size: int, n_columns: int) -> bool:
-    """Return whether a view of a sparse matrix with `n_columns` is smaller as a dense array.
-
-    `stored` values of `size` bytes are not zero. What is all of a sparse matrix stays sparse.
-    """
-    entries = shape[0] * shape[1] * size
-    return shape[1] < n_columns and stored * (size + INDEX_BYTES) >= entries
 
 
 def _contiguous(columns: Array) -> Any:

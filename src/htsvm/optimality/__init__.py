@@ -2,9 +2,8 @@
 
 from htsvm._moved import moved
 from htsvm.optimality.binary import BinaryCertificate, certify
-from htsvm.optimality.certificate import Certificate, PointCertificate
+from htsvm.optimality.certificate import Certificate, PointCertificate, certify_problem
 from htsvm.optimality.multiclass import MulticlassCertificate, certify_multiclass
-from htsvm.optimality.problem import certify_problem
 from htsvm.optimality.status import SampleStatus, sample_status
 
 __all__ = [

@@ -12,13 +12,13 @@ import numpy as np
 from htsvm._typing import Array
 from htsvm.linalg import Operator
 from htsvm.losses import Loss
-from htsvm.optimality import residuals
-from htsvm.optimality.certificate import PointCertificate
+from htsvm.optimality import given, residuals
+from htsvm.optimality.certificate import PointCertificate, certify_problem
 from htsvm.optimality.duality import duality_gap
-from htsvm.optimality.point import Point, check_point
-from htsvm.optimality.samples import Summary, default_nu, summarise
-from htsvm.optimality.second_order import Verdict
+from htsvm.optimality.samples import ON_MARGIN, Samples, Summary
+from htsvm.optimality.second_order import MOST_DIMENSIONS, Verdict
 from htsvm.optimality.status import SampleStatus
+from htsvm.problems import Problem
 
 # Rows from which the size of rounding errors is estimated; their mean square length varies by
 # about 1/sqrt(64) of itself.
@@ -91,8 +91,8 @@ def certify(
     nu: float | None = None,
     tol: float = 1e-3,
     second_order: bool = True,
-    on_margin: float = 1e-9,
-    max_dimension: int = 1000,
+    on_margin: float = ON_MARGIN,
+    max_dimension: int = MOST_DIMENSIONS,
 ) -> BinaryCertificate:
     """Certify a point of min w'Rw/2 + sum_i C weight_i loss(1 - y_i (x_i'w + b)).
 
@@ -166,103 +166,98 @@ def certify(
     >>> c.certified, c.local_minimizer
     (True, 'no')
     """
-    point = check_point(
-        X,
-        y,
-        coef,
-        intercept,
-        multipliers,
-        C=C,
-        loss=loss,
-        sample_weight=sample_weight,
-        regularizer=regularizer,
-        fit_intercept=fit_intercept,
-    )
+    known = given.stated("certify", "prox", X, C, loss, sample_weight, regularizer, fit_intercept)
+    b = float(np.asarray(intercept, dtype=np.float64).reshape(-1)[0])
+    if not np.isfinite(b):
+        raise ValueError(f"intercept must be finite, got {b!r}.")
+    if not fit_intercept and b != 0.0:
+        raise ValueError(f"intercept must be 0 when fit_intercept=False, got {b!r}.")
     if nu is not None and not (np.isfinite(nu) and nu > 0.0):
         raise ValueError(f"nu must be positive and finite (or None), got {nu!r}.")
     if not (np.isfinite(on_margin) and on_margin >= 0.0):
         raise ValueError(f"on_margin must be finite and not negative, got {on_margin!r}.")
-    summary, samples, status = summarise(point, nu, on_margin)
-    return conclude(
-        point,
-        summary,
-        lambda: samples.verdict(max_dimension) if second_order else Verdict("undecided"),
-        nu=nu,
-        tol=tol,
-        sample_status=status,
-    )
+    problem = Problem(y=given.labels(y, known["operator"].shape[0]), **known)
+    limit = max_dimension if second_order else None
+    return _certify(problem, coef, b, multipliers, tol, nu, on_margin, limit)
+
+
+@certify_problem.register
+def _certify(
+    problem: Problem, coef: Array, intercept: float, multipliers: Array, tol: float,
+    nu: float | None = None, on_margin: float = ON_MARGIN,
+    max_dimension: int | None = MOST_DIMENSIONS,
+) -> BinaryCertificate:  # fmt: skip
+    m, n = problem.operator.shape
+    w = given.vector("coef", coef, n, "one per feature of X")
+    psi = given.vector("multipliers", multipliers, m, "one per sample")
+    samples = Samples(problem, w, intercept, psi, on_margin)
+    summary = samples.summarise()
+
+    def verdict() -> Verdict:
+        return Verdict() if max_dimension is None else samples.verdict(max_dimension)
+
+    certificate = conclude(problem, w, intercept, summary, verdict, tol, samples.status)
+    if nu is None:
+        return certificate
+    # Whether the point is stationary was asked at the default nu, whatever nu is asked for.
+    prox = residuals.violation(samples.square_errors(nu), summary.square_size)
+    return replace(certificate, nu=float(nu), prox_residual=prox)
 
 
 def conclude(
-    point: Point,
+    problem: Problem,
+    w: Array,
+    b: float,
     summary: Summary,
     verdict_of: Callable[[], Verdict],
-    *,
-    nu: float | None = None,
-    tol: float = 1e-3,
+    tol: float,
     sample_status: Array | None = None,
 ) -> BinaryCertificate:
     """Return the certificate of a point from the summary of its samples.
 
-    Of `point` only what is common to all samples is looked at, and a few rows of its operator.
-    `verdict_of` is asked for the second order if the point is stationary.
+    Of the rows of `problem` only a few are looked at. `verdict_of` is asked for the second order if
+    the point is stationary.
     """
-    own = point.regularizer.dot(point.w)
-    pull = summary.centred_pull if point.fit_intercept else summary.pull
-    unit = point.regularizer.length(own) + point.regularizer.length(pull)
-    support = summary.support
-    few = support[spread_positions(len(support))]
-    typical, centred = _typical_lengths(point.operator, few)
-    typical_pull = centred if point.fit_intercept else typical
-    gross = summary.multiplier_sum
-    objective = point.regularizer.energy(point.w) + summary.loss
-    length = _typical_lengths(point.operator, spread_positions(point.operator.shape[0]))[0]
+    X, R, free = problem.operator, problem.regularizer, problem.fit_intercept
+    own, pull = R.dot(w), summary.centred_pull if free else summary.pull
+    unit = R.length(own) + R.length(pull)
+    support, gross = summary.support, summary.multiplier_sum
+    typical, centred = _typical_lengths(X, support[spread_positions(len(support))])
+    length, _ = _typical_lengths(X, spread_positions(X.shape[0]))
+    objective = R.energy(w) + summary.loss
     floor = residuals.rounding_floor(
-        len(support), gross * typical, unit,
-        length * float(np.linalg.norm(point.w)) + abs(point.b),
-        summary.class_penalty, summary.square_size, gross, objective,
+        len(support), gross * typical, unit, length * float(np.linalg.norm(w)) + abs(b),
+        problem.class_penalty, summary.square_size, gross, objective,
     )  # fmt: skip
-    pulled = max(gross * typical_pull, residuals.pull_of(objective, point.regularizer))
+    pulled = max(gross * (centred if free else typical), residuals.pull_of(objective, R))
     certificate = BinaryCertificate(
-        stationarity=residuals.of_gradient(own, -pull, pulled, point.regularizer),
-        balance=residuals.balance(summary.signed_sum, gross) if point.fit_intercept else 0.0,
+        stationarity=residuals.of_gradient(own, -pull, pulled, R),
+        balance=residuals.balance(summary.signed_sum, gross) if free else 0.0,
         prox_residual=residuals.violation(summary.square_errors, summary.square_size),
-        duality_gap=duality_gap(summary.dual, point.w, point.regularizer, point.fit_intercept),
-        convex=point.loss.weak_convexity == 0.0,
-        nu=default_nu(point) if nu is None else float(nu),
+        duality_gap=duality_gap(summary.dual, w, R, free),
+        convex=problem.loss.weak_convexity == 0.0,
+        nu=problem.loss.unit_step / problem.C,
         nu_max=0.0,
         objective=objective,
-        trivial_objective=_trivial_objective(point, summary),
-        n_support=len(summary.support),
+        trivial_objective=problem.trivial_objective,
+        n_support=len(support),
         tol=tol,
         rounding_floor=floor,
         on_margin=summary.margin_width,
         sample_status=sample_status,
         counts={kind.name.lower(): int(summary.counts[kind]) for kind in SampleStatus},
     )
-    # Whether the point is stationary is asked at the default nu, whatever nu was asked for.
-    prox = residuals.violation(summary.square_errors_at_nu, summary.square_size)
     if not certificate.certified:
-        notes = ("the point is not stationary", *certificate.notes)
-        return replace(certificate, prox_residual=prox, notes=notes)
+        return replace(certificate, notes=("the point is not stationary", *certificate.notes))
     verdict = verdict_of()
     return replace(
         certificate,
-        prox_residual=prox,
         nu_max=summary.largest_nu,
         local_minimizer=verdict.local_minimizer,
         curvature=verdict.curvature,
         escape_direction=verdict.direction,
         notes=(verdict.note,) if verdict.note else (),
     )
-
-
-def _trivial_objective(point: Point, summary: Summary) -> float:
-    """Return the objective of the best constant classifier: w = 0 and the best b (0 if fixed)."""
-    negative, positive = (float(mass) for mass in summary.class_penalty)
-    if not point.fit_intercept:
-        return float(point.loss.value(1.0)) * (negative + positive)
-    return point.loss.best_constant(positive, negative)[0]
 
 
 def spread_positions(count: int) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,10 @@ class Certificate(ABC):
     trivial_objective, convex_objective : float
         The objective of the best constant classifier, and at the solution of the convex start;
         NaN where it was not computed.
+    duality_gap : float
+        The objective less a lower bound of its minimum, from the dual of the problem. For a loss
+        that is not convex both are those of the convex problem that touches it at the point. NaN
+        where there is no bound.
     n_support : int
         Samples with a multiplier; -1 where multipliers play no part.
     rounding_floor : float
@@ -43,6 +48,7 @@ class Certificate(ABC):
     tol: float
     trivial_objective: float = math.nan
     convex_objective: float = math.nan
+    duality_gap: float = math.nan
     n_support: int = -1
     rounding_floor: float = 0.0
     notes: tuple[str, ...] = ()
@@ -62,6 +68,11 @@ class Certificate(ABC):
     @abstractmethod
     def residual(self) -> float:
         """How far the point is from being a solution, free of any scale."""
+
+    @property
+    def relative_duality_gap(self) -> float:
+        """The duality gap as a share of the objective."""
+        return self.duality_gap / self.objective if self.objective > 0.0 else self.duality_gap
 
     @property
     def threshold(self) -> float:
@@ -86,7 +97,9 @@ class Certificate(ABC):
             lines.append(("  constant classifier", f"{self.trivial_objective:.8g}"))
         if not math.isnan(self.convex_objective):
             lines.append(("  convex start", f"{self.convex_objective:.8g}"))
-        lines += self._bounds()
+        if not math.isnan(self.duality_gap):
+            share = f"{self.duality_gap:.2e}  ({self.relative_duality_gap:.1e} of the objective)"
+            lines.append(("  duality gap", share))
         if self.n_support >= 0:
             lines.append(("support vectors", f"{self.n_support}"))
         lines += [*self._samples(), *(("note", note) for note in self.notes)]
@@ -104,43 +117,13 @@ class Certificate(ABC):
         """Return what the residual is made of."""
         return []
 
-    def _bounds(self) -> list[tuple[str, str]]:
-        """Return what bounds the objective."""
-        return []
-
     def _samples(self) -> list[tuple[str, str]]:
         """Return what became of the samples."""
         return []
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class WithDuality(Certificate):
-    """A certificate that knows the dual problem.
-
-    Attributes
-    ----------
-    duality_gap : float
-        The objective less a lower bound of its minimum, from the dual of the problem. For a loss
-        that is not convex both are those of the convex problem that touches it at the point. NaN
-        where there is no bound.
-    """
-
-    duality_gap: float = math.nan
-
-    @property
-    def relative_duality_gap(self) -> float:
-        """The duality gap as a share of the objective."""
-        return self.duality_gap / self.objective if self.objective > 0.0 else self.duality_gap
-
-    def _bounds(self) -> list[tuple[str, str]]:
-        if math.isnan(self.duality_gap):
-            return []
-        share = f"{self.duality_gap:.2e}  ({self.relative_duality_gap:.1e} of the objective)"
-        return [("  duality gap", share)]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PointCertificate(WithDuality):
+class PointCertificate(Certificate):
     """The certificate of a point with a multiplier per sample: of two classes, or of several.
 
     Attributes
@@ -184,3 +167,14 @@ class PointCertificate(WithDuality):
 
     def _samples(self) -> list[tuple[str, str]]:
         return [(f"  {name.replace('_', ' ')}", str(k)) for name, k in self.counts.items()]
+
+
+@singledispatch
+def certify_problem(
+    problem: Any, coef: Array, intercept: Any, multipliers: Any, tol: float
+) -> Certificate:
+    """Certify a point of `problem`, whatever its kind and wherever its rows are.
+
+    Other kinds of problems register what does it for them.
+    """
+    raise TypeError(f"no certificate is known for problems of the type {type(problem).__name__}.")

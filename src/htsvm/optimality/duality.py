@@ -15,21 +15,19 @@ as that sum: nothing cancels.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Quadratic, kernels
-from htsvm.optimality.point import Point
+from htsvm.problems import Problem
 
 # Far out, where a convex loss has its smallest and its largest slope.
 FAR = 1e150
 
 
-@dataclass(frozen=True, eq=False)
-class DualSums:
+class DualSums(NamedTuple):
     """Sums over the samples of the labels -1 and +1, at multipliers within their bounds.
 
     Attributes
@@ -40,88 +38,53 @@ class DualSums:
         The sums of alpha, and of alpha q less the conjugate.
     primal : float
         The total of the loss that touches, of both labels.
-    as_given : bool
-        Whether the multipliers were within their bounds.
+    off : float
+        How many multipliers were not within their bounds.
     """
 
     pulls: Array
     masses: Array
     values: Array
     primal: float
-    as_given: bool
+    off: float
 
 
-def sum_dual(point: Point, q: Array, bent: Array) -> DualSums | None:
-    """Return the sums of a point; None for losses that have neither a profile nor a conjugate.
+def sum_dual(problem: Problem, psi: Array, q: Array, bent: Array) -> DualSums | None:
+    """Return the sums at a point; None for losses that have neither a profile nor a conjugate.
 
     Where the loss is `bent` it is touched where the multiplier is its slope. That is not where q
     is, but the difference is what the prox residual measures.
     """
-    loss = point.loss
+    loss, penalty, y = problem.loss, problem.penalty, problem.y
     if "profile" in loss.abilities:
-        return _sum_profile(point, q, bent)
-    if "conjugate" in loss.abilities:
-        return _sum_conjugate(point, q)
-    return None
-
-
-def _sum_profile(point: Point, q: Array, bent: Array) -> DualSums:
-    """Return the sums for a loss that hinge losses touch from above."""
-    loss = point.loss
-    down, up = np.empty(len(q)), np.empty(len(q))
-    # The weights are replaced by multipliers one by one, which saves an array.
-    loss.slopes(q, point.penalty, down)
-    sums = kernels.active.dual_sums(
-        q, point.psi, point.penalty, down, bent.view(np.uint8), point.y,
-        float(loss.profile_slope(0.0)), float(loss.tilt), down, up,
-    )  # fmt: skip
-    return DualSums(
-        pulls=_pulls(point, down, up, float(sums[6])),
-        masses=sums[:2],
-        values=sums[2:4],
-        primal=float(sums[4]),
-        as_given=bool(sums[5] == 0.0),
-    )
-
-
-def _sum_conjugate(point: Point, q: Array) -> DualSums:
-    """Return the sums for a convex loss whose conjugate is known."""
-    loss, penalty = point.loss, point.penalty
-    low, high = (float(loss.subdifferential(s)[k]) for k, s in ((0, -FAR), (1, FAR)))
-    kept = penalty > 0.0
-    # An unbounded slope times a penalty of zero is no bound either.
-    alpha = np.where(kept, -point.psi, 0.0)
-    np.clip(alpha, low * penalty, high * penalty, out=alpha, where=kept)
-    values = alpha * q
-    values[kept] -= penalty[kept] * loss.conjugate(alpha[kept] / penalty[kept])
-    down, up = (np.where(side, alpha, 0.0) for side in (point.y < 0, point.y > 0))
-    return DualSums(
-        pulls=_pulls(point, down, up, int(np.count_nonzero(alpha))),
-        masses=np.array([down.sum(), up.sum()]),
-        values=np.array([values[side].sum() for side in (point.y < 0, point.y > 0)]),
-        primal=loss.total(q, penalty),
-        as_given=bool(np.array_equal(alpha, -point.psi)),
-    )
-
-
-def _pulls(point: Point, down: Array, up: Array, count: float) -> Array:
-    """Return ``X'(y alpha)`` of both labels, given how many alpha are not zero."""
-    share = 0.5 * count / max(len(up), 1)
-    return np.array([point.operator.signed_tdot(point.y, part, share)[0] for part in (down, up)])
-
-
-def merge_dual(parts: Sequence[DualSums | None]) -> DualSums | None:
-    """Return the sums over all samples from those over disjoint sets of them."""
-    known = [part for part in parts if part is not None]
-    if not known:
+        # The weights are replaced by multipliers one by one, which saves an array.
+        down, up = np.empty(len(q)), np.empty(len(q))
+        loss.slopes(q, penalty, down)
+        sums = kernels.active.dual_sums(
+            q, psi, penalty, down, bent.view(np.uint8), y,
+            float(loss.profile_slope(0.0)), float(loss.tilt), down, up,
+        )  # fmt: skip
+        masses, values, (primal, off, count) = sums[:2], sums[2:4], sums[4:7].tolist()
+    elif "conjugate" in loss.abilities:
+        low, high = (float(loss.subdifferential(s)[k]) for k, s in ((0, -FAR), (1, FAR)))
+        kept = penalty > 0.0
+        # An unbounded slope times a penalty of zero is no bound either.
+        alpha = np.where(kept, -psi, 0.0)
+        np.clip(alpha, low * penalty, high * penalty, out=alpha, where=kept)
+        each = alpha * q
+        each[kept] -= penalty[kept] * loss.conjugate(alpha[kept] / penalty[kept])
+        down, up = (np.where(side, alpha, 0.0) for side in (y < 0, y > 0))
+        masses, values = (
+            np.array([down.sum(), up.sum()]),
+            np.array([each[y < 0].sum(), each[y > 0].sum()]),
+        )
+        primal, off = loss.total(q, penalty), np.count_nonzero(alpha != -psi)
+        count = np.count_nonzero(alpha)
+    else:
         return None
-    return DualSums(
-        pulls=np.sum([part.pulls for part in known], axis=0),
-        masses=np.sum([part.masses for part in known], axis=0),
-        values=np.sum([part.values for part in known], axis=0),
-        primal=math.fsum(part.primal for part in known),
-        as_given=all(part.as_given for part in known),
-    )
+    share = 0.5 * count / max(len(q), 1)
+    pulls = [problem.operator.signed_tdot(y, part, share)[0] for part in (down, up)]
+    return DualSums(np.array(pulls), masses, values, primal, off)
 
 
 def duality_gap(dual: DualSums | None, w: Array, R: Quadratic, fit_intercept: bool) -> float:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator, Quadratic, as_operator
+from htsvm.linalg import Quadratic
 from htsvm.linalg.simplex import project_to_simplex
 from htsvm.linalg.threads import single_threaded_blas
-from htsvm.losses import Loss, require
-from htsvm.optimality import residuals
-from htsvm.optimality.certificate import PointCertificate
+from htsvm.losses import Loss
+from htsvm.optimality import given, residuals
+from htsvm.optimality.certificate import PointCertificate, certify_problem
 from htsvm.optimality.status import SampleStatus, sample_status
+from htsvm.problems import MulticlassProblem
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,98 +74,77 @@ def certify_multiclass(
         The point (W, b).
     pulls : array of shape (m, k)
         B; see `MulticlassCertificate`.
-    C : float
-        The penalty.
+    C, sample_weight, regularizer, fit_intercept, tol
+        As in `certify`.
     loss : Loss
         The loss; it needs a concave profile.
-    sample_weight : array of shape (m,), optional
-        Factors of C.
-    regularizer : None, float, array or Quadratic
-        R; the identity by default.
-    fit_intercept : bool, default=True
-        Whether b is a variable.
-    tol : float, default=1e-3
-        The residual up to which the point counts as stationary.
 
     Returns
     -------
     MulticlassCertificate
         The residuals, the objectives, and what became of the samples.
     """
-    require(loss, ("profile",), "certify_multiclass")
-    operator = as_operator(X)
-    m, n = operator.shape
-    W = np.asarray(coef, dtype=np.float64)
-    b = np.asarray(intercept, dtype=np.float64)
-    B = np.asarray(pulls, dtype=np.float64)
-    y = np.asarray(labels, dtype=np.intp)
-    k = len(W)
+    known = given.stated(
+        "certify_multiclass", "profile", X, C, loss, sample_weight, regularizer, fit_intercept
+    )
+    m, n = known["operator"].shape
+    W, b, B = (np.asarray(values, dtype=np.float64) for values in (coef, intercept, pulls))
+    y, k = np.asarray(labels, dtype=np.intp), len(W)
     for name, array, shape in (
         ("coef", W, (k, n)), ("intercept", b, (k,)), ("pulls", B, (m, k)), ("labels", y, (m,)),
     ):  # fmt: skip
         if array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}.")
-    weight = np.ones(m) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    R = regularizer if isinstance(regularizer, Quadratic) else Quadratic(regularizer, n)
+    return _certify(MulticlassProblem(labels=y, n_classes=k, **known), W, b, B, tol)
+
+
+@certify_problem.register
+def _certify(
+    problem: MulticlassProblem, coef: Array, intercept: Array, multipliers: Array, tol: float
+) -> MulticlassCertificate:
     with single_threaded_blas():
-        point = MulticlassPoint(operator, y, W, b, B, C * weight, C, loss)
-        summary, status = point.summarise()
-        certificate = conclude_multiclass(
-            W, summary, point.dual_sums,
-            loss=loss, regularizer=R, fit_intercept=fit_intercept, tol=tol,
-            row_length=operator.row_length,
-        )  # fmt: skip
-    return replace(certificate, sample_status=status)
+        samples = MulticlassSamples(problem, coef, intercept, multipliers)
+        found = conclude_multiclass(problem, coef, samples.summarise(), samples.dual_sums, tol)
+    return replace(found, sample_status=samples.status)
 
 
 def conclude_multiclass(
+    problem: MulticlassProblem,
     W: Array,
     summary: MulticlassSummary,
     dual_sums: Callable[[Array], tuple[Array, float]],
-    *,
-    loss: Loss,
-    regularizer: Quadratic,
-    fit_intercept: bool,
     tol: float,
-    row_length: float,
 ) -> MulticlassCertificate:
     """Return the certificate of a point whose samples are summed up.
 
-    `dual_sums` gives the sums of `MulticlassPoint.dual_sums` over all samples.
+    `dual_sums` gives the sums of `MulticlassSamples.dual_sums` over all samples.
     """
-    RW = np.vstack([regularizer.dot(w) for w in W])
-    energy = sum(regularizer.energy(w) for w in W)
-    pull = summary.centred_pull if fit_intercept else summary.pull
-    unit = regularizer.length(RW) + regularizer.length(pull)
-    gross = summary.gross * row_length
-    pulled = max(gross, residuals.pull_of(energy + summary.loss, regularizer))
+    R, free, loss, gross = problem.regularizer, problem.fit_intercept, problem.loss, summary.gross
+    RW, energy, row_length = problem.smooth(W), problem.energy(W), problem.operator.row_length
+    pull = summary.centred_pull if free else summary.pull
+    objective, typical = energy + summary.loss, gross * row_length
     square_errors = step_length(loss) ** 2 * summary.square_errors
-    stray = summary.stray / summary.gross if summary.gross > 0.0 else 0.0
-    balance = float(np.linalg.norm(summary.totals)) if fit_intercept else 0.0
+    stray = summary.stray / gross if gross > 0.0 else 0.0
+    balance = float(np.linalg.norm(summary.totals)) if free else 0.0
     return MulticlassCertificate(
-        stationarity=residuals.of_gradient(RW, pull, pulled, regularizer),
-        balance=residuals.balance(balance, summary.gross),
+        stationarity=residuals.of_gradient(
+            RW, pull, max(typical, residuals.pull_of(objective, R)), R
+        ),
+        balance=residuals.balance(balance, gross),
         prox_residual=residuals.violation(square_errors, summary.square_size) + stray,
-        objective=energy + summary.loss,
-        trivial_objective=_trivial_objective(summary.class_penalty, loss, fit_intercept),
-        duality_gap=_duality_gap(RW, summary, dual_sums, regularizer, fit_intercept),
+        objective=objective,
+        trivial_objective=problem.trivial_objective,
+        duality_gap=_duality_gap(RW, summary, dual_sums, R, free),
         convex=math.isinf(loss.cap),
-        n_support=int(summary.support),
+        n_support=len(summary.support),
         tol=tol,
         rounding_floor=residuals.rounding_floor(
-            summary.rows, gross, unit, row_length * float(np.linalg.norm(W)),
-            summary.class_penalty, summary.square_size, summary.gross, energy + summary.loss,
+            problem.n_samples, typical, R.length(RW) + R.length(pull),
+            row_length * float(np.linalg.norm(W)), problem.class_penalty, summary.square_size,
+            gross, objective,
         ),
         counts={kind.name.lower(): int(summary.counts[kind]) for kind in SampleStatus},
     )  # fmt: skip
-
-
-def _trivial_objective(class_penalty: Array, loss: Loss, fit_intercept: bool) -> float:
-    """Return the least objective with W = 0: all scores equal, or one class ahead by one."""
-    equal = float(loss.profile(1.0)) * float(class_penalty.sum())
-    if not fit_intercept:
-        return equal
-    return min(equal, float(loss.profile(2.0)) * float(np.sort(class_penalty)[:-1].sum()))
 
 
 def _duality_gap(
@@ -248,38 +229,34 @@ class MulticlassSummary:
         ``B' X`` and the column sums of B.
     gross_pull : ndarray of shape (n,)
         The sum of the rows times the sizes of their B.
-    support, gross : float
-        The number of samples that pull, and the sum of the sizes of B.
+    support : ndarray of intp
+        The samples that pull.
+    gross : float
+        The sum of the sizes of B.
     square_errors, square_size : float
         What `residuals.violation` takes, but for the square of the step along the levels.
     stray : float
         What samples without penalty pull.
     loss, convex_loss : float
         The totals of the loss, and of the linear bound that touches it here.
-    class_penalty : ndarray of shape (k,)
-        The sums of the penalties of each class.
     flow : ndarray of shape (k, k)
         The sum of the (feasible) multipliers of class l in the samples of class j.
     counts : ndarray
         Samples of positive weight per status.
-    rows : int
-        The number of samples.
     """
 
     pull: Array
     totals: Array
     gross_pull: Array
-    support: float
+    support: Array
     gross: float
     square_errors: float
     square_size: float
     stray: float
     loss: float
     convex_loss: float
-    class_penalty: Array
     flow: Array
     counts: Array
-    rows: int
 
     @property
     def centred_pull(self) -> Array:
@@ -290,97 +267,61 @@ class MulticlassSummary:
         return centred
 
 
-def merge_multiclass(parts: Sequence[MulticlassSummary]) -> MulticlassSummary:
-    """Return the summary of all samples from those of disjoint sets of them."""
-    totals: dict[str, Any] = {
-        f.name: sum(getattr(part, f.name) for part in parts) for f in fields(MulticlassSummary)
-    }
-    return MulticlassSummary(**totals)
-
-
 def step_length(loss: Loss) -> float:
     """Return the step along the levels that the prox residual takes."""
     rho = loss.weak_convexity if "prox" in loss.abilities else 0.0
     return 0.5 / rho if 0.0 < rho < math.inf else 1.0
 
 
-class MulticlassPoint:
-    """Samples and their multipliers at a point.
+class MulticlassSamples:
+    """Samples and their multipliers at a point (W, b, B) of a problem."""
 
-    Parameters
-    ----------
-    operator : Operator
-        The rows.
-    y, W, b, B, penalty, C, loss
-        As in `certify_multiclass`, with C times the weight of each sample.
-    """
-
-    def __init__(
-        self,
-        operator: Operator,
-        y: Array,
-        W: Array,
-        b: Array,
-        B: Array,
-        penalty: Array,
-        C: float,
-        loss: Loss,
-    ) -> None:
-        self.operator, self.y, self.B = operator, y, B
-        self.penalty, self.C, self.loss = penalty, C, loss
-        self.places, self.k = np.arange(len(y)), len(W)
-        self.levels = levels = operator.scores(W, b)
-        levels += 1.0
-        levels[self.places, y] -= 1.0
-        rivals = levels.copy()
-        rivals[self.places, y] = -np.inf
-        self.q: Array = rivals.max(axis=1) - levels[self.places, y]
-        self.c = penalty * loss.profile_slope(np.maximum(self.q, 0.0))
+    def __init__(self, problem: MulticlassProblem, W: Array, b: Array, B: Array) -> None:
+        self.problem, self.B, loss, penalty = problem, B, problem.loss, problem.penalty
+        self.levels = levels = problem.levels(W, b)
+        self.q = q = problem.violations(levels)
+        self.own = np.arange(len(q)), problem.labels
+        slopes = penalty * loss.profile_slope(np.maximum(q, 0.0))
         self.held = -B
-        self.held[self.places, y] = 0.0
+        self.held[self.own] = 0.0
         rivals = self.held.sum(axis=1)
-        self.held[self.places, y] = self.c - rivals
+        self.held[self.own] = slopes - rivals
         # Where the loss bends, the convex problem of the duality gap touches it where the
         # multipliers are its slopes.
-        top = float(loss.profile_slope(0.0)) * penalty
-        bent = self.q > loss.curved_interval[0]
-        self.weights = np.where(bent, np.clip(rivals, 0.0, top), self.c)
+        top, bent = float(loss.profile_slope(0.0)) * penalty, q > loss.curved_interval[0]
+        self.weights = np.where(bent, np.clip(rivals, 0.0, top), slopes)
         steps = (penalty / step_length(loss))[:, None]
-        self.target = project_to_simplex(self.held + steps * levels, self.c)
+        self.target = project_to_simplex(self.held + steps * levels, slopes)
 
-    def summarise(self) -> tuple[MulticlassSummary, Array]:
-        """Return the sums, and the status of each sample."""
-        support = np.any(self.B != 0.0, axis=1)
-        kept = self.penalty > 0.0
-        moved = np.square(self.target[kept] - self.held[kept]).sum(axis=1) / self.penalty[kept]
-        status = self.status()
-        flow = np.zeros((self.k, self.k))
-        np.add.at(flow, self.y, self._feasible())
-        sizes = np.abs(self.B).sum(axis=1)
-        pulls = self.operator.pull(np.column_stack([self.B, sizes]))
-        summary = MulticlassSummary(
+    def summarise(self) -> MulticlassSummary:
+        """Return the sums over the samples."""
+        problem, penalty, B, k = self.problem, self.problem.penalty, self.B, self.B.shape[1]
+        kept = penalty > 0.0
+        moved = np.square(self.target[kept] - self.held[kept]).sum(axis=1) / penalty[kept]
+        flow = np.zeros((k, k))
+        np.add.at(flow, problem.labels, self._feasible())
+        sizes, hinge = np.abs(B).sum(axis=1), np.maximum(self.q, 0.0)
+        pulls = problem.pull(np.column_stack([B, sizes]))
+        return MulticlassSummary(
             pull=pulls[:-1],
-            totals=self.B.sum(axis=0),
+            totals=B.sum(axis=0),
             gross_pull=pulls[-1],
-            support=int(np.count_nonzero(support)),
+            support=np.flatnonzero(np.any(B != 0.0, axis=1)),
             gross=float(sizes.sum()),
             square_errors=float(moved.sum()),
-            square_size=float(self.penalty @ (1.0 + np.square(self.q))),
-            stray=float(np.abs(self.B[~kept]).sum()),
-            loss=float(self.penalty @ self.loss.profile(np.maximum(self.q, 0.0))),
-            convex_loss=float(self.weights @ np.maximum(self.q, 0.0)),
-            class_penalty=np.bincount(self.y, weights=self.penalty, minlength=self.k),
+            square_size=float(penalty @ (1.0 + np.square(self.q))),
+            stray=float(np.abs(B[~kept]).sum()),
+            loss=float(penalty @ problem.loss.profile(hinge)),
+            convex_loss=float(self.weights @ hinge),
             flow=flow,
-            counts=np.bincount(status[kept], minlength=len(SampleStatus)),
-            rows=len(self.y),
+            counts=np.bincount(self.status[kept], minlength=len(SampleStatus)),
         )
-        return summary, status
 
+    @cached_property
     def status(self) -> Array:
-        """Return the `SampleStatus`; who holds the margin is read off the multipliers."""
-        own = self.target[self.places, self.y]
-        on_margin = (own > 0.0) & (np.count_nonzero(self.target, axis=1) > 1)
-        return sample_status(np.where(on_margin, 0.0, self.q), self.loss, 0.0)
+        """The `SampleStatus` of each sample; who holds the margin is read off the multipliers."""
+        on_margin = (self.target[self.own] > 0.0) & (np.count_nonzero(self.target, axis=1) > 1)
+        return sample_status(np.where(on_margin, 0.0, self.q), self.problem.loss, 0.0)
 
     def dual_sums(self, keep: Array) -> tuple[Array, float]:
         """Return ``B' X`` for feasible multipliers a, lowered by the factors `keep`, and ``a'v``.
@@ -388,17 +329,14 @@ class MulticlassPoint:
         ``keep[j, l]`` belongs to the multipliers of class l in the samples of class j, and v is
         how far a rival's level is above that of the own class.
         """
-        a = self._feasible() * keep[self.y]
-        above = self.levels - self.levels[self.places, self.y][:, None]
-        value = float(np.vdot(a, above))
-        B = -a
-        B[self.places, self.y] = a.sum(axis=1)
-        return self.operator.pull(B), value
+        a = self._feasible() * keep[self.problem.labels]
+        value = float(np.vdot(a, self.levels - self.levels[self.own][:, None]))
+        return self.problem.pull(self.problem.own(a)), value
 
     def _feasible(self) -> Array:
         """Return the multipliers of rivals, scaled back where they exceed their simplex."""
         a = np.maximum(self.held, 0.0)
-        a[self.places, self.y] = 0.0
+        a[self.own] = 0.0
         total = a.sum(axis=1)
         factor = np.ones(len(total))
         np.divide(self.weights, total, out=factor, where=total > self.weights)

@@ -14,7 +14,7 @@ fully against a "no".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,16 +25,18 @@ from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic
 from htsvm.linalg.operators import dense, double
 
+# Up to this dimension the verdict is looked for: a matrix of that side takes a third of a second.
+MOST_DIMENSIONS = 1000
 # Values per block where rows are made dense: 16 MB.
 BLOCK_VALUES = 2_000_000
-# Rounding of a sum of products, beside their sizes: a sample moves if it is more.
-STILL = 1e-9
+# Rows of unit length that differ by less are the same direction.
+STILL = 1e-10
 
 
 class Verdict(NamedTuple):
     """The answer, with what it rests on."""
 
-    local_minimizer: str
+    local_minimizer: str = "undecided"
     curvature: float = float("nan")
     direction: Array | None = None
     note: str = ""
@@ -46,7 +48,7 @@ def second_order_verdict(
     regularizer: Quadratic,
     *,
     fit_intercept: bool = True,
-    max_dimension: int = 1000,
+    max_dimension: int = MOST_DIMENSIONS,
 ) -> Verdict:
     """Decide whether a first-order stationary point is a local minimiser.
 
@@ -65,7 +67,7 @@ def second_order_verdict(
         R, positive semidefinite.
     fit_intercept : bool, default=True
         Whether z has a component db.
-    max_dimension : int, default=1000
+    max_dimension : int
         The largest dimension to work in.
 
     Returns
@@ -79,94 +81,68 @@ def second_order_verdict(
     n = regularizer.n
     by_rows = len(samples.rows) < n and regularizer.positive
     dimension = (len(samples.rows) if by_rows else n) + int(fit_intercept)
-    change = _ExactChange(operator, samples, regularizer)
+
+    def change(direction: Array) -> tuple[float, Array]:
+        return exact_change(operator, samples, regularizer, direction)
+
     if dimension > max_dimension:
-        return _intercept_only(change, samples, n, fit_intercept, dimension, max_dimension)
+        if fit_intercept and not np.any(samples.active):
+            value, direction = change(np.append(np.zeros(n), 1.0))
+            if value < 0.0:
+                return Verdict("no", value, direction)
+        return Verdict(note=f"second order needs dimension {dimension} > {max_dimension}")
     make = row_space if by_rows else full_space
     return _decide(make(operator, samples, regularizer, fit_intercept), samples, change)
 
 
-def _intercept_only(
-    change: _ExactChange,
-    samples: CriticalSamples,
-    n: int,
-    fit_intercept: bool,
-    dimension: int,
-    limit: int,
+def _decide(
+    space: QuadraticForm, samples: CriticalSamples, change: Callable[[Array], tuple[float, Array]]
 ) -> Verdict:
-    """Try the one direction that needs no linear algebra."""
-    if fit_intercept and not np.any(samples.active):
-        direction = np.zeros(n + 1)
-        direction[n] = 1.0
-        value, signed = change.best_sign(direction)
-        if value < 0.0:
-            return Verdict("no", value, signed)
-    return Verdict("undecided", note=f"second order needs dimension {dimension} > {limit}")
-
-
-def _decide(space: Space, samples: CriticalSamples, change: _ExactChange) -> Verdict:
     """Look for "yes" on the larger null space, then for "no" on the smaller one."""
-    free = space.free
+    free = space.free(samples.strong)
     if free.shape[1] == 0:
         return Verdict("yes", float("inf"), note="the samples on the margin leave no direction")
     lowest, vector, noise = _lowest(space, samples, samples.bends, free)
     if lowest > noise:
         return Verdict("yes", lowest)
-    candidates = [free @ vector]
-    tried = [samples.bends]
+    candidates, tried = [free @ vector], [samples.bends]
     if np.any(samples.active != samples.strong):
-        free = null_space(len(space.quadratic), space.blocks(np.flatnonzero(samples.active)))
-        tried = []
+        free, tried = space.free(samples.active), []
     for bends in (samples.bends, samples.curved):
         if free.shape[1] > 0 and not any(np.array_equal(bends, other) for other in tried):
             tried.append(bends)
             _, vector, _ = _lowest(space, samples, bends, free)
             candidates.append(free @ vector)
-    found = [change.best_sign(space.lift(z)) for z in candidates]
-    value, direction = min(found, key=lambda pair: pair[0])
+    value, direction = min((change(space.lift(z)) for z in candidates), key=lambda pair: pair[0])
     if value < -noise:
         return Verdict("no", value, direction)
-    return Verdict("undecided", note="the second-order form is neither positive nor negative")
+    return Verdict(note="the second-order form is neither positive nor negative")
 
 
-class _ExactChange:
-    """Twice the second-order change along a direction, one-sided where the loss is."""
+def exact_change(
+    operator: Operator, samples: CriticalSamples, R: Quadratic, direction: Array
+) -> tuple[float, Array]:
+    """Return twice the second-order change along a direction or its opposite, and which it is.
 
-    def __init__(
-        self, operator: Operator, samples: CriticalSamples, regularizer: Quadratic
-    ) -> None:
-        self.operator, self.samples, self.regularizer = operator, samples, regularizer
-
-    def best_sign(self, direction: Array) -> tuple[float, Array]:
-        """Return the value and direction of the better of z and -z, z of unit length."""
-        z = direction / np.linalg.norm(direction)
-        products = _row_products(self.operator, self.samples, z)
-        forward, backward = self._value(z, products), self._value(z, -products)
-        return (forward, z) if forward <= backward else (backward, -z)
-
-    def _value(self, z: Array, products: Array) -> float:
-        s = self.samples
-        slack = 1e-8 * float(np.abs(products).max(initial=0.0))
-        blocked = (s.at_zero & (products < -slack)) | (s.at_top & (products > slack))
-        if np.any(blocked):
-            return float("inf")
-        bends = s.curved | (s.at_cap & (products > 0.0)) | (s.at_knee & (products < 0.0))
-        bent = products[bends]
-        return 2.0 * self.regularizer.energy(z[:-1]) - float(s.weight[bends] @ bent**2)
-
-
-def _row_products(operator: Operator, samples: CriticalSamples, z: Array) -> Array:
-    """Return n_i'z over the critical samples."""
-    out = np.empty(len(samples.rows))
-    w = np.ascontiguousarray(z[:-1])
-    for part in chunks(len(samples.rows), operator.shape[1]):
-        some = operator.take(samples.rows[part])
-        some.signed_dot(samples.y[part], w, float(z[-1]), out[part])
-    return out
+    The direction gets unit length. The change is one-sided where the loss is, infinite where
+    samples on the margin are in the way.
+    """
+    s, z = samples, direction / np.linalg.norm(direction)
+    w, products = np.ascontiguousarray(z[:-1]), np.empty(len(s.rows))
+    for part in chunks(len(s.rows), operator.shape[1]):
+        operator.take(s.rows[part]).signed_dot(s.y[part], w, float(z[-1]), products[part])
+    slack = 1e-8 * float(np.abs(products).max(initial=0.0))
+    values = []
+    for moved in (products, -products):
+        blocked = (s.at_zero & (moved < -slack)) | (s.at_top & (moved > slack))
+        bent = moved * (s.curved | (s.at_cap & (moved > 0.0)) | (s.at_knee & (moved < 0.0)))
+        value = 2.0 * R.energy(w) - float(s.weight @ bent**2)
+        values.append(float("inf") if np.any(blocked) else value)
+    return (values[0], z) if values[0] <= values[1] else (values[1], -z)
 
 
 def _lowest(
-    space: Space, samples: CriticalSamples, bends: Array, free: Array
+    space: QuadraticForm, samples: CriticalSamples, bends: Array, free: Array
 ) -> tuple[float, Array, float]:
     """Return the smallest eigenvalue of the form, its vector, and what rounding may add.
 
@@ -223,21 +199,37 @@ class CriticalSamples:
         return self.strong | self.at_zero | self.at_top
 
 
-class Space(NamedTuple):
-    """Coordinates in which the quadratic form is looked at.
+class QuadraticForm(NamedTuple):
+    """The quadratic form in some coordinates.
 
-    `free` is a basis of the directions that leave the strong samples in place.
+    `blocks` yields the signed rows of some of the critical samples in these coordinates, a few at a
+    time, and `lift` leads back to (w, b).
     """
 
     quadratic: Array
     blocks: Callable[[Array], Iterator[tuple[slice, Array]]]
     lift: Callable[[Array], Array]
-    free: Array
+
+    def free(self, held: Array) -> Array:
+        """Return an orthonormal basis of the directions in which none of these samples moves."""
+        dimension, span = len(self.quadratic), np.empty((0, len(self.quadratic)))
+        for _, rows in self.blocks(np.flatnonzero(held)):
+            norms = np.linalg.norm(rows, axis=1, keepdims=True)
+            span = np.vstack([span, rows / np.where(norms > 0.0, norms, 1.0)])
+            if len(span) > dimension:
+                span = linalg.qr(span, mode="r")[0][:dimension]
+        if len(span) == 0:
+            return np.eye(dimension)
+        q, r, _ = linalg.qr(span.T, pivoting=True)
+        sizes = np.abs(np.diagonal(r))
+        rank = int(np.count_nonzero(sizes > STILL * max(float(sizes[0]), 1e-300)))
+        basis: Array = q[:, rank:]
+        return basis
 
 
 def full_space(
     operator: Operator, samples: CriticalSamples, regularizer: Quadratic, fit_intercept: bool
-) -> Space:
+) -> QuadraticForm:
     """Return all of (w, b) as the space."""
     n = regularizer.n
     quadratic = np.zeros((n + int(fit_intercept),) * 2)
@@ -247,19 +239,18 @@ def full_space(
         for part in chunks(len(positions), n):
             where = positions[part]
             sign = samples.y[where].astype(np.float64)[:, None]
-            rows = sign * _dense_rows(operator, samples.rows[where])
+            rows = sign * dense(double(operator.take(samples.rows[where]).block(slice(None))))
             yield part, np.hstack([rows, sign]) if fit_intercept else rows
 
     def lift(z: Array) -> Array:
         return z if fit_intercept else np.append(z, 0.0)
 
-    still = null_space(len(quadratic), blocks(np.flatnonzero(samples.strong)))
-    return Space(quadratic, blocks, lift, still)
+    return QuadraticForm(quadratic, blocks, lift)
 
 
 def row_space(
     operator: Operator, samples: CriticalSamples, regularizer: Quadratic, fit_intercept: bool
-) -> Space:
+) -> QuadraticForm:
     """Return the span of the critical rows, in the inner product of R, and b.
 
     With the signed rows N and N R⁻¹ N' = L L' the coordinates of row i are row i of L. What is
@@ -269,15 +260,11 @@ def row_space(
     inverse = 1.0 / regularizer.diagonal()
     sign = samples.y.astype(np.float64)
     part = operator.take(samples.rows)
-    gram = part.kernel(inverse) * np.outer(sign, sign)
-    coordinates, basis, own = _triangular(gram, samples.strong)
+    coordinates, basis = _triangular(part.kernel(inverse) * np.outer(sign, sign), samples.strong)
     lower, rank = coordinates[basis], len(basis)
-    free = np.eye(rank + int(fit_intercept))[:, own:]
     quadratic = np.eye(rank + int(fit_intercept))
     if fit_intercept:
         quadratic[rank, rank] = 0.0
-        free = _with_intercept(free, coordinates[samples.strong], sign[samples.strong],
-                               lower[:own, :own], sign[basis[:own]])  # fmt: skip
         coordinates = np.hstack([coordinates, sign[:, None]])
 
     def blocks(positions: Array) -> Iterator[tuple[slice, Array]]:
@@ -290,27 +277,14 @@ def row_space(
         w, _ = part.signed_tdot(samples.y, combination)
         return np.append(inverse * w, z[rank] if fit_intercept else 0.0)
 
-    return Space(quadratic, blocks, lift, free)
+    return QuadraticForm(quadratic, blocks, lift)
 
 
-def _triangular(gram: Array, first: Array) -> tuple[Array, Array, int]:
-    """Return coordinates of rows with these inner products, triangular over a basis of rows.
+def _triangular(gram: Array, first: Array) -> tuple[Array, Array]:
+    """Return coordinates of rows with these inner products, and a basis of rows.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (m, m)
-        The inner products.
-    first : ndarray of bool
-        The rows whose span comes first.
-
-    Returns
-    -------
-    coordinates : ndarray of shape (m, rank)
-        Row i for row i.
-    basis : ndarray of shape (rank,)
-        Rows whose coordinates form a lower triangular matrix.
-    own : int
-        How many of the basis are among the first.
+    The coordinates of the basis are a lower triangular matrix; the span of the rows that are
+    `first` comes first.
     """
     # Rows of unit length: a short one is as independent of the others as a long one.
     lengths = np.sqrt(np.diagonal(gram))
@@ -332,31 +306,7 @@ def _triangular(gram: Array, first: Array) -> tuple[Array, Array, int]:
     coordinates[tail, :own] = cross
     coordinates[tail[others], own:] = rest
     coordinates *= lengths[:, None]
-    return coordinates, np.append(basis, tail[others[: rest.shape[1]]]), own
-
-
-def _with_intercept(free: Array, rows: Array, sign: Array, lower: Array, signs: Array) -> Array:
-    """Return a basis of free directions with the intercept, where it is free too.
-
-    It is if the strong samples' own coordinates can make up for it in all of them. `lower` has the
-    coordinates of a basis of them, and `signs` their labels.
-    """
-    own = len(lower)
-    direction = np.zeros(len(free))
-    direction[-1] = 1.0
-    if own:
-        direction[:own] = linalg.solve_triangular(lower, -signs, lower=True)
-    moved = rows[:, :own] @ direction[:own] + sign
-    size = 1.0 + np.abs(rows[:, :own]) @ np.abs(direction[:own])
-    others = free[:, :-1]
-    if np.any(np.abs(moved) > STILL * size):
-        return others
-    return np.column_stack([others, direction / np.linalg.norm(direction)])
-
-
-def _dense_rows(operator: Operator, rows: Array) -> Array:
-    """Return a few rows of X as a dense float64 array."""
-    return dense(double(operator.take(rows).block(slice(None))))
+    return coordinates, np.append(basis, tail[others[: rest.shape[1]]])
 
 
 def _pivoted_cholesky(gram: Array, tolerance: float) -> tuple[Array, Array]:
@@ -367,23 +317,6 @@ def _pivoted_cholesky(gram: Array, tolerance: float) -> tuple[Array, Array]:
     if gram[pivots[0] - 1, pivots[0] - 1] <= tolerance:
         rank = 0
     return np.tril(factor)[:, :rank], pivots - 1
-
-
-def null_space(dimension: int, blocks: Iterable[tuple[slice, Array]]) -> Array:
-    """Return an orthonormal basis of the directions in which no row of the blocks moves."""
-    span: Array = np.empty((0, dimension))
-    for _, rows in blocks:
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        span = np.vstack([span, rows / np.where(norms > 0.0, norms, 1.0)])
-        if len(span) > dimension:
-            span = linalg.qr(span, mode="r")[0][:dimension]
-    if len(span) == 0:
-        return np.eye(dimension)
-    q, r, _ = linalg.qr(span.T, pivoting=True)
-    sizes = np.abs(np.diagonal(r))
-    rank = int(np.count_nonzero(sizes > 1e-10 * max(float(sizes[0]), 1e-300)))
-    basis: Array = q[:, rank:]
-    return basis
 
 
 def chunks(count: int, width: int) -> Iterator[slice]:

@@ -44,22 +44,6 @@ class BaseProblem:
         """The number of scores of a sample: one, or one per class."""
 
     @abstractmethod
-    def classifier(self, coef: Array, intercept: Array) -> tuple[Array, Any]:
-        """Return (w, b) of this problem from arrays with a row and an entry per score."""
-
-    @abstractmethod
-    def coefficients(self, multipliers: Any) -> Array:
-        """Return the coefficients of the samples in the classifier, a row per score."""
-
-    @abstractmethod
-    def targets(self) -> Array:
-        """Return what least squares aims at, a column per score."""
-
-    @abstractmethod
-    def multipliers_from(self, rows: Array, coefficients: Array) -> Any:
-        """Return multipliers from the coefficients of some rows, zero for all others."""
-
-    @abstractmethod
     def trivial(self) -> tuple[float, Any]:
         """Return the objective and the intercept of the best constant classifier."""
 
@@ -85,8 +69,8 @@ class BaseProblem:
         return self.objective(w, self.violations_at(w, b))
 
     def scaled(self, C: float) -> Self:
-        """Return the problem with all penalties times `C`; this one is stated for C = 1."""
-        return replace(self, penalty=C * self.penalty, C=C)  # type: ignore[type-var]
+        """Return the problem with C and all penalties times a number."""
+        return replace(self, penalty=C * self.penalty, C=C * self.C)  # type: ignore[type-var]
 
     def majorised(self, w: Array, b: Any) -> tuple[Self, float]:
         """Return the weighted hinge problem that touches this one at (w, b), and the objective.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator, Quadratic, kernels
+from htsvm.linalg import Operator, Quadratic
 from htsvm.losses import Loss
 from htsvm.problems.base import BaseProblem
 
@@ -122,18 +123,17 @@ class Problem(BaseProblem):
         """Return the regulariser at w."""
         return self.regularizer.energy(w)
 
-    @property
+    @cached_property
     def class_penalty(self) -> Array:
         """The sums of the penalties of the labels -1 and +1."""
-        masses: Array = kernels.active.side_totals(self.y, self.penalty)
-        return masses
+        return np.bincount(self.y > 0, weights=self.penalty, minlength=2)
 
     def trivial(self) -> tuple[float, float]:
         """Return the objective and the intercept of the best constant classifier, w = 0.
 
         With a free intercept that is mostly b = 1 or b = -1; without one, w = 0 has b = 0.
         """
-        if not self.fit_intercept:
-            return self.loss.total(np.ones(self.n_samples), self.penalty), 0.0
         negative, positive = (float(mass) for mass in self.class_penalty)
+        if not self.fit_intercept:
+            return float(self.loss.value(1.0)) * (negative + positive), 0.0
         return self.loss.best_constant(positive, negative)

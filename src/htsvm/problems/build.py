@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -63,12 +62,6 @@ def check_weights(sample_weight: Any, X: Any) -> Array | None:
     return weights
 
 
-def weigh_classes(class_weight: Any, classes: Array, codes: Array, weights: Array | None) -> Array:
-    """Return one factor per class from `class_weight` (None, "balanced" or a dict)."""
-    mass = np.bincount(codes, weights=weights, minlength=len(classes))
-    return class_factors(class_weight, classes, mass)
-
-
 def class_factors(class_weight: Any, classes: Array, mass: Array) -> Array:
     """Return one factor per class from `class_weight` and the weight of each class."""
     if class_weight is None:
@@ -99,12 +92,12 @@ def class_factors(class_weight: Any, classes: Array, mass: Array) -> Array:
 
 
 def stated_problems(
-    X: Any, codes: Array, weights: Array | None, factors: Array, **options: Any
+    X: Any, codes: Array, weights: Array | None, class_weight: Any, classes: Array, **options: Any
 ) -> list[Problem | MulticlassProblem]:
-    """Return the problems of a fit, with a factor for each class; `options` as in `tasks_of`."""
+    """Return the problems of a fit; `options` as in `tasks_of`."""
     operator = as_operator(X)
-    mass = np.bincount(codes, weights=weights, minlength=len(factors))
-    tasks = tasks_of(mass, factors, **options)
+    mass = np.bincount(codes, weights=weights, minlength=len(classes))
+    tasks = tasks_of(mass, class_factors(class_weight, classes, mass), **options)
     return [task.problem(operator.separate(), codes, weights) for task in tasks]
 
 
@@ -134,20 +127,21 @@ def tasks_of(
         raise ValueError(
             f"cap={loss.cap!r} is too large to compute with; give {LARGEST_CAP:g} or less, or inf."
         )
+    task = Task(factors, C, loss, fit_intercept)
     if multiclass:
-        return [MulticlassTask(factors, C, loss, fit_intercept)]
-    tasks: list[Task] = []
-    for k in range(len(mass)) if len(mass) > 2 else (1,):
-        balance = np.ones(2)
-        if len(mass) > 2 and balanced:
-            sides = np.array([np.delete(mass, k).sum(), mass[k]])
-            balance = class_factors("balanced", np.arange(2), sides)
-        tasks.append(BinaryTask(factors, C, loss, fit_intercept, k, balance))
+        return [task]
+    if len(mass) == 2:
+        return [replace(task, positive=1)]
+    tasks = []
+    for k in range(len(mass)):
+        sides = np.array([np.delete(mass, k).sum(), mass[k]])
+        balance = class_factors("balanced" if balanced else None, np.arange(2), sides)
+        tasks.append(replace(task, positive=k, balance=balance))
     return tasks
 
 
 @dataclass(frozen=True, eq=False)
-class Task(ABC):
+class Task:
     """What makes a problem of rows, class codes and sample weights.
 
     Attributes
@@ -156,68 +150,41 @@ class Task(ABC):
         Factors of the weights per class.
     C, loss, fit_intercept
         As in `Problem`.
+    positive : int or None
+        The code of the class with the label +1 against all others; None for all classes at once.
+    balance : ndarray of shape (2,)
+        Further factors for the labels -1 and +1.
     """
 
     factors: Array
     C: float
     loss: Loss
     fit_intercept: bool
+    positive: int | None = None
+    balance: Array = field(default_factory=lambda: np.ones(2))
 
-    @abstractmethod
     def problem(
         self, operator: Operator, codes: Array, weights: Array | None
     ) -> Problem | MulticlassProblem:
         """Return the problem on some rows."""
-
-    def _stated(self, operator: Operator, weights: Array | None, count: int) -> dict[str, Any]:
-        """Return what problems of two and of several classes have in common."""
+        weights, side = weigh_samples(weights, self.factors, codes), codes == self.positive
+        if self.positive is not None:
+            weights = weigh_samples(weights, self.balance, side.astype(np.intp))
         most = np.finfo(float).max / max(self.C, 1.0)
         if weights is not None and weights.max(initial=0.0) > most:
             raise ValueError(
                 f"C={self.C:g} times the largest weight, {weights.max():g}, overflows; lower C, or "
                 "divide sample_weight and class_weight by a number."
             )
-        return {
+        stated: dict[str, Any] = {
             "operator": operator, "C": self.C, "loss": self.loss,
-            "penalty": np.full(count, self.C) if weights is None else self.C * weights,
+            "penalty": np.full(len(codes), self.C) if weights is None else self.C * weights,
             "regularizer": Quadratic(None, operator.shape[1]), "fit_intercept": self.fit_intercept,
         }  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class MulticlassTask(Task):
-    """What makes a problem of all classes."""
-
-    def problem(self, operator: Operator, codes: Array, weights: Array | None) -> MulticlassProblem:
-        """Return the problem on some rows."""
-        total = weigh_samples(weights, self.factors, codes)
-        return MulticlassProblem(
-            labels=np.ascontiguousarray(codes, dtype=np.intp), n_classes=len(self.factors),
-            **self._stated(operator, total, len(codes)),
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class BinaryTask(Task):
-    """What makes a problem of one class against another, or against the rest.
-
-    Attributes
-    ----------
-    positive : int
-        The code of the class with the label +1.
-    balance : ndarray of shape (2,)
-        Further factors for the labels -1 and +1.
-    """
-
-    positive: int
-    balance: Array
-
-    def problem(self, operator: Operator, codes: Array, weights: Array | None) -> Problem:
-        """Return the problem on some rows."""
-        side = (codes == self.positive).astype(np.intp)
-        total = weigh_samples(weigh_samples(weights, self.factors, codes), self.balance, side)
-        y = np.where(side == 1, 1, -1).astype(np.int8)
-        return Problem(y=y, **self._stated(operator, total, len(side)))
+        if self.positive is not None:
+            return Problem(y=np.where(side, 1, -1).astype(np.int8), **stated)
+        labels = np.ascontiguousarray(codes, dtype=np.intp)
+        return MulticlassProblem(labels=labels, n_classes=len(self.factors), **stated)
 
 
 def weigh_samples(weights: Array | None, factors: Array, codes: Array) -> Array | None:

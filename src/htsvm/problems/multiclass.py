@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator, Quadratic, multiclass_kernels
+from htsvm.linalg import Operator, Quadratic, kernels
 from htsvm.losses import Loss
 from htsvm.problems.base import BaseProblem
 
@@ -97,10 +97,6 @@ class MulticlassProblem(BaseProblem):
         pulls[rows] = coefficients.T
         return pulls
 
-    def times(self, factor: float) -> MulticlassProblem:
-        """Return the problem with C and all penalties times a factor."""
-        return replace(self, penalty=factor * self.penalty, C=factor * self.C)
-
     def smooth(self, W: Array) -> Array:
         """Return the gradient of the regulariser: R applied to each row of W."""
         values = self.regularizer.values
@@ -126,7 +122,7 @@ class MulticlassProblem(BaseProblem):
     def violations(self, U: Array) -> Array:
         """Return ``1 + max_{j != y} f_j - f_y``, negative for safe samples, from the levels."""
         q = np.empty(len(U))
-        multiclass_kernels.active.top_rivals(U, self.labels, q)
+        kernels.active.top_rivals(U, self.labels, q)
         return q
 
     def violations_at(self, W: Array, b: Array) -> Array:

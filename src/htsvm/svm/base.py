@@ -18,7 +18,7 @@ from htsvm._sklearn import validated_fit
 from htsvm._typing import Array
 from htsvm.losses import Loss
 from htsvm.problems import AnyProblem
-from htsvm.problems.build import stated_problems, weigh_classes
+from htsvm.problems.build import stated_problems
 from htsvm.solvers import Solver, solve_certified
 from htsvm.solvers.api import configured
 from htsvm.solvers.search import checked_names
@@ -118,13 +118,13 @@ class BaseSVC(LinearDecisions, BaseEstimator, ABC):  # type: ignore[misc]
         self, X: Any, classes: Array, codes: Array, weights: Array | None, *, C: float, loss: Loss
     ) -> list[AnyProblem]:
         """Return the problems of a fit: one, or one per class against the rest."""
-        factors = weigh_classes(self.class_weight, classes, codes, weights)
         multiclass = is_multiclass(
             getattr(self, "multi_class", "ovr"), len(classes), getattr(self, "solver", "")
         )
         return stated_problems(
-            X, codes, weights, factors, C=C, loss=loss, fit_intercept=bool(self.fit_intercept),
-            multiclass=multiclass, balanced=self._balanced_rest,
+            X, codes, weights, self.class_weight, classes, C=C, loss=loss,
+            fit_intercept=bool(self.fit_intercept), multiclass=multiclass,
+            balanced=self._balanced_rest,
         )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:

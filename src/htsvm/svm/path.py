@@ -21,7 +21,6 @@ from htsvm.problems.build import (
     check_weights,
     encode_labels,
     stated_problems,
-    weigh_classes,
 )
 from htsvm.solvers import Newton, Solver, solve_certified
 from htsvm.svm.backend import backend_of
@@ -172,9 +171,8 @@ def _problems(
     weights = check_weights(sample_weight, X)
     classes, codes = encode_labels(y)
     check_path_classes(classes)
-    factors = weigh_classes(class_weight, classes, codes, weights)
     options["multiclass"] = is_multiclass(multi_class, len(classes), "newton")
-    yield classes, stated_problems(X, codes, weights, factors, **options)
+    yield classes, stated_problems(X, codes, weights, class_weight, classes, **options)
 
 
 def check_path_classes(classes: Array) -> None:

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from htsvm.linalg._compiled_multiclass cimport _project
+from htsvm.linalg._vectors cimport _project
 from htsvm.linalg._rows cimport index, real
 
 cdef extern from "_rows_by_classes.h" nogil:

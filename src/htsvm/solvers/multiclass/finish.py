@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import multiclass_kernels
+from htsvm.linalg import kernels
 from htsvm.optimality import residuals
 from htsvm.optimality.multiclass import step_length
 from htsvm.problems.binary import Rest
@@ -308,7 +308,7 @@ def complementarity(
     target, counts = np.empty_like(held), np.empty(len(held), dtype=np.intc)
     nu = step_length(loss)
     stepped = held + (p / nu)[:, None] * U
-    multiclass_kernels.active.simplex_step(stepped, weights, target, counts)
+    kernels.active.simplex_step(stepped, weights, target, counts)
     errors = np.square(np.subtract(target, held, out=target)).sum(axis=1)
     kept = p > 0.0
     np.abs(held, out=held)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import multiclass_kernels
+from htsvm.linalg import kernels
 from htsvm.optimality import residuals
 from htsvm.problems.binary import Rest
 from htsvm.problems.multiclass import MulticlassProblem
@@ -112,7 +112,7 @@ class MulticlassSteps:
 
     def _maximise(self, at: Iterate, D: Array, t: float, stage: RoundedMaximum) -> None:
         """Find the maximisers at the levels U + t D, the maxima, and their derivatives in t."""
-        multiclass_kernels.active.rounded_maximum(
+        kernels.active.rounded_maximum(
             stage.shift, at.U, D, t, stage.width, self.problem.labels,
             at.a, self.counts, self.h, self.along,
         )  # fmt: skip

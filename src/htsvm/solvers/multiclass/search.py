@@ -117,7 +117,7 @@ class MulticlassSearch:
         if m <= 1.5 * size:
             return self.all
         part = problem.take(np.sort(self.rng.choice(m, size=max(size, 1), replace=False)))
-        return Smoothed(part.times(float(problem.penalty.sum() / (part.penalty.sum() or 1.0))))
+        return Smoothed(part.scaled(float(problem.penalty.sum() / (part.penalty.sum() or 1.0))))
 
     # ---- points
 
@@ -165,7 +165,7 @@ class MulticlassSearch:
         share = min(1.0, STRONGEST / (strength(problem) or 1.0))
         there, found = z, None
         while share < 1.0 and found is None:
-            part = self.few.at(problem.times(share))
+            part = self.few.at(problem.scaled(share))
             there = part.minimise(there, stage, SIGMOID_STEPS, ROUGH)
             if part.largest_violation(there) <= stage.width:
                 found = part.minimise(there, stage, CONVEX_STEPS, FINE)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import multiclass_kernels, single
+from htsvm.linalg import kernels, single
 from htsvm.linalg.positive import Cholesky
 from htsvm.losses import Loss
 from htsvm.problems.multiclass import MulticlassProblem
@@ -187,7 +187,7 @@ class Smoothed:
     def value_slopes(self, image: Array) -> tuple[float, Array]:
         """Return the total of the stand-in, and its derivatives."""
         out, (kind, spread, shape) = np.empty_like(image), self.stage
-        value = multiclass_kernels.active.smooth_losses(
+        value = kernels.active.smooth_losses(
             image, self.problem.labels, self.penalty, spread, kind, shape, out
         )
         return float(value), out

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator, multiclass_kernels, single
+from htsvm.linalg import Operator, kernels, single
 from htsvm.linalg.positive import conjugate_gradients, solve_positive
 from htsvm.problems.multiclass import MulticlassProblem
 from htsvm.solvers.multiclass.ties import TieSystem
@@ -89,7 +89,7 @@ class Undecided:
         else:
             self._operator.count(2.0 * len(V) * len(self.rough) / self._operator.shape[0])
             S = single.scores(self.rough, V[:, :-1], V[:, -1])
-        multiclass_kernels.active.spread_products(S, self.mask, self.counts, self.sigma)
+        kernels.active.spread_products(S, self.mask, self.counts, self.sigma)
         pulled = self.rows.pull(S) if self.rough is None else single.pull(self.rough, S)
         return np.column_stack([pulled, S.sum(axis=0)])
 
