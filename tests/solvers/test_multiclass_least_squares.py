@@ -8,10 +8,9 @@ import pytest
 from htsvm.linalg import Quadratic, as_operator, kernels
 from htsvm.losses import HybridTruncated
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers import solve_certified
+from htsvm.solvers import Newton, solve_certified
 from htsvm.solvers.multiclass import search as multiclass_search
 from htsvm.solvers.multiclass.finish import finish
-from htsvm.solvers.multiclass.solver import MulticlassNewton
 
 
 def without_majority(m=1500, k=6, seed=0):
@@ -40,13 +39,13 @@ def test_classes_are_found_where_none_has_a_majority(monkeypatch, cap, sweeps):
         everywhere = partial(finish, sweeping=lambda *_: True)
         monkeypatch.setattr(multiclass_search, "finish", everywhere)
     X, labels, true = without_majority()
-    convex, _ = solve_certified(stated(X, labels, cap=np.inf), MulticlassNewton())
+    convex, _ = solve_certified(stated(X, labels, cap=np.inf), Newton())
     problem = stated(X, labels, cap=cap)
     at_convex = problem.violations(problem.levels(convex.coef, convex.intercept))
     assert abs(convex.objective / (1.2 * problem.penalty.sum()) - 1.0) < 0.01
-    cold, certificate = solve_certified(problem, MulticlassNewton())
+    cold, certificate = solve_certified(problem, Newton())
     warm, _ = solve_certified(
-        problem, MulticlassNewton(), start=(convex.coef, convex.intercept, convex.multipliers)
+        problem, Newton(), start=(convex.coef, convex.intercept, convex.multipliers)
     )
     assert certificate.certified
     for result in (cold, warm):
