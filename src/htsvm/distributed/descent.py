@@ -133,7 +133,7 @@ class SmoothSums:
             ask.sums_of, z, stage, reaches, formed
         )
         problem.operator.count((3.0 + formed) * problem.n_scores)
-        own = problem.smooth(w) if z.ndim > 1 else problem.regularizer.dot(w)
+        own = problem.regularizer.dot(w)
         self.value = float(value) + 0.5 * float(np.vdot(own, w))
         self.gradient = gradient + joint(own, 0.0 * z[..., -1])
         length, total = gross * problem.operator.row_length, np.linalg.norm(gradient[..., -1])
