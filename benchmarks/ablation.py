@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.switch import ONE_THREAD, ROOT, cases, fitted
-from htsvm.solvers import certified, finish, search
+from htsvm.solvers import finish, search
 
 Constants = dict[tuple[Any, str], Any]
 
@@ -27,20 +27,17 @@ Constants = dict[tuple[Any, str], Any]
 def variants() -> dict[str, Constants]:
     """Return the constants to set, by what is changed."""
     out: dict[str, Constants] = {"as it is": {}}
-    lists = (search, "NAMES"), (certified, "OTHER_STARTS")
     for one in search.NAMES:
-        out[f'without "{one}"'] = {at: tuple(k for k in getattr(*at) if k != one) for at in lists}
-    for what, share in (("four times", 4), ("a quarter of", 0.25)):
-        bounds = (search, "PUSHES"), tuple(max(1, int(share * n)) for n in search.PUSHES)
+        rest = tuple(name for name in search.NAMES if name != one)
+        out[f'without "{one}"'] = {(search, "NAMES"): rest}
+    for what, share in (("four times", 4), ("sixteen times", 16)):
+        bounds = (search, "PUSHES"), tuple(share * n for n in search.PUSHES)
         values = (search, "PUSHED_VALUES"), share * search.PUSHED_VALUES
         out[f"{what} the pushes"] = dict((bounds, values))
-    out["one sigmoid, 0.35"] = {(search, "ANNEALED"): search.ANNEALED[:1]}
-    out["one series of sigmoids, 2.8 to 0.35"] = {(search, "ANNEALED"): search.ANNEALED[1:]}
+    out["sigmoids of width 0.35 alone"] = {(search, "WIDEST"): search.LAST}
     out["one larger cap, 2"] = {(search.Search.led, "__defaults__"): ((2.0,),)}
-    out["convex: width 0.15 alone"] = {(search, "CONVEX_WIDTHS"): (0.15, 0.15)}
-    out["convex: width 0.5 alone"] = {(search, "CONVEX_WIDTHS"): (0.5, 0.5)}
-    out["one width before the end"] = {(finish, "NARROWING"): finish.NARROWING[1:]}
-    out["no width before the end"] = {(finish, "NARROWING"): ()}
+    out["convex: width 0.15 alone"] = {(search, "FIRST_WIDTH"): search.WIDTH}
+    out["no width before the shifts"] = {(finish, "NARROWING"): finish.WIDTH}
     return out
 
 

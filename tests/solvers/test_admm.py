@@ -273,11 +273,6 @@ def test_unknown_safeguard():
         ADMM(safeguards=("seatbelt",))
 
 
-def test_contradictory_safeguards():
-    with pytest.raises(ValueError, match="two rules for the same b"):
-        ADMM(safeguards=("joint-intercept", "working-set-intercept"))
-
-
 @pytest.mark.parametrize(("name", "value"), [("penalty", 0.0), ("dual_step", 1.7)])
 def test_bad_options(name, value):
     with pytest.raises(ValueError, match=name):

@@ -18,10 +18,8 @@ from htsvm.solvers.result import SolverResult, continued
 # How often a stationary point that is no minimiser is left along a direction of descent. A bound on
 # the work: each time costs another descent.
 ESCAPES = 3
-# Shares of tol to which a solver continues where its point is not certified.
-FINER = (0.3, 0.1)
-# Up to so many stored values, what is not certified is solved from these starts alone.
-LITTLE_DATA, OTHER_STARTS = 3000, ("convex", "annealed")
+# The share of tol to which a solver continues where its point is not certified.
+FINER = 0.1
 
 
 def solve_certified(
@@ -55,11 +53,10 @@ def solve_certified(
     result = solver.solve(problem, start=start)
     certificate = certify_result(problem, result, solver.tol)
     # At last in the coordinates in which residuals are measured.
-    tries = [(share, problem) for share in FINER] + [(FINER[-1], as_stated(problem))]
-    for share, stated in tries:
+    for stated in (problem, as_stated(problem)):
         if certificate.certified or not (result.converged and solver.refines):
             break
-        finer = solver.with_options(tol=share * solver.tol, compare_warm=False)
+        finer = solver.with_options(tol=FINER * solver.tol, compare_warm=False)
         point = (result.coef, result.intercept, result.multipliers)
         again = continued(result, finer.solve(stated, start=point))
         if again.objective > (1.0 + solver.tol) * result.objective:
@@ -67,15 +64,13 @@ def solve_certified(
             continue
         result = again
         certificate = certify_result(problem, result, solver.tol)
-    if not certificate.certified and _has_other_starts(solver, problem):
-        result, certificate = _from_other_starts(problem, solver, result, certificate)
     for _ in range(ESCAPES):
         if certificate.escape_direction is None:
             break
         lower = _lower_point(problem, result, certificate.escape_direction)
         if lower is None:
             break
-        finer = solver.with_options(tol=0.1 * solver.tol, compare_warm=False)
+        finer = solver.with_options(tol=FINER * solver.tol, compare_warm=False)
         better = continued(result, finer.solve(problem, start=lower))
         if not better.objective < result.objective:
             break
@@ -88,26 +83,6 @@ def solve_certified(
     parts = {name: spent for name, spent in result.seconds.items() if name != "total"}
     result.seconds = {**parts, "certificate": total - sum(parts.values()), "total": total}
     return result, replace(certificate, convex_objective=result.convex_objective)
-
-
-def _has_other_starts(solver: Solver, problem: Any) -> bool:
-    """Return whether the solver compares starts, on little data."""
-    compares = getattr(solver, "starts", None) == "auto" and "profile" in solver.requires
-    return compares and bool(problem.operator.stored <= LITTLE_DATA)
-
-
-def _from_other_starts(problem: Any, solver: Solver, result: Any, certificate: Any) -> Any:
-    """Return where single starts lead if that is certified and no higher, else what there is.
-
-    With penalties near the largest numbers the lowest point of a search may be out of the reach of
-    rounds that another start comes near. On little data that costs nothing worth speaking of.
-    """
-    for name in OTHER_STARTS:
-        other = solver.with_options(starts=(name,), compare_warm=False).solve(problem)
-        found = certify_result(problem, other, solver.tol)
-        if found.certified and other.objective <= (1.0 + solver.tol) * result.objective:
-            return continued(result, other), found
-    return result, certificate
 
 
 def certify_result(problem: Any, result: SolverResult, tol: float) -> Any:

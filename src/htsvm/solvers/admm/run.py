@@ -35,9 +35,6 @@ guarded-set: Update w over the working set and all samples that the step could b
     guarded samples are kept. The printed step, whose proximal matrix is negative semidefinite,
     overshoots: samples leave and re-enter for ever.
 joint-intercept: Solve for w and b together. In turns, b moves by a share |F| / m of what it should.
-working-set-intercept: Update b by the mean over the working set, as the code of the 0/1-loss method
-    does, not over all samples. Faster, but more often trivial; not among the defaults, and it
-    excludes 'joint-intercept'.
 bounded-penalty: Bring xi into [1/2, 2] times C, the scale of the multipliers: far below nothing
     converges, far above steps are so short that the rule holds far from a solution. (Balancing
     residuals drove xi to 1e4 C.) Without 'majorize' xi also stays where the prox of the loss is
@@ -48,8 +45,6 @@ sparse-finish: Stop only if the rule, recomputed at the violations, still holds 
     otherwise go on to half the tolerance. A run that never gets there returns its last point that
     passed with all multipliers, with a note. Acts only with 'guarded-set': otherwise those
     multipliers are zero anyway.
-non-empty: Halve the penalty while the working set is empty, which would end the run at w = 0. Acts
-    only without 'guarded-set', whose first step is over all rows.
 keep-best: A run that ends above a point that it passed, such as its convex start, goes on from
     there; if that does not help, or does not converge, the lowest iterate is returned.
 reject-trivial: A run that ends no better than the best constant classifier is repeated from an
@@ -59,14 +54,14 @@ SAFEGUARDS: dict[str, str] = {
     name: " ".join(text.split())
     for name, text in re.findall(r"^(\S+): (.*(?:\n .*)*)", _TEXTS, flags=re.M)
 }
-DEFAULT_SAFEGUARDS = tuple(name for name in SAFEGUARDS if name != "working-set-intercept")
+DEFAULT_SAFEGUARDS = tuple(SAFEGUARDS)
 
 # How far above the weak-convexity limit the penalty of the stopping rule lies.
 LIMIT_MARGIN = 1.25
 # The convex start is solved this well, and each majoriser at first, in so many iterations at most.
 ROUGH, MAJORISER_PATIENCE = 1e-2, 100
-# Steps over the working set tried before stopping, and halvings of the penalty to find such a set.
-FINISH_STEPS, MOST_HALVINGS = 6, 30
+# Steps over the working set tried before stopping.
+FINISH_STEPS = 6
 # Go back to the lowest point of a run that ends this share above it.
 WORTH_RETURNING = 1e-3
 # What is not lower by this share is no better than a constant classifier.
@@ -349,8 +344,6 @@ class ADMMRun:
 
     def _iterate(self, at: ADMMState) -> None:
         """Take one iteration of Algorithm 1, in its order; lines 4 and 5 end the one before."""
-        if not (at.guarded or at.working.any()) and "non-empty" in self.guards:
-            self._fill_working_set(at)
         # 4. F, the working set; with "guarded-set" also what may enter it. 5. q := prox(p).
         xi, psi, q, before = at.xi, at.psi, at.next_q, at.violations
         target, guess = 1.0 - q - psi / xi, (at.w, at.b)
@@ -373,14 +366,6 @@ class ADMMRun:
         at.q = q
         at.split()
 
-    def _fill_working_set(self, at: ADMMState) -> None:
-        """Halve the penalty until the working set is not empty, if that helps at all."""
-        for k in range(1, MOST_HALVINGS + 1):
-            trial = replace(at, xi=0.5**k * at.xi)
-            if trial.working.any():
-                at.xi, at.next_q, at.working = trial.xi, trial.next_q, trial.working
-                return
-
     def _update_w_and_b(
         self, at: ADMMState, entering: Array, target: Array, guess: tuple[Array, float]
     ) -> None:
@@ -396,11 +381,7 @@ class ADMMRun:
         at.violations = problem.violations(at.w, at.b if at.joint else 0.0)
         if problem.fit_intercept and not at.joint:
             wished = problem.y * (at.violations - 1.0 + target)
-            counted = self.weight
-            if "working-set-intercept" in self.guards:
-                counted = np.where(at.working, counted, 0.0)
-            if counted.any():
-                at.b = float(np.average(wished, weights=counted))
+            at.b = float(np.average(wished, weights=self.weight))
             at.violations -= at.b * problem.y
 
     # -- what is measured -----------------------------------------------------------------------
@@ -538,18 +519,13 @@ class ADMMRun:
 
 
 def check_safeguards(names: Iterable[str]) -> frozenset[str]:
-    """Return the names as a set; raise ValueError for unknown or incompatible ones."""
+    """Return the names as a set; raise ValueError for unknown ones."""
     chosen = frozenset((names,) if isinstance(names, str) else names)
     unknown = sorted(chosen - set(SAFEGUARDS))
     if unknown:
         raise ValueError(
             f"safeguards holds unknown names {unknown}; known are {sorted(SAFEGUARDS)}, "
             "() runs the algorithm as printed."
-        )
-    if {"joint-intercept", "working-set-intercept"} <= chosen:
-        raise ValueError(
-            "safeguards holds both 'joint-intercept' and 'working-set-intercept': "
-            "two rules for the same b; leave one out."
         )
     return chosen
 
