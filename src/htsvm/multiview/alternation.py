@@ -33,15 +33,8 @@ class Classifiers(ABC, Generic[Point]):
     def solve(self, weights: Array, before: Point | None, gain: float) -> Point:
         """Return classifiers for the weights.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_views,)
-            The view weights.
-        before : Point or None
-            The classifiers of the last round. The objective must not be higher than theirs, but
-            by half of `gain`.
-        gain : float
-            How much the last change of the weights has lowered the objective.
+        Their objective is not to be higher than that of those `before`, if there are any, but by
+        half of the `gain`: how much the last change of the weights has lowered it.
         """
 
     @abstractmethod
@@ -297,24 +290,11 @@ def print_round(name: str, row: dict[str, Any]) -> None:
 
 
 def best_weights(cost: Array, smoothness: float) -> Array:
-    r"""Return the view weights for given classifiers.
+    r"""Return the best weights for classifiers that cost so much per unit of weight.
 
-    Parameters
-    ----------
-    cost : ndarray of shape (n_views,)
-        What a view costs per unit of weight: the paper's :math:`g = \pi + \eta\rho`.
-    smoothness : float
-        The paper's alpha.
-
-    Returns
-    -------
-    ndarray of shape (n_views,)
-        The minimiser of :math:`\tfrac12 g^\top\theta + \tfrac\alpha2\|\theta\|^2` on the simplex.
-
-    Notes
-    -----
+    With the paper's :math:`g = \pi + \eta\rho` they minimise
     :math:`\tfrac12 g^\top\theta + \tfrac\alpha2\|\theta\|^2 = \tfrac\alpha2
-    \|\theta + g/(2\alpha)\|^2 - \|g\|^2/(8\alpha)`, so the minimiser is the projection of
+    \|\theta + g/(2\alpha)\|^2 - \|g\|^2/(8\alpha)` on the simplex, and are the projection of
     :math:`-g/(2\alpha)`: a view that is cheaper, for instance because it separates the classes
     with a wider margin, gets more weight.
     """
