@@ -238,7 +238,7 @@ class MulticlassSamples:
         flow = np.zeros((k, k))
         np.add.at(flow, problem.labels, self._feasible())
         sizes, hinge = np.abs(B).sum(axis=1), np.maximum(self.q, 0.0)
-        pulls = problem.pull(np.column_stack([B, sizes]))
+        pulls = problem.operator.pull(np.column_stack([B, sizes]))
         return Summary(
             pull=pulls[:-1],
             total=B.sum(axis=0),
@@ -268,7 +268,7 @@ class MulticlassSamples:
         """
         a = self._feasible() * keep[self.problem.labels]
         value = float(np.vdot(a, self.levels - self.levels[self.own][:, None]))
-        return self.problem.pull(self.problem.own(a)), value
+        return self.problem.operator.pull(self.problem.own(a)), value
 
     def _feasible(self) -> Array:
         """Return the multipliers of rivals, scaled back where they exceed their simplex."""

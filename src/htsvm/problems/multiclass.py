@@ -120,10 +120,6 @@ class MulticlassProblem(BaseProblem):
         """Return the violations at (W, b), which takes a pass."""
         return self.violations(self.levels(W, b))
 
-    def pull(self, B: Array) -> Array:
-        """Return ``sum_i B_i x_i'``, the sum of the pulls of all samples."""
-        return self.operator.pull(B)
-
     def own(self, alpha: Array) -> Array:
         """Turn multipliers alpha over the rivals into pulls B in place and return them.
 

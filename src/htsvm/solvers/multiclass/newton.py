@@ -122,7 +122,7 @@ class MulticlassSteps:
         problem, rest = self.problem, self.rest
         pulls = problem.own(stage.weights[:, None] * at.a)
         own, gross = problem.regularizer.dot(at.W), float(np.abs(pulls).sum()) + rest.gross
-        pulled = problem.pull(pulls) - rest.linear[:, :-1]
+        pulled = problem.operator.pull(pulls) - rest.linear[:, :-1]
         gb = rest.linear[:, -1] - pulls.sum(axis=0)
         if not problem.fit_intercept:
             gb[:] = 0.0

@@ -148,7 +148,7 @@ class BlockSweeps:
         B = self.problem.own(alpha.copy())
         n, k = self.problem.n_features, self.problem.n_classes
         self.WT = np.zeros((n, -(-k // 4) * 4))
-        self.WT[:, :k] = self.scale * self.problem.pull(B).T
+        self.WT[:, :k] = self.scale * self.problem.operator.pull(B).T
         self.balance = B.sum(axis=0)
 
     def _few_classes(self, at: Iterate, alpha: Array) -> _Few | None:
