@@ -21,3 +21,13 @@ def generator_of(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(seed_of(random_state))
+
+
+def search_generator(seed: Any) -> np.random.Generator:
+    """Return a generator for a seed that no other use of the same seed shares.
+
+    People who flip labels or draw rows with ``default_rng(0)`` must not meet the same rows here.
+    """
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng([int.from_bytes(b"starts", "big"), int(seed)])

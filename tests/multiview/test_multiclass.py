@@ -16,8 +16,7 @@ from htsvm.multiview.alternation import Alternation
 from htsvm.multiview.structure import find_structure
 from htsvm.multiview.view_classifiers import ViewClassifiers
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers import ADMM
-from htsvm.solvers.multiclass.solver import MulticlassNewton
+from htsvm.solvers import ADMM, Newton
 from tests.multiview.data import noisy_classes, two_views
 from tests.oracles.multiclass import solve_crammer_singer, violations
 
@@ -104,7 +103,7 @@ def multiclass_descent(views, y, *, C, alpha, eta, loss, tol=1e-6):
         )
         for X in views
     ]  # fmt: skip
-    solver = MulticlassNewton(tol=tol, max_iter=1000)
+    solver = Newton(tol=tol, max_iter=1000)
     classifiers = ViewClassifiers(problems, solver, np.full(len(views), eta), sigmas(views, y))
     return Alternation(classifiers, alpha, None, list(range(len(views))), tol, 50, True).run()
 

@@ -1,6 +1,7 @@
 """A solver from outside the package: declared, registered, fitted with, certified."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from htsvm.extend import (
 )
 from htsvm.solvers import solver_names
 from htsvm.solvers.api import _BY_NAME, configured, named
+from htsvm.solvers.certified import solve_certified
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,9 @@ def test_several_classes_go_one_by_one_where_a_solver_knows_only_two(toy):
     assert len(HTSVC(solver=toy).fit(X, y).certificate_) == 3
     with pytest.raises(ValueError, match="multi_class='joint' needs solver='newton'"):
         HTSVC(solver=toy, multi_class="joint").fit(X, y)
+    problem = SimpleNamespace(n_scores=3)
     with pytest.raises(TypeError, match="Toy solves problems of two classes only"):
-        Toy().for_several_classes()
+        solve_certified(problem, Toy())
 
 
 def test_a_loss_that_lacks_something_is_refused(toy):
@@ -111,8 +114,6 @@ def test_what_solvers_declare():
     assert Newton.on_dask
     assert not ADMM.several_classes
     assert not ADMM.on_dask
-    several = Newton(tol=0.2, n_restarts=3).for_several_classes()
-    assert (several.tol, several.n_restarts) == (0.2, 3)
 
 
 def test_an_incomplete_solver_cannot_be_made():

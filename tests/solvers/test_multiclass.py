@@ -24,11 +24,10 @@ from htsvm.solvers.multiclass.newton import (
     RoundedMaximum,
     line_search,
 )
-from htsvm.solvers.multiclass.solver import MulticlassNewton
 from htsvm.solvers.multiclass.system import NewtonSystem, Undecided
 from tests.oracles.multiclass import solve_crammer_singer, solve_multiclass_globally
 
-PRECISE = MulticlassNewton(tol=1e-7, max_iter=1000)
+PRECISE = Newton(tol=1e-7, max_iter=1000)
 
 
 def data(seed, m=60, n=4, k=3, noise=0.2):
@@ -79,11 +78,11 @@ def test_sweeps_find_the_same_convex_solution(sweeps, sparse):
     X, labels = data(3, k=4)
     exact = solve_crammer_singer(X, labels, 4, np.ones(len(X)))
     problem = stated(sp.csr_matrix(X) if sparse else X, labels, loss=Hinge())
-    result, certificate = solve_certified(problem, MulticlassNewton(tol=1e-5, max_iter=3000))
+    result, certificate = solve_certified(problem, Newton(tol=1e-5, max_iter=3000))
     assert certificate.certified
     assert result.objective == pytest.approx(exact.objective, rel=1e-3)
     assert sum(result.history["sweeps"]) > 0
-    rough, certificate = solve_certified(problem, MulticlassNewton(tol=1e-2))
+    rough, certificate = solve_certified(problem, Newton(tol=1e-2))
     assert certificate.certified
     assert sum(rough.history["sweeps"]) > 0 == sum(rough.history["steps"])
 
@@ -94,7 +93,7 @@ def test_sweeps_do_not_mind_a_part_that_all_rows_share(sweeps, sparse):
     results = []
     for moved in (X, X + 10.0):
         problem = stated(sp.csr_matrix(moved) if sparse else moved, labels, loss=Hinge())
-        result, certificate = solve_certified(problem, MulticlassNewton(tol=1e-4, max_iter=3000))
+        result, certificate = solve_certified(problem, Newton(tol=1e-4, max_iter=3000))
         assert certificate.certified
         results.append(result)
     here, there = results
@@ -158,9 +157,7 @@ def test_truncated_solution_against_the_global_optimum(seed):
     loss = HybridTruncated()
     best, bound = solve_multiclass_globally(X, labels, 3, C=C, loss=loss, seconds=20.0)
     problem = stated(X, labels, C=C)
-    result, certificate = solve_certified(
-        problem, MulticlassNewton(tol=1e-5, max_iter=500, n_restarts=30)
-    )
+    result, certificate = solve_certified(problem, Newton(tol=1e-5, max_iter=500, n_restarts=30))
     assert certificate.certified
     assert result.objective >= bound - 1e-4 * abs(bound)
     assert result.objective <= best * 1.02 + 1e-6
@@ -179,12 +176,12 @@ def test_classes_are_found_where_none_has_a_majority(request, cap, by_sweeps):
     moved = (true + rng.integers(1, k, size=m)) % k
     labels = np.where(rng.random(m) < 0.4, true, moved).astype(np.intp)
     without = stated(X, labels, C=0.01, loss=HybridTruncated(cap=np.inf))
-    convex, _ = solve_certified(without, MulticlassNewton())
+    convex, _ = solve_certified(without, Newton())
     problem = stated(X, labels, C=0.01, loss=HybridTruncated(cap=cap))
     assert abs(convex.objective / (1.2 * problem.penalty.sum()) - 1.0) < 0.01
     start = convex.coef, convex.intercept, convex.multipliers
-    cold, certificate = solve_certified(problem, MulticlassNewton())
-    warm, _ = solve_certified(problem, MulticlassNewton(), start=start)
+    cold, certificate = solve_certified(problem, Newton())
+    warm, _ = solve_certified(problem, Newton(), start=start)
     assert certificate.certified
     for result in (cold, warm):
         assert result.objective < 0.95 * problem.objective_at(*start[:2])
@@ -197,7 +194,7 @@ def test_never_above_the_convex_start_or_a_constant_classifier(cap):
     for seed in range(5):
         X, labels = data(seed, noise=0.5)
         problem = stated(X, labels, C=0.05 * 10.0**seed, loss=HybridTruncated(cap=cap))
-        result, certificate = solve_certified(problem, MulticlassNewton())
+        result, certificate = solve_certified(problem, Newton())
         assert certificate.certified
         assert result.objective <= certificate.trivial_objective * (1.0 + 1e-6)
         if not np.isnan(result.convex_objective):
@@ -207,8 +204,8 @@ def test_never_above_the_convex_start_or_a_constant_classifier(cap):
 def test_sparse_equals_dense_and_a_scaled_regulariser_scales():
     X, labels = data(7)
     X[np.abs(X) < 0.5] = 0.0
-    dense, _ = solve_certified(stated(X, labels), MulticlassNewton(tol=1e-9))
-    csr, _ = solve_certified(stated(sp.csr_matrix(X), labels), MulticlassNewton(tol=1e-9))
+    dense, _ = solve_certified(stated(X, labels), Newton(tol=1e-9))
+    csr, _ = solve_certified(stated(sp.csr_matrix(X), labels), Newton(tol=1e-9))
     np.testing.assert_allclose(csr.coef, dense.coef, atol=1e-6)
     scaled, _ = solve_certified(stated(X, labels, C=2.0, R=2.0 * np.eye(X.shape[1])), PRECISE)
     plain, _ = solve_certified(stated(X, labels), PRECISE)
@@ -220,7 +217,7 @@ def test_certificate_rejects_what_is_not_stationary():
 
     X, labels = data(10)
     problem = stated(X, labels)
-    result, good = solve_certified(problem, MulticlassNewton())
+    result, good = solve_certified(problem, Newton())
     given = {"C": 1.0, "loss": problem.loss}
     moved = certify_multiclass(
         X, labels, 1.1 * result.coef, result.intercept, result.multipliers, **given
@@ -452,18 +449,3 @@ def test_the_rounded_maximum_is_that_of_its_twin():
             np.testing.assert_allclose((ahead - h) / 1e-6, along, atol=1e-4)
         for ours, theirs in zip(*found, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_sweeps_over_a_few_classes_that_are_all_of_them_are_the_same(
-    sweeps, monkeypatch, fit_intercept
-):
-    X, labels = data(6, m=90, n=5, k=6)
-    problem = stated(X + 3.0, labels, fit_intercept=fit_intercept)
-    found = []
-    for many in (100, 2):
-        monkeypatch.setattr(multiclass_sweeps, "MANY_CLASSES", many)
-        monkeypatch.setattr(multiclass_sweeps, "RIVALS", np.inf)
-        found.append(MulticlassNewton(starts=("convex",)).solve(problem))
-    np.testing.assert_allclose(found[1].coef, found[0].coef, atol=1e-8)
-    np.testing.assert_allclose(found[1].multipliers, found[0].multipliers, atol=1e-8)

@@ -13,10 +13,9 @@ from sklearn.linear_model import Ridge
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.losses import HybridTruncated
 from htsvm.problems.multiclass import MulticlassProblem
-from htsvm.solvers import lbfgs
+from htsvm.solvers import Newton, lbfgs
 from htsvm.solvers.multiclass import search as multiclass_search
 from htsvm.solvers.multiclass.smoothed import Smoothed, SmoothMulticlass, rounded, sigmoid
-from htsvm.solvers.multiclass.solver import MulticlassNewton
 
 
 def several(seed=0, m=90, k=3, C=1.0, cap=1.0, wrong=0.2, sparse=False, fit_intercept=True):
@@ -94,7 +93,7 @@ def test_least_squares_is_a_multiple_of_ridge():
 
 @pytest.mark.parametrize("names", [("convex",), ("annealed",), ("least_squares", "pushed")])
 def test_starts_by_name_and_no_others(names):
-    result = MulticlassNewton(starts=names).solve(several(4, wrong=0.4))
+    result = Newton(starts=names).solve(several(4, wrong=0.4))
     assert set(result.starts) == {"constant", *names}
     assert result.start in result.starts
     assert result.converged
@@ -104,7 +103,7 @@ def test_starts_by_name_and_no_others(names):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_warm_start_is_one_more(seed):
     problem = several(seed, wrong=0.4, C=3.0)
-    solver = MulticlassNewton()
+    solver = Newton()
     cold = solver.solve(problem)
     rng = np.random.default_rng(seed)
     away = rng.normal(size=(3, 4)), rng.normal(size=3), None
@@ -118,17 +117,15 @@ def test_a_warm_start_is_one_more(seed):
 
 def test_random_numbers_and_pushes_are_those_of_the_seed():
     problem = several(5, wrong=0.5, C=10.0)
-    one, two = (
-        MulticlassNewton(n_restarts=3, random_state=7).solve(problem).coef for _ in range(2)
-    )
+    one, two = (Newton(n_restarts=3, random_state=7).solve(problem).coef for _ in range(2))
     np.testing.assert_array_equal(one, two)
 
 
 def test_many_rows_are_searched_by_some_of_them(monkeypatch):
     problem = several(6, m=3000)
-    whole = MulticlassNewton().solve(problem)
+    whole = Newton().solve(problem)
     monkeypatch.setattr(multiclass_search, "VALUES", 300 * 4 * 3)
-    some = MulticlassNewton().solve(problem)
+    some = Newton().solve(problem)
     assert some.converged
     assert some.objective == pytest.approx(whole.objective, rel=1e-2)
     assert some.passes < whole.passes
@@ -141,7 +138,7 @@ def test_a_hard_margin_is_that_of_a_smaller_C(C):
     X = np.repeat(10.0 * np.eye(3, 4), 20, axis=0) + rng.normal(size=(60, 4))
     labels = np.repeat(np.arange(3), 20).astype(np.intp)
     problem = replace(several(0), operator=as_operator(X), labels=labels, penalty=np.full(60, C))
-    result = MulticlassNewton(tol=1e-6).solve(replace(problem, C=C))
+    result = Newton(tol=1e-6).solve(replace(problem, C=C))
     q = problem.violations_at(result.coef, result.intercept)
     assert result.converged
     assert q.max() <= 1e-4
@@ -157,6 +154,6 @@ def test_points_of_a_grid_come_near_the_solutions():
         for cap in (1.0, np.inf):
             stated = replace(problem.scaled(C), loss=HybridTruncated(cap=cap))
             near = grid.solve(stated)
-            exact = MulticlassNewton().solve(stated)
+            exact = Newton().solve(stated)
             assert near.objective <= 1.1 * exact.objective
             assert near.objective >= exact.objective * (1.0 - 1e-3) or cap < np.inf

@@ -53,7 +53,7 @@ def test_every_point_of_several_classes_is_near_a_minimum():
         for j, C in enumerate(CS):
             result = points[i][j].result
             stated = replace(problem, loss=loss_at(cap)).scaled(C)
-            solver = Newton(tol=1e-4).for_several_classes()
+            solver = Newton(tol=1e-4)
             start = (result.coef, result.intercept, result.multipliers)
             exact = solver.solve(stated, start=start)
             assert exact.objective <= result.objective <= 1.02 * exact.objective, (cap, C)

@@ -114,7 +114,7 @@ def _stated(estimator: Any, dataset: Dataset, C: float, loss: Any, view: int = 0
 def _fit_blocks(estimator: Any, dataset: Dataset) -> None:
     """Fit a linear classifier to rows on workers."""
     problems = _stated(estimator, dataset, estimator._penalty(), estimator._loss())
-    solver = estimator._solver().suited_to(problems[0])
+    solver = estimator._solver()
     starts = warm_starts(estimator, dataset.classes, problems)
     fitted = Parallel(n_jobs=estimator.n_jobs, prefer="threads")(
         delayed(solve_certified)(problem, solver, start=start)

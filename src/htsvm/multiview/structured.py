@@ -52,7 +52,7 @@ class StructuredMultiViewSVC(BaseMultiViewSVC):
         n_jobs: int | None,
     ) -> ViewClassifiers:
         """Return what finds the classifiers of the views."""
-        solver = self._solver().suited_to(problems[0])
+        solver = self._solver()
         # The paper's algorithm as printed starts anew in each round.
         literal = getattr(solver, "safeguards", None) == ()
         return ViewClassifiers(problems, solver, strength, covariances, literal, n_jobs)

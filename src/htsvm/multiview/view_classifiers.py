@@ -87,7 +87,7 @@ class ViewClassifiers(Classifiers[ViewPoints]):
     problems : sequence of Problem or of MulticlassProblem
         The problem of each view; their regularisers are replaced.
     solver : Solver
-        Who solves them: a `MulticlassNewton` for several classes.
+        Who solves them.
     structure : ndarray of shape (n_views,)
         The paper's eta of each view.
     covariances : list of lists of ndarrays, or None

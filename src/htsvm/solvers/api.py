@@ -23,7 +23,7 @@ class Solver(ABC):
     requires : tuple of str
         What it needs of a loss: ``"prox"``, ``"profile"``, ``"conjugate"``.
     several_classes : bool
-        Whether `for_several_classes` returns a solver of the multi-class problem.
+        Whether it also solves the problem of several classes, a `MulticlassProblem`.
     on_dask : bool
         Whether it asks for sums over rows only, so that the rows may be on Dask workers.
     refines : bool
@@ -42,14 +42,6 @@ class Solver(ABC):
     @abstractmethod
     def solve(self, problem: Any, *, start: Any = None) -> SolverResult:
         """Return a stationary point of `problem`, from a warm start if there is one."""
-
-    def for_several_classes(self) -> Solver:
-        """Return the solver of the multi-class problem with the same options."""
-        raise TypeError(f"{type(self).__name__} solves problems of two classes only.")
-
-    def suited_to(self, problem: Any) -> Solver:
-        """Return this solver for a problem of two classes, else that of several classes."""
-        return self if problem.n_scores == 1 else self.for_several_classes()
 
     def check_loss(self, loss: Loss) -> None:
         """Complain of a loss that lacks what the solver needs, and name those that have it."""

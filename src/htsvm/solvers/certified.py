@@ -38,7 +38,7 @@ def solve_certified(
     problem : Problem or MulticlassProblem
         What to minimise.
     solver : Solver
-        Who does it; see `Solver.suited_to`.
+        Who does it.
     start : (w, b, psi) or (W, b, B), optional
         A warm start.
 
@@ -49,6 +49,8 @@ def solve_certified(
     certificate : BinaryCertificate or MulticlassCertificate
         The certificate of that point.
     """
+    if problem.n_scores > 1 and not solver.several_classes:
+        raise TypeError(f"{type(solver).__name__} solves problems of two classes only.")
     began = time.perf_counter()
     result = solver.solve(problem, start=start)
     certificate = certify_result(problem, result, solver.tol)

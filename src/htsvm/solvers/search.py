@@ -14,15 +14,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from htsvm._seeds import search_generator
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses.rounded import Sigmoid, rounded
 from htsvm.optimality.residuals import LEAST_GAIN
+from htsvm.problems import AnyProblem
 from htsvm.problems.binary import Problem, Start
 from htsvm.problems.coordinates import in_coordinates
 from htsvm.solvers import wide
 from htsvm.solvers.api import Solver
 from htsvm.solvers.finish import End, finish, unit_of
+from htsvm.solvers.multiclass.search import solve as solve_several
 from htsvm.solvers.pairs import solve_pairs
 from htsvm.solvers.result import Callback, History, SolverResult
 from htsvm.solvers.rows import MOST_STEPS, MOST_WORK, Budget, Descent
@@ -56,20 +59,8 @@ FAR_BELOW = 0.1
 SHARE, CLOSER = 0.3, 1e-3
 # Penalties that outweigh the regulariser by more than the first are tried at the second.
 HARD, SOFT = 1e12, 1e8
-# Sets the random numbers of the search apart from others with the same seed: "starts" in ASCII.
-STREAM = int.from_bytes(b"starts", "big")
 
 Point = tuple[float, Array]
-
-
-def own_generator(seed: Any) -> np.random.Generator:
-    """Return a generator for a seed that no other use of the same seed shares.
-
-    People who flip labels or draw rows with ``default_rng(0)`` must not meet the same rows here.
-    """
-    if isinstance(seed, np.random.Generator):
-        return seed
-    return np.random.default_rng([STREAM, int(seed)])
 
 
 @dataclass(frozen=True)
@@ -110,20 +101,14 @@ class Newton(Solver):
     starts: str | tuple[str, ...] = "auto"
     compare_warm: bool | str = False
 
-    def for_several_classes(self) -> Solver:
-        """Return the solver of the multi-class problem with the same options."""
-        from htsvm.solvers.multiclass.solver import MulticlassNewton
-
-        return MulticlassNewton(**{name: getattr(self, name) for name in self.option_names()})
-
-    def solve(self, problem: Problem, *, start: Start | None = None) -> SolverResult:
+    def solve(self, problem: AnyProblem, *, start: Any = None) -> SolverResult:
         """Return a stationary point of `problem`.
 
         Parameters
         ----------
-        problem : Problem
+        problem : Problem or MulticlassProblem
             What to minimise.
-        start : (w, b, psi), optional
+        start : (w, b, psi) or (W, b, B), optional
             A warm start. Without psi (None) the multipliers follow from the violations.
         """
         self.check_loss(problem.loss)
@@ -133,8 +118,11 @@ class Newton(Solver):
         result: SolverResult = in_coordinates(problem).solved(self._solve, start)
         return result
 
-    def _solve(self, problem: Problem, start: Start | None) -> SolverResult:
+    def _solve(self, problem: Any, start: Any) -> SolverResult:
         """Return a stationary point of a problem in coordinates that suit a search."""
+        if problem.n_scores > 1:
+            with single_threaded_blas():
+                return solve_several(problem, self, start)
         with single_threaded_blas(problem.operator):
             soft, is_solution = softened(problem, self, start)
             if soft is not None and is_solution:
@@ -232,7 +220,7 @@ class Search:
 
     def __init__(self, problem: Problem, options: Any) -> None:
         self.problem, self.options = problem, options
-        self.rng = own_generator(options.random_state)
+        self.rng = search_generator(options.random_state)
         self.history = History(options.callback)
         self.passes = problem.operator.passes
         self.found: dict[str, Point] = {}

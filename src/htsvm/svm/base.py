@@ -183,7 +183,6 @@ class BaseLinearSVC(BaseSVC):
         weights: Array | None,
     ) -> None:
         """Solve the problems of a fit, store all that is found, and warn of what is not well."""
-        solver = solver.suited_to(problems[0])
         if len(problems) == 1:
             fitted = [solve_certified(problems[0], solver, start=starts[0])]
         else:

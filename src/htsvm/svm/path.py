@@ -200,7 +200,6 @@ def solve_path(problem: AnyProblem, Cs: Array, solver: Solver) -> list[AnyFitted
 
     Each C but the largest starts from the next larger one.
     """
-    solver = solver.suited_to(problem)
     unrivalled = solver
     if getattr(solver, "compare_warm", False):
         unrivalled = replace(solver, compare_warm=False)

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from htsvm._seeds import search_generator
 from htsvm._typing import Array
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
 from htsvm.solvers.multiclass.finish import finish
 from htsvm.solvers.multiclass.smoothed import Smoothed, StandIn, rounded, sigmoid
 from htsvm.solvers.multiclass.sweeps import strength
 from htsvm.solvers.result import History, SolverResult
-from htsvm.solvers.search import own_generator
 
 # The starts that are compared where none are named.
 NAMES = ("convex", "annealed")
@@ -56,7 +56,7 @@ def solve(problem: MulticlassProblem, options: Any, start: MulticlassStart | Non
     ----------
     problem : MulticlassProblem
         What to minimise, in coordinates that suit a search.
-    options : MulticlassNewton
+    options : Newton
         Tolerance, budget, seed, starts.
     start : (W, b, B), optional
         A warm start.
@@ -99,7 +99,7 @@ class MulticlassSearch:
 
     def __init__(self, problem: MulticlassProblem, options: Any) -> None:
         self.problem, self.options, self.loss = problem, options, problem.loss
-        self.rng = own_generator(options.random_state)
+        self.rng = search_generator(options.random_state)
         self.history, self.passes = History(options.callback), problem.operator.passes
         self.found: dict[str, tuple[float, Array]] = {}
         self.names = NAMES if isinstance(options.starts, str) else tuple(options.starts)

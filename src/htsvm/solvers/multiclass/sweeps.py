@@ -27,9 +27,6 @@ MOST_SWEEPS, LESS = 20, 0.1
 # How hard imbalance is punished, in units of a typical squared row: hard enough to move the
 # intercepts, soft enough not to tie them to the samples visited last.
 STIFFNESS = 0.05
-# From so many classes on, sweeps after the first look at those alone whose level is within this of
-# the highest, or that have multipliers.
-MANY_CLASSES, RIVALS = 20, 0.5
 # How close to a change of its multipliers a sample may move.
 NEAR = 0.1
 
@@ -83,14 +80,6 @@ def strength(problem: MulticlassProblem) -> float:
     return problem.C * square / (float(problem.regularizer.diagonal().mean()) or 1.0)
 
 
-class _Few(NamedTuple):
-    """A few classes of each sample: ``classes[first[i]:first[i + 1]]``; and W while they move."""
-
-    W: Array
-    first: Array
-    classes: Array
-
-
 class BlockSweeps:
     """Rounds of block coordinate descent, a few sweeps each.
 
@@ -125,14 +114,13 @@ class BlockSweeps:
         first = self._sweep(at, weights, alpha, self.rng.permutation(rows))
         at.steps, at.sweeps = 0, 1
         rows = rows[self.near[rows] < NEAR]
-        few = self._few_classes(at, alpha) if len(rows) else None
         while at.sweeps <= MOST_SWEEPS and len(rows):
-            slack = self._sweep(at, weights, alpha, self.rng.permutation(rows), few)
+            slack = self._sweep(at, weights, alpha, self.rng.permutation(rows))
             at.sweeps += 1
             if slack <= max(LESS * first, enough):
                 break
         k = problem.n_classes
-        at.W = np.ascontiguousarray(self.WT[:, :k].T) if few is None else few.W
+        at.W = np.ascontiguousarray(self.WT[:, :k].T)
         at.b -= at.b.mean()
         at.U = problem.levels(at.W, at.b)
         own = alpha[np.arange(len(q)), problem.labels]
@@ -151,36 +139,18 @@ class BlockSweeps:
         self.WT[:, :k] = self.scale * self.problem.operator.pull(B).T
         self.balance = B.sum(axis=0)
 
-    def _few_classes(self, at: Iterate, alpha: Array) -> _Few | None:
-        """Return the classes of each sample that may have multipliers soon; None: all of them."""
-        k = self.problem.n_classes
-        if k < MANY_CLASSES or self.problem.operator.sparse:
-            return None
-        W = np.ascontiguousarray(self.WT[:, :k].T)
-        U = self.problem.levels(W, at.b)
-        counted = (U.max(axis=1)[:, None] - RIVALS < U) | (alpha > 0.0)
-        counted[np.arange(len(U)), self.problem.labels] = True
-        first = np.append(0, np.cumsum(np.count_nonzero(counted, axis=1)))
-        return _Few(W, first, np.ascontiguousarray(np.nonzero(counted)[1]))
-
-    def _sweep(
-        self, at: Iterate, weights: Array, alpha: Array, order: Array, few: _Few | None = None
-    ) -> float:
+    def _sweep(self, at: Iterate, weights: Array, alpha: Array, order: Array) -> float:
         """Visit some rows; return by how much their multipliers fell short."""
         problem, X = self.problem, self.X
         shared = (
             problem.labels, weights, self.squares, order, self.scale, self.stiffness, alpha,
-            self.WT if few is None else few.W, at.b, self.balance, self.near,
+            self.WT, at.b, self.balance, self.near,
         )  # fmt: skip
-        classes = float(problem.n_classes)
-        if few is not None:
-            slack = compiled.dense_few_sweep(X, *shared, few.first, few.classes)
-            classes = len(few.classes) / problem.n_samples
-        elif problem.operator.sparse:
+        if problem.operator.sparse:
             slack = compiled.csr_block_sweep(X.indptr, X.indices, X.data, *shared)
         else:
             slack = compiled.dense_block_sweep(X, *shared)
-        problem.operator.count(2.0 * classes * len(order) / problem.n_samples)
+        problem.operator.count(2.0 * problem.n_classes * len(order) / problem.n_samples)
         if problem.fit_intercept:
             at.b += self.stiffness * self.balance
         return float(slack)
