@@ -35,35 +35,10 @@ def test_any_chunking(sizes):
     assert_same_fit(*fit_both(X, y, sizes))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"C": 0.05},
-        {"C": 8.0, "n_restarts": 2},
-        {"cap": np.inf},
-        {"cap": 2.0, "knee": 0.4},
-        {"class_weight": "balanced", "fit_intercept": False},
-        {"class_weight": {1: 3.0}, "tol": 1e-6},
-    ],
-    ids=str,
-)
-def test_options(options):
-    X, y = noisy(900, 8, seed=1)
-    assert_same_fit(*fit_both(X, y, **options))
-
-
 def test_sparse_blocks_and_sample_weight():
     X, y = noisy(3_000, 12, seed=3)
     weight = np.random.default_rng(0).integers(0, 4, size=3_000).astype(float)
     assert_same_fit(*fit_both(thinned(X), y, (700,), weight=weight), tol=1e-7)
-
-
-def test_weight_k_is_k_repetitions():
-    X, y = noisy(400, 5, seed=4)
-    k = np.random.default_rng(1).integers(1, 4, size=400)
-    weighted = HTSVC(tol=1e-7).fit(*as_dask(X, y), sample_weight=da.from_array(k, chunks=100))
-    repeated = HTSVC(tol=1e-7).fit(*as_dask(np.repeat(X, k, axis=0), np.repeat(y, k)))
-    np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-8)
 
 
 def test_three_classes_with_names():
@@ -151,25 +126,7 @@ def test_path():
     np.testing.assert_array_equal(blocks.n_support, local.n_support)
 
 
-def test_saddle_point_is_left_as_in_memory():
-    """Two samples on which the trivial point is stationary but no minimiser."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    y = (X[:, 0] + 1.5 * rng.normal(size=60) > 0).astype(int)
-    for C in (0.02, 0.3, 0.6):
-        assert_same_fit(*fit_both(X, y, (25,), C=C))
-
-
 # --------------------------------------------------------------------------------- schedulers
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "stream"), [("threads", False), ("threads", True), ("synchronous", False)]
-)
-def test_schedulers_without_a_cluster(scheduler, stream):
-    X, y = noisy(300, 4, seed=11)
-    with dask.config.set({"scheduler": scheduler, "htsvm.stream": stream}):
-        assert_same_fit(*fit_both(X, y, n_restarts=1))
 
 
 def test_processes():

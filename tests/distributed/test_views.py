@@ -65,21 +65,6 @@ def test_any_chunking(sizes):
     assert_same_views(*fit_both(X, y, sizes))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"C": [0.1, 2.0], "cap": {"first": 2.0, "second": np.inf}},
-        {"view_weights": "uniform", "class_weight": "balanced", "fit_intercept": False},
-        {"weight_smoothness": 300.0, "n_restarts": 1, "n_jobs": 2},
-        {"views": None, "tol": 1e-5},
-    ],
-    ids=str,
-)
-def test_options(options):
-    X, y = noisy(400, 8, seed=1)
-    assert_same_views(*fit_both(X, y, **options))
-
-
 def test_sample_weights():
     X, y = noisy(500, 8, seed=2)
     weight = np.random.default_rng(0).integers(0, 3, size=500).astype(float)
@@ -106,16 +91,6 @@ def test_three_classes(multi_class):
         )
 
 
-@pytest.mark.parametrize("stream", [True, False])
-def test_classes_as_one_problem_with_sample_weights(stream):
-    X, y = noisy(200, 8, classes=3, seed=13)
-    weight = np.random.default_rng(0).integers(0, 3, size=200).astype(float)
-    with dask.config.set({"htsvm.stream": stream}):
-        blocks, local = fit_both(X, y, (120,), weight=weight, C=[0.5, 2.0])
-    assert_same_views(blocks, local)
-    assert blocks.view_weights_.shape == (2,)
-
-
 def test_data_frames_by_column_name():
     pd = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe")
@@ -133,19 +108,6 @@ def test_data_frames_by_column_name():
     np.testing.assert_allclose(blocks.view_decision_function(lazy).compute(), contributions)
     assert blocks.score(lazy, y) == pytest.approx(score)
     assert list(blocks.feature_names_in_) == list("abcd")
-
-
-@pytest.mark.parametrize("stream", [True, False])
-def test_streamed(stream):
-    X, y = noisy(300, 8, seed=7)
-    with dask.config.set({"htsvm.stream": stream}):
-        assert_same_views(*fit_both(X, y, (100,)))
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_a_view_wider_than_the_number_of_samples(classes):
-    X, y = noisy(60, 90, classes=classes, seed=8)
-    assert_same_views(*fit_both(X, y, (25,), views=[10, 80]), tol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -42,17 +42,19 @@ def test_a_product_with_zero_is_zero():
     assert not single.product(np.zeros((2, 3)), np.ones((3, 4), dtype=np.float32)).any()
 
 
-def test_it_pays_for_much_dense_data_whose_columns_are_not_far_from_centred(monkeypatch):
+def test_it_pays_for_much_dense_data_whose_columns_are_not_far_from_centred():
     X = np.random.default_rng(0).normal(size=(50, 40))
-    assert not single.pays(as_operator(X), 3, moments(X))
-    monkeypatch.setattr(single, "LARGE", 50 * 40 * 3)
-    assert single.pays(as_operator(X), 3, moments(X))
-    assert not single.pays(as_operator(X), 2, moments(X))
-    assert not single.pays(as_operator(sp.csr_matrix(X)), 3, moments(X))
-    X[:, 7] += 1000.0
-    assert not single.pays(as_operator(X), 3, moments(X))
-    X[:, 7] = 1.0
-    assert not single.pays(as_operator(X), 3, moments(X))
+
+    def pays(form=np.asarray, columns=3, large=50 * 40 * 3):
+        return single.pays(as_operator(form(X)), columns, moments(X), large=large)
+
+    assert pays()
+    assert not pays(columns=2)
+    assert not pays(large=single.LARGE)
+    assert not pays(sp.csr_matrix)
+    for column in (X[:, 7] + 1000.0, 1.0):
+        X[:, 7] = column
+        assert not pays()
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0])
@@ -62,7 +64,7 @@ def test_a_fit_by_rough_products_is_certified_and_as_low(monkeypatch, C):
     X = rng.normal(size=(400, 40)) + rng.normal(size=(4, 40))[y]
     y[rng.random(400) < 0.2] = 0
     exact = HTSVC(C=C).fit(X, y)
-    monkeypatch.setattr(single, "LARGE", 0)
+    monkeypatch.setattr(single, "pays", lambda *_: True)
     by_gradients = partial(NewtonSystem, formed=0, ties=0)
     monkeypatch.setattr("htsvm.solvers.multiclass.finish.NewtonSystem", by_gradients)
     newton = partial(finish, sweeping=None)

@@ -30,9 +30,9 @@ class Ridges(Classifiers[np.ndarray]):
         return float(0.5 * weights @ point**2 + 0.5 * self.c @ (1.0 - point) ** 2)
 
 
-def alternated(c, tol=1e-9):
+def alternated(c, **options):
     names = list(range(len(c)))
-    return Alternation(Ridges(np.array(c)), SMOOTHNESS, None, names, tol, 200).run()
+    return Alternation(Ridges(np.array(c)), SMOOTHNESS, None, names, 1e-9, 200, **options).run()
 
 
 def test_two_weights_are_the_best_of_all() -> None:
@@ -51,19 +51,18 @@ def test_two_weights_are_the_best_of_all() -> None:
 
 
 @pytest.mark.parametrize("c", [[0.3, 0.5], [0.4, 0.5, 0.8], [0.5, 0.5, 0.6, 0.9]])
-def test_longer_ways_end_at_the_same_weights_in_fewer_rounds(c, monkeypatch) -> None:
+def test_longer_ways_end_at_the_same_weights_in_fewer_rounds(c) -> None:
     ended = alternated(c)
     objectives = np.array(ended.history["objective"])
     assert np.all(np.diff(objectives) <= 1e-14)
     assert ended.weights.sum() == pytest.approx(1.0)
-    monkeypatch.setattr(alternation, "LONGEST_STEP", 1.0)
-    plain = alternated(c)
+    plain = alternated(c, longest_step=1.0)
     np.testing.assert_allclose(ended.weights, plain.weights, atol=1e-7)
     assert len(objectives) < len(plain.history["objective"])
 
 
 def test_a_view_loses_its_weight_only_where_the_best_weights_say_so() -> None:
-    way = alternation._Way()
+    way = alternation._Way(alternation.LONGEST_STEP)
     first = way.beyond(np.array([0.5, 0.5]), np.array([0.7, 0.3]))
     np.testing.assert_allclose(first, [0.7, 0.3])
     # Nothing was gained on the way, so the next step is as long as may be, but not to zero.

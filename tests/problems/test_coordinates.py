@@ -10,7 +10,7 @@ from htsvm import HTSVC
 from htsvm.linalg import Quadratic, as_operator
 from htsvm.linalg.scaled import Scaled
 from htsvm.losses import Hinge, HybridTruncated
-from htsvm.problems import MulticlassProblem, Problem, coordinates
+from htsvm.problems import MulticlassProblem, Problem
 from htsvm.problems.coordinates import as_stated, in_coordinates
 from htsvm.solvers import Newton, SolverResult, certify_result, solve_certified
 
@@ -105,14 +105,13 @@ def test_nothing_is_centred_without_an_intercept():
     np.testing.assert_allclose(ratio, np.tile(ratio[0], (40, 1)), rtol=1e-12)
 
 
-def test_much_data_is_not_copied(monkeypatch):
-    monkeypatch.setattr(coordinates, "COPIED", 0)
+def test_much_data_is_not_copied():
     given = problem()
-    operator = in_coordinates(given).problem.operator
+    inside = in_coordinates(given, copied=0)
+    operator = inside.problem.operator
     assert isinstance(operator, Scaled)
     assert np.shares_memory(operator.operator.X, given.operator.X)
-    found = Newton().solve(given)
-    monkeypatch.undo()
+    found = inside.leave(Newton().solve(inside.problem))
     assert found.objective == pytest.approx(Newton().solve(given).objective, rel=1e-3)
 
 

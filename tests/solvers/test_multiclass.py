@@ -163,6 +163,32 @@ def test_truncated_solution_against_the_global_optimum(seed):
     assert result.objective <= best * 1.02 + 1e-6
 
 
+@pytest.mark.parametrize("cap", [1.0, 1.5])
+@pytest.mark.parametrize("by_sweeps", [False, True])
+def test_classes_are_found_where_none_has_a_majority(request, cap, by_sweeps):
+    """A label is right with probability 0.4, else any other class."""
+    if by_sweeps:
+        request.getfixturevalue("sweeps")
+    rng = np.random.default_rng(0)
+    m, k = 1500, 6
+    true = rng.integers(k, size=m)
+    X = rng.normal(size=(m, 8)) + 2.0 * rng.normal(size=(k, 8))[true]
+    moved = (true + rng.integers(1, k, size=m)) % k
+    labels = np.where(rng.random(m) < 0.4, true, moved).astype(np.intp)
+    without = stated(X, labels, C=0.01, loss=HybridTruncated(cap=np.inf))
+    convex, _ = solve_certified(without, Newton())
+    problem = stated(X, labels, C=0.01, loss=HybridTruncated(cap=cap))
+    assert abs(convex.objective / (1.2 * problem.penalty.sum()) - 1.0) < 0.01
+    start = convex.coef, convex.intercept, convex.multipliers
+    cold, certificate = solve_certified(problem, Newton())
+    warm, _ = solve_certified(problem, Newton(), start=start)
+    assert certificate.certified
+    for result in (cold, warm):
+        assert result.objective < 0.95 * problem.objective_at(*start[:2])
+        guess = (X @ result.coef.T + result.intercept).argmax(axis=1)
+        assert np.mean(guess == true) > 0.9
+
+
 @pytest.mark.parametrize("cap", [0.5, 1.0, 3.0])
 def test_never_above_the_convex_start_or_a_constant_classifier(cap):
     for seed in range(5):
@@ -232,15 +258,17 @@ def test_kernels_agree_with_their_twins():
         np.testing.assert_allclose(outs[0][0].sum(axis=1), c, atol=1e-12)
 
 
-def test_projection_is_the_nearest_point_of_the_simplex():
-    rng = np.random.default_rng(1)
-    V, c = rng.normal(size=(40, 5)), rng.random(40)
-    out, counts = np.empty_like(V), np.empty(40, dtype=np.intc)
+def test_projection_ends_where_rounding_brings_entries_back():
+    """Equal levels but for the last digits used to make the compiled kernel go round forever."""
+    rng = np.random.default_rng(0)
+    m, k = 20_000, 6
+    V = 1.0 + rng.integers(-4, 5, size=(m, k)) * np.finfo(float).eps
+    V -= rng.choice([0.0, 1.0 / 3.0, 0.1], size=(m, k))
+    c = rng.choice([0.1, 1.0 / 3.0, 0.3, 0.012], size=m)
+    out, counts = np.empty_like(V), np.empty(m, dtype=np.intc)
     kernels.active.simplex_step(V, c, out, counts)
-    for _ in range(200):
-        other = rng.dirichlet(np.full(5, 0.5), size=40) * c[:, None]
-        nearer = np.square(other - V).sum(axis=1) < np.square(out - V).sum(axis=1) - 1e-12
-        assert not nearer.any()
+    np.testing.assert_allclose(out.sum(axis=1), c, rtol=1e-12)
+    np.testing.assert_array_equal(np.count_nonzero(out, axis=1), counts)
 
 
 @pytest.mark.parametrize("k", [3, 5, 8])

@@ -24,6 +24,10 @@ from htsvm.optimality.multiclass import MulticlassSamples
 from htsvm.optimality.samples import Samples
 from htsvm.problems.build import Task
 
+# In widths of the rounded kink, over what the maximum over rivals is rounded: as in the search of
+# several classes.
+SPREAD = 4.0 / 3.0
+
 
 class BlockTask(NamedTuple):
     """A stated problem, the columns of a view, and what their mean and scale are taken for."""
@@ -51,13 +55,6 @@ class Block:
     def __sizeof__(self) -> int:
         parts = (self.X.data, self.X.indices) if sp.issparse(self.X) else (self.X,)
         return int(sum(part.nbytes for part in (*parts, self.codes)))
-
-
-class Stage(NamedTuple):
-    """A loss whose kink is rounded, and for several classes the maximum over rivals as well."""
-
-    loss: Rounded
-    spread: float
 
 
 def added(answers: Sequence[Any]) -> Any:
@@ -110,23 +107,23 @@ def losses_of(block: Block, task: BlockTask, points: Sequence[Array]) -> Array:
     return np.array([p.loss.total(p.violations_at(*parts_of(z)), p.penalty) for z in points])
 
 
-def _smooth(problem: Any, z: Array, stage: Stage, penalty: Array) -> tuple[float, Array]:
+def _smooth(problem: Any, z: Array, stage: Rounded, penalty: Array) -> tuple[float, Array]:
     """Return the total of the smooth loss, and its derivatives in the score or in all scores."""
     if problem.n_scores == 1:
-        values, slopes = stage.loss.value_slope(problem.violations_at(*parts_of(z)))
+        values, slopes = stage.value_slope(problem.violations_at(*parts_of(z)))
         return float(penalty @ values), -problem.y * penalty * slopes
     scores = problem.operator.scores(*parts_of(z))
-    slopes, shape = np.empty_like(scores), np.array(stage.loss[:4])
+    slopes, shape = np.empty_like(scores), np.array(stage[:4])
     value = kernels.active.smooth_losses(
-        scores, problem.labels, penalty, stage.spread, 0, shape, slopes
+        scores, problem.labels, penalty, SPREAD * stage.width, 0, shape, slopes
     )
     return float(value), slopes
 
 
-def _bends(problem: Any, z: Array, stage: Stage, reach: float) -> Array:
+def _bends(problem: Any, z: Array, stage: Rounded, reach: float) -> Array:
     """Return which rows are within `reach` of where the slope of the smooth loss may change."""
     if problem.n_scores == 1:
-        found: Array = stage.loss.bends(problem.violations_at(*parts_of(z)), reach)
+        found: Array = stage.bends(problem.violations_at(*parts_of(z)), reach)
         return found
     levels, rows = problem.levels(*parts_of(z)), np.arange(len(problem.labels))
     levels -= levels[rows, problem.labels][:, None]
@@ -134,8 +131,8 @@ def _bends(problem: Any, z: Array, stage: Stage, reach: float) -> Array:
     q = levels.max(axis=1)
     levels[rows, levels.argmax(axis=1)] = -np.inf
     # Where several rivals are ahead, which of them pulls is undecided.
-    tied = (q - levels.max(axis=1) < 2.0 * stage.spread + reach) & (q > -stage.loss.width)
-    near: Array = stage.loss.bends(q, reach) | (tied & (q < stage.loss.cap))
+    tied = (q - levels.max(axis=1) < 2.0 * SPREAD * stage.width + reach) & (q > -stage.width)
+    near: Array = stage.bends(q, reach) | (tied & (q < stage.cap))
     return near
 
 
@@ -148,9 +145,9 @@ def _gradient(problem: Any, slopes: Array) -> Array:
     return np.column_stack([problem.operator.pull(slopes), totals])
 
 
-def _curvature(problem: Any, z: Array, stage: Stage) -> Array:
+def _curvature(problem: Any, z: Array, stage: Rounded) -> Array:
     """Return the positive part of the second derivatives in (w, b), their lower triangle."""
-    up, _ = stage.loss.curvature(problem.violations_at(*parts_of(z)))
+    up, _ = stage.curvature(problem.violations_at(*parts_of(z)))
     weights, out = problem.penalty * up, np.zeros((len(z), len(z)))
     rows = np.flatnonzero(weights)
     problem.operator.add_gram(rows, 1.0, out, weights[rows])
@@ -158,7 +155,7 @@ def _curvature(problem: Any, z: Array, stage: Stage) -> Array:
 
 
 def sums_of(
-    block: Block, task: BlockTask, z: Array, stage: Stage, reaches: Array, curvature: bool
+    block: Block, task: BlockTask, z: Array, stage: Rounded, reaches: Array, curvature: bool
 ) -> tuple[Any, ...]:
     """Return value, gradient, size and curvature of a smooth loss, and the values in each reach."""
     problem = block.problem(task)
@@ -169,7 +166,7 @@ def sums_of(
     return *sums, near * (problem.operator.stored / max(len(block.codes), 1))
 
 
-def near_of(block: Block, task: BlockTask, z: Array, stage: Stage, reach: float) -> list[Any]:
+def near_of(block: Block, task: BlockTask, z: Array, stage: Rounded, reach: float) -> list[Any]:
     """Return copies of the rows near a bend, their numbers, and what the others add: a `Rest`."""
     problem = block.problem(task)
     near = _bends(problem, z, stage, reach)
@@ -180,7 +177,7 @@ def near_of(block: Block, task: BlockTask, z: Array, stage: Stage, reach: float)
 
 
 def judged_of(
-    block: Block, task: BlockTask, z: Array, stage: Stage, reach: float, end: Array
+    block: Block, task: BlockTask, z: Array, stage: Rounded, reach: float, end: Array
 ) -> list[Any]:
     """Return what became at the end of the rows that were not near a bend at z.
 

@@ -19,10 +19,10 @@ from scipy.optimize import minimize
 
 from htsvm._typing import Array
 from htsvm.distributed import blocks as ask
-from htsvm.distributed.blocks import Stage, added, joint, parts_of, stacked
+from htsvm.distributed.blocks import added, joint, parts_of, stacked
 from htsvm.distributed.cluster import driver_values, sample_values
 from htsvm.linalg.positive import solve_positive
-from htsvm.losses.rounded import rounded
+from htsvm.losses.rounded import Rounded, rounded
 from htsvm.optimality.residuals import balance, of_gradient
 from htsvm.problems.binary import Rest
 from htsvm.problems.coordinates import in_coordinates
@@ -35,8 +35,6 @@ from htsvm.solvers.system import FORMED
 # How far the kink is rounded on blocks, in units of the loss; and where too many rows are near the
 # bends of the last to be gathered.
 WIDTHS, NARROWER = (0.15, 0.05), (0.015, 0.005, 0.0015, 0.0005)
-# In widths, over what the maximum over rivals is rounded: as in the search of several classes.
-SPREAD = 4.0 / 3.0
 # A descent ends where a step gains less than this share, or at this share of the tolerance.
 GAIN, INNER = 1e-4, 0.1
 # The most steps of a descent, its trials for each, and the share of the slope that they gain.
@@ -120,20 +118,16 @@ def _descended(
     )  # fmt: skip
 
 
-def _stage(loss: Any, width: float) -> Stage:
-    return Stage(rounded(loss, width), SPREAD * width)
-
-
 class SmoothSums:
     """A smooth objective at a point: value, gradient, residual, Hessian of the loss."""
 
-    def __init__(self, problem: Any, z: Array, stage: Stage, formed: bool) -> None:
+    def __init__(self, problem: Any, z: Array, stage: Rounded, formed: bool) -> None:
         reaches, w = REACHES * unit_of(problem), z[..., :-1]
         value, gradient, gross, self.hessian, self.near = problem.ask(
             ask.sums_of, z, stage, reaches, formed
         )
         problem.operator.count((3.0 + formed) * problem.n_scores)
-        own = problem.smooth(w) if z.ndim > 1 else problem.regularizer.dot(w)
+        own = problem.regularizer.dot(w)
         self.value = float(value) + 0.5 * float(np.vdot(own, w))
         self.gradient = gradient + joint(own, 0.0 * z[..., -1])
         length, total = gross * problem.operator.row_length, np.linalg.norm(gradient[..., -1])
@@ -157,13 +151,13 @@ class Run:
         row["passes"] = self.problem.operator.passes - self.passes
         self.history.add(**{"start": "", "steps": 1, **row, **self.problem.traffic()})
 
-    def at(self, z: Array, stage: Stage) -> SmoothSums:
+    def at(self, z: Array, stage: Rounded) -> SmoothSums:
         """Return the sums at z, and note them."""
         here = SmoothSums(self.problem, z, stage, self.formed)
-        self.record(width=stage.loss.width, objective=here.value, residual=here.residual)
+        self.record(width=stage.width, objective=here.value, residual=here.residual)
         return here
 
-    def descend(self, z: Array, stage: Stage, gain: float) -> tuple[Array, SmoothSums]:
+    def descend(self, z: Array, stage: Rounded, gain: float) -> tuple[Array, SmoothSums]:
         """Return where Newton steps on a smooth loss lead from z, and the sums there."""
         if not self.formed:
             return self.descend_without_system(z, stage, gain)
@@ -197,7 +191,7 @@ class Run:
         return solve_positive(H, -g)
 
     def descend_without_system(
-        self, z: Array, stage: Stage, gain: float
+        self, z: Array, stage: Rounded, gain: float
     ) -> tuple[Array, SmoothSums]:
         """Return the same for several classes, and for rows of many columns, by L-BFGS."""
         problem, sample, scale = self.problem, self.sample, np.ones(z.shape[-1])
@@ -219,22 +213,22 @@ class Run:
         z = v.reshape(z.shape) * scale
         return z, self.at(z, stage)
 
-    def settled(self, z: Array, stage: Stage) -> Array:
+    def settled(self, z: Array, stage: Rounded) -> Array:
         """Return where the loss itself leads, its kink rounded."""
         end, here = self.descend(z, stage, GAIN)
         loss = self.problem.loss
         if loss.cap == math.inf or here.value <= ABOVE * self.level:
             return end
         for cap in CAPS:
-            z, _ = self.descend(z, _stage(loss.stretched(cap), stage.loss.width), GAIN)
+            z, _ = self.descend(z, rounded(loss.stretched(cap), stage.width), GAIN)
         z, there = self.descend(z, stage, GAIN)
         return z if there.value < here.value else end
 
     def finished(self, z: Array, multipliers: Any) -> tuple[float, float, Array, Any]:
         """Return objective, residual, point and multipliers at the end."""
         unit, loss, most = unit_of(self.problem), self.problem.loss, driver_values()
-        narrower = [_stage(loss, width * unit) for width in NARROWER]
-        wide, stage = (_stage(loss, width * unit) for width in WIDTHS)
+        narrower = [rounded(loss, width * unit) for width in NARROWER]
+        wide, stage = (rounded(loss, width * unit) for width in WIDTHS)
         if multipliers is None:
             z, here = self.descend(self.settled(z, wide), stage, GAIN)
         else:
@@ -264,7 +258,7 @@ class Run:
             z, here = self.descend(z, stage, 0.0)
 
     def near_finished(
-        self, z: Array, multipliers: Any, stage: Stage, reach: float, here: SmoothSums
+        self, z: Array, multipliers: Any, stage: Rounded, reach: float, here: SmoothSums
     ) -> tuple[float, float, float, float, Array, Multipliers]:
         """Return where the finish on rows near a bend leads, and what that did to the others.
 

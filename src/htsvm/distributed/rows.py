@@ -26,8 +26,8 @@ from htsvm.linalg.scaled import Moments, merged
 from htsvm.optimality import PointCertificate, certify_problem
 from htsvm.optimality.binary import conclude, spread_positions
 from htsvm.optimality.multiclass import conclude_multiclass
-from htsvm.optimality.samples import merge
 from htsvm.optimality.second_order import CriticalSamples, Verdict, second_order_verdict
+from htsvm.optimality.summary import merge
 from htsvm.problems import MulticlassProblem, Problem
 from htsvm.problems.build import class_factors, stated_problems, tasks_of
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.simplex import project_to_simplex
+from htsvm.losses.rounded import Rounded, Sigmoid
 
 
 def max_threads() -> int:
@@ -110,25 +111,8 @@ def smooth_losses(
     a = project_to_simplex(near, np.ones(len(F)))
     q = 1.0 + np.einsum("ij,ij->i", a, F) - F[rows, labels]
     q += 0.5 * spread * (1.0 - np.square(a).sum(axis=1))
-    value, slope = (_sigmoid if kind else _rounded)(q, *shape)
+    value, slope = (Sigmoid(*shape) if kind else Rounded(*shape)).value_slope(q)
     slope = penalty * slope
     np.multiply(a, slope[:, None], out=out)
     out[rows, labels] = -slope
     return float(penalty @ value)
-
-
-def _sigmoid(q: Array, height: float, centre: float, width: float) -> tuple[Array, Array]:
-    u = 0.5 * (q - centre) / width
-    root = 1.0 / np.sqrt(1.0 + np.square(u))
-    return 0.5 * height * (1.0 + u * root), 0.25 * height / width * root**3
-
-
-def _rounded(q: Array, top: float, knee: float, cap: float, width: float) -> tuple[Array, Array]:
-    share = np.clip(0.5 + 0.5 * q / width, 0.0, 1.0)
-    h = np.where(share < 1.0, 0.5 * (q + width) * share, q)
-    if np.isinf(knee):
-        return top * h, top * share
-    bend = top / (cap - knee) if cap > knee else 0.0
-    bent = np.clip(h, knee, max(cap, knee)) - knee
-    value = top * np.minimum(h, knee) + (top - 0.5 * bend * bent) * bent
-    return value, np.where(h < cap, share * (top - bend * bent), 0.0)

@@ -52,12 +52,6 @@ class KernelOperator(Operator):
     def _taken(self, rows: Array) -> KernelOperator:
         return KernelOperator(self.K, self.rows[rows])
 
-    def part(self, rows: Array) -> KernelOperator:
-        """Return an operator on a copy of the kernel matrix of some samples, for them alone."""
-        some = KernelOperator(self.K[np.ix_(self.rows[rows], rows)])
-        self.adopted(some)
-        return some
-
     def product(self, a: Array) -> Array:
         """Return ``K @ a`` for these rows, not to be changed; zeros of a are not read."""
         if self._last is not None and np.array_equal(a, self._last[0]):

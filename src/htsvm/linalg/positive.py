@@ -30,19 +30,16 @@ class Cholesky:
     """
 
     def __init__(self, H: Array) -> None:
-        self._H: Array | None = H
+        self._H, self._factor = H, cholesky_factor(H)
         self._scale: Array | None = None
-        factor = cholesky_factor(H)
-        if factor is None:
-            self._add_ridge(RIDGES)
-        else:
-            self._factor = factor
+        if self._factor is None:
+            self._add_ridge()
 
     def solve(self, rhs: Array) -> Array:
         """Return the solution of H x = rhs, for one or several columns."""
         solution = self._solve(rhs)
         if solution is None:
-            self._add_ridge(RIDGES)
+            self._add_ridge()
             solution = self._solve(rhs)
         if solution is None:
             raise _overflow()
@@ -57,20 +54,18 @@ class Cholesky:
         unscaled: Array = solution if scale is None else (scale * solution.T).T
         return unscaled
 
-    def _add_ridge(self, ridges: Array) -> None:
-        """Factorise the matrix, scaled and with the smallest of some ridges that helps."""
+    def _add_ridge(self) -> None:
+        """Factorise the matrix, scaled and with the smallest ridge that helps."""
         H = self._H
-        assert H is not None
         diagonal = np.maximum(np.diagonal(H), 0.0)
         self._scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
         with np.errstate(invalid="ignore"):
             scaled = H * self._scale[:, None] * self._scale
         places = np.arange(len(H))
-        for ridge in ridges:
+        for ridge in RIDGES:
             scaled[places, places] = np.where(diagonal > 0.0, 1.0, 0.0) + ridge
-            factor = cholesky_factor(scaled)
-            if factor is not None:
-                self._factor = factor
+            self._factor = cholesky_factor(scaled)
+            if self._factor is not None:
                 return
         raise _overflow()
 
@@ -106,21 +101,10 @@ def conjugate_gradients(
 ) -> tuple[Array, int]:
     """Solve a positive definite system approximately; return the number of steps too.
 
-    Parameters
-    ----------
-    apply : callable
-        Multiplies with the matrix; vectors may have any shape.
-    rhs : ndarray
-        The right-hand side.
-    precondition : callable
-        Solves with an approximation of the matrix.
-    tolerance : float
-        The length of the residual to reach, relative to that of `rhs`.
-    most_steps : int
-        The most products.
-    start : ndarray, optional
-        Where to start; zero by default. Where the first direction is flat, it is returned itself:
-        a direction of descent is all that is asked for then.
+    `apply` multiplies vectors of any shape with the matrix, `precondition` solves with an
+    approximation of it. The residual is to be as short as `tolerance` times the right-hand side,
+    after `most_steps` products at most. Where the first direction is flat, it is returned itself: a
+    direction of descent is all that is asked for then.
     """
     x = np.zeros_like(rhs) if start is None else start.copy()
     residual = rhs.copy() if start is None else rhs - apply(start)

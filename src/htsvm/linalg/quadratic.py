@@ -55,12 +55,12 @@ class Quadratic:
         self._places = np.arange(n)
 
     def dot(self, w: Array) -> Array:
-        """Return R w."""
-        return self.values @ w if self.is_matrix else self.values * w
+        """Return R w, of each row if there are several."""
+        return w @ self.values if self.is_matrix else w * self.values
 
     def energy(self, w: Array) -> float:
-        """Return w' R w / 2."""
-        return 0.5 * float(w @ self.dot(w))
+        """Return w' R w / 2, summed over the rows of w."""
+        return 0.5 * float(np.vdot(w, self.dot(w)))
 
     def inverse_energy(self, v: Array) -> float:
         """Return v' R⁻¹ v / 2, summed over the rows of v; NaN if R cannot be inverted."""

@@ -26,24 +26,9 @@ def project_to_simplex(points: Any, size: Any = 1.0) -> Array:
 
     Notes
     -----
-    *The form.* Minimise :math:`\tfrac12\|\theta - z\|^2` over :math:`\theta \ge 0`,
-    :math:`\sum_v \theta_v = s`. The problem is strictly convex with linear constraints, so its
-    solution is the one point that satisfies, for some :math:`\tau` and :math:`\mu \ge 0`,
-
-    .. math:: \theta_v - z_v + \tau - \mu_v = 0, \qquad \mu_v \theta_v = 0.
-
-    If :math:`\theta_v > 0` then :math:`\mu_v = 0` and :math:`\theta_v = z_v - \tau`; if
-    :math:`\theta_v = 0` then :math:`z_v - \tau = -\mu_v \le 0`. In both cases
-    :math:`\theta_v = \max(z_v - \tau, 0)`.
-
-    *The threshold.* :math:`f(\tau) = \sum_v \max(z_v - \tau, 0)` is continuous, falls strictly
-    from infinity to zero where it is positive, so :math:`f(\tau) = s` has one solution. Let
-    :math:`z_{(1)} \ge z_{(2)} \ge \dots` and suppose the k largest are the positive ones: then
-    :math:`\tau_k = (\sum_{j \le k} z_{(j)} - s) / k`. The right k is the largest with
-    :math:`z_{(k)} > \tau_k`: where the inequality holds, :math:`f(z_{(k)}) < s`, hence
-    :math:`\tau < z_{(k)}` and the k-th is positive at the solution; where it fails,
-    :math:`f(z_{(k)}) \ge s`, hence :math:`\tau \ge z_{(k)}` and it is zero. It always holds for
-    k = 1.
+    The projection is :math:`\max(z - \tau, 0)` with the threshold :math:`\tau` at which it sums to
+    the size s. Of sorted coordinates the k largest stay positive, k the largest number with
+    :math:`z_{(k)} > \tau_k = (\sum_{j \le k} z_{(j)} - s) / k` (Held, Wolfe and Crowder, 1974).
     """
     z: Array = np.asarray(points, dtype=np.float64)
     if z.ndim == 1:

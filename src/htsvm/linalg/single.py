@@ -13,19 +13,13 @@ from htsvm.linalg.threads import in_blocks
 LARGE, MOST_OFFSET = 5_000_000, 100.0
 
 
-def pays(operator: Operator, columns: int, moments: Array) -> bool:
+def pays(operator: Operator, columns: int, moments: Array, *, large: int = LARGE) -> bool:
     """Return whether products with so many columns may be rough.
 
-    Parameters
-    ----------
-    operator : Operator
-        The rows.
-    columns : int
-        The number of columns that they are multiplied with.
-    moments : ndarray of shape (n + 1, n + 1)
-        The second moments of the rows (x, 1), with any weights; the lower triangle is used.
+    `moments` are the second moments of the rows (x, 1), with any weights; the lower triangle is
+    used.
     """
-    if not operator.by_blas or operator.stored * columns < LARGE:
+    if not operator.by_blas or operator.stored * columns < large:
         return False
     total = float(moments[-1, -1]) or 1.0
     squares = np.square(moments[-1, :-1] / total)

@@ -63,17 +63,10 @@ class Space:
 
 
 def row_space(X: Any, weights: Array | None, with_structure: bool) -> Space:
-    """Return rows in as few coordinates as they need.
+    """Return rows in as few coordinates as they need; those of weight zero need none of their own.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_columns)
-        The rows.
-    weights : ndarray of shape (n_samples,) or None
-        Sample weights; samples of weight zero need no coordinate of their own.
-    with_structure : bool
-        Whether a matrix with one row and column per coordinate will be formed. Sparse rows are
-        left as they are if not: the solvers take any number of sparse columns.
+    `with_structure` says whether a matrix with one row and column per coordinate will be formed.
+    If not, sparse rows are left as they are: the solvers take any number of sparse columns.
     """
     if sp.issparse(X) and not with_structure:
         return Space(X)

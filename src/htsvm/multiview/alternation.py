@@ -33,15 +33,8 @@ class Classifiers(ABC, Generic[Point]):
     def solve(self, weights: Array, before: Point | None, gain: float) -> Point:
         """Return classifiers for the weights.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_views,)
-            The view weights.
-        before : Point or None
-            The classifiers of the last round. The objective must not be higher than theirs, but
-            by half of `gain`.
-        gain : float
-            How much the last change of the weights has lowered the objective.
+        Their objective is not to be higher than that of those `before`, if there are any, but by
+        half of the `gain`: how much the last change of the weights has lowered it.
         """
 
     @abstractmethod
@@ -128,6 +121,8 @@ class Alternation(Generic[Point]):
         Called after each round with its row of the history.
     first : ndarray of shape (n_views,), optional
         Where learned weights begin, if alpha is given: the solution of a similar problem.
+    longest_step : float
+        How far to go at most, as a multiple of the way to the best weights.
     """
 
     classifiers: Classifiers[Point]
@@ -139,6 +134,7 @@ class Alternation(Generic[Point]):
     begin_again: bool = False
     callback: Callable[[dict[str, Any]], None] | None = None
     first: Array | None = None
+    longest_step: float = LONGEST_STEP
 
     def run(self) -> Outcome[Point]:
         """Alternate until the weights stay as they are, and begin anew where that ends badly.
@@ -182,7 +178,7 @@ class Alternation(Generic[Point]):
         history = History(self.callback)
         self.alpha = None if self.smoothness == "auto" else float(self.smoothness)
         point: Point | None = None
-        needed, gain, way = None, 0.0, _Way()
+        needed, gain, way = None, 0.0, _Way(self.longest_step)
         for number in range(1, self.max_rounds + 1):
             found = self.classifiers.solve(weights, point, gain)
             # A longer step that has led up is taken back to where the objective does fall.
@@ -258,8 +254,9 @@ class _Way:
     way shrinks by a factor rho per round, 1/(1 - rho) ways lead to the end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, longest: float) -> None:
         self.step, self.last, self.start = 1.0, np.zeros(0), np.zeros(0)
+        self.longest = longest
 
     def beyond(self, weights: Array, wanted: Array) -> Array:
         """Return the next weights, all of them positive where the wanted ones are."""
@@ -269,7 +266,7 @@ class _Way:
         left = float(way @ self.last) / float(self.last @ self.last) if falling else 0.0
         # Of the last way, taken `step` times, the share `left` is still to go.
         rate = (1.0 - left) / self.step
-        self.step = float(np.clip(1.0 / rate, 1.0, LONGEST_STEP)) if rate > 0.0 else LONGEST_STEP
+        self.step = float(np.clip(1.0 / rate, 1.0, self.longest)) if rate > 0.0 else self.longest
         if not falling:
             self.step = 1.0
         shrinking = way < 0.0
@@ -297,24 +294,11 @@ def print_round(name: str, row: dict[str, Any]) -> None:
 
 
 def best_weights(cost: Array, smoothness: float) -> Array:
-    r"""Return the view weights for given classifiers.
+    r"""Return the best weights for classifiers that cost so much per unit of weight.
 
-    Parameters
-    ----------
-    cost : ndarray of shape (n_views,)
-        What a view costs per unit of weight: the paper's :math:`g = \pi + \eta\rho`.
-    smoothness : float
-        The paper's alpha.
-
-    Returns
-    -------
-    ndarray of shape (n_views,)
-        The minimiser of :math:`\tfrac12 g^\top\theta + \tfrac\alpha2\|\theta\|^2` on the simplex.
-
-    Notes
-    -----
+    With the paper's :math:`g = \pi + \eta\rho` they minimise
     :math:`\tfrac12 g^\top\theta + \tfrac\alpha2\|\theta\|^2 = \tfrac\alpha2
-    \|\theta + g/(2\alpha)\|^2 - \|g\|^2/(8\alpha)`, so the minimiser is the projection of
+    \|\theta + g/(2\alpha)\|^2 - \|g\|^2/(8\alpha)` on the simplex, and are the projection of
     :math:`-g/(2\alpha)`: a view that is cheaper, for instance because it separates the classes
     with a wider margin, gets more weight.
     """

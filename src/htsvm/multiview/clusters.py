@@ -31,25 +31,12 @@ EQUAL_FITS = 1e-9
 def cluster_rows(
     X: Any, *, direct_rows: int = DIRECT_ROWS, summary_rows: int = SUMMARY_ROWS, seed: int = 0
 ) -> Array:
-    """Return the cluster of each row, numbered from 0.
+    """Return the cluster of each row of one class in one view, numbered from 0.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_columns)
-        The samples of one class in one view.
-    direct_rows : int, default=5000
-        The largest number of distinct rows that are clustered one by one, which takes time and
-        memory (8 bytes) for each pair.
-    summary_rows : int, default=500
-        How many centres of mini-batch k-means stand for the rows where there are more. They are
-        found on a sample of four times `direct_rows` distinct rows.
-    seed : int, default=0
-        Seed of mini-batch k-means.
-
-    Notes
-    -----
-    Equal rows count once: a sample of weight k must do what k samples do, and is not to draw the
-    clusters towards it. The order of the samples does not matter.
+    Up to `direct_rows` distinct rows are clustered one by one, which takes time and memory (8
+    bytes) for each pair; where there are more, `summary_rows` centres of mini-batch k-means (with
+    that `seed`) stand for them. Equal rows count once: a sample of weight k must do what k samples
+    do, and is not to draw the clusters towards it. The order of the samples does not matter.
     """
     first, place = distinct_rows(X)
     distinct = X[first]
@@ -118,18 +105,10 @@ def _scrambled(x: Array) -> Array:
 def number_of_clusters(heights: Array, *, refine: bool = True) -> int:
     """Return where the graph of merge heights bends: the L-method of Salvador and Chan (2004).
 
-    Parameters
-    ----------
-    heights : ndarray of shape (n_points - 1,)
-        The heights of the merges of a hierarchical clustering, in the order of merging.
-    refine : bool, default=True
-        Whether to look again at the left part of the graph until the bend stays where it is, as
-        published; without, a long flat tail on the right draws it to the right.
-
-    Returns
-    -------
-    int
-        The number of clusters; 1 for fewer than five points, which is too few for two lines.
+    `heights` are those of a hierarchical clustering, in the order of merging. To `refine` is to
+    look again at the left part of the graph until the bend stays where it is, as published;
+    without, a long flat tail on the right draws it to the right. Fewer than five points, too few
+    for two lines, are one cluster.
     """
     graph = np.asarray(heights, dtype=np.float64)[::-1]
     points = len(graph) + 1

@@ -51,17 +51,7 @@ def per_view(
 
 
 def each_view(name: str, value: Any, view_names: list[Hashable]) -> list[Any]:
-    """Return one value of any kind per view.
-
-    Parameters
-    ----------
-    name : str
-        What the parameter is called.
-    value : object
-        One for all views, a list or array with one per view, or a dict by name.
-    view_names : list
-        The views.
-    """
+    """Return one value of any kind per view: one for all, a list of them, or a dict by name."""
     if isinstance(value, Mapping):
         return _by_name(name, value, view_names)
     if not isinstance(value, (list, tuple, np.ndarray)):

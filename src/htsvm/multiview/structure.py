@@ -46,20 +46,10 @@ def find_structure(
     targets: tuple[int, ...] | None = None,
     seed: int = 0,
 ) -> Structure:
-    """Cluster every class in every view and form all covariances.
+    """Cluster every class (`codes`) in every view, and form the covariances of the `targets`.
 
-    Parameters
-    ----------
-    views : list of {ndarray, CSR matrix} of shape (n_samples, n_columns)
-        The views.
-    codes : ndarray of shape (n_samples,)
-        The class of each sample.
-    weights : ndarray of shape (n_samples,) or None
-        Sample weights. Zero takes a sample out; otherwise they weigh the covariances.
-    targets : tuple of int, optional
-        The views whose covariances are wanted; all by default.
-    seed : int
-        Seed of the summary that is clustered where there are many rows; see `cluster_rows`.
+    These are all views by default. Weights of zero take samples out; others weigh the covariances.
+    The seed is that of the summary that is clustered where there are many rows; see `cluster_rows`.
     """
     m = len(codes)
     weights = np.ones(m) if weights is None else weights
@@ -87,19 +77,8 @@ def _labels(X: Any, codes: Array, weights: Array, seed: int) -> Array:
 def within_covariance(X: Any, labels: Array, weights: Array | None = None) -> Array:
     """Return the sum over clusters of the (population) covariances within them.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_columns)
-        The samples; sparse ones stay sparse.
-    labels : ndarray of shape (n_samples,)
-        Their clusters; samples with a negative label are left out.
-    weights : ndarray of shape (n_samples,), optional
-        Sample weights.
-
-    Returns
-    -------
-    ndarray of shape (n_columns, n_columns)
-        Clusters count alike whatever their size; one of a single sample adds nothing.
+    Clusters count alike whatever their size; one of a single sample adds nothing. Samples with a
+    negative label are left out, and sparse ones stay sparse.
     """
     weights = np.ones(len(labels)) if weights is None else weights
     rows = np.flatnonzero(labels >= 0)

@@ -57,16 +57,9 @@ class ViewPoint:
 
 @dataclass(frozen=True)
 class ViewPoints:
-    """The classifiers of all views.
+    """The classifiers of all views, the view weights that they were found for, and certificates.
 
-    Attributes
-    ----------
-    views : list of ViewPoint
-        The classifiers.
-    weights : ndarray of shape (n_views,)
-        The view weights that they were found for.
-    certificates : list of Certificate or MulticlassCertificate
-        Their certificates; none before the last round.
+    There are none of these before the last round.
     """
 
     views: list[ViewPoint]

@@ -331,19 +331,9 @@ def _by_name(name: Hashable, wanted: list[Any], names: Array | None) -> Array:
 
 
 def split_views(X: Any, columns: Sequence[Array]) -> list[Any]:
-    """Return one matrix per view from an array or CSR matrix with the columns of all.
+    """Return one matrix per view, C-ordered or CSR, from one with the columns of all.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix
-        The data.
-    columns : list of arrays
-        The columns of each view.
-
-    Returns
-    -------
-    list of C-ordered ndarrays and CSR matrices
-        A view of a sparse X that would be smaller as a dense array comes out as one.
+    A view of a sparse X that would be smaller as a dense array comes out as one.
     """
     parts = [take_columns(X, of_view) for of_view in columns]
     return [part.toarray() if _smaller_dense(part, X) else part for part in parts]

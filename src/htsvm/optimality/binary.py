@@ -15,9 +15,9 @@ from htsvm.losses import Loss
 from htsvm.optimality import given, residuals
 from htsvm.optimality.certificate import PointCertificate, certify_problem
 from htsvm.optimality.duality import duality_gap
-from htsvm.optimality.samples import ON_MARGIN, Samples, Summary
+from htsvm.optimality.samples import ON_MARGIN, Samples
 from htsvm.optimality.second_order import MOST_DIMENSIONS, Verdict
-from htsvm.optimality.status import SampleStatus
+from htsvm.optimality.summary import Summary
 from htsvm.problems import Problem
 
 # Rows from which the size of rounding errors is estimated; their mean square length varies by
@@ -218,34 +218,18 @@ def conclude(
     Of the rows of `problem` only a few are looked at. `verdict_of` is asked for the second order if
     the point is stationary.
     """
-    X, R, free = problem.operator, problem.regularizer, problem.fit_intercept
-    own, pull = R.dot(w), summary.centred_pull if free else summary.pull
-    unit = R.length(own) + R.length(pull)
-    support, gross = summary.support, summary.multiplier_sum
+    X, support = problem.operator, summary.support
     typical, centred = _typical_lengths(X, support[spread_positions(len(support))])
     length, _ = _typical_lengths(X, spread_positions(X.shape[0]))
-    objective = R.energy(w) + summary.loss
-    floor = residuals.rounding_floor(
-        len(support), gross * typical, unit, length * float(np.linalg.norm(w)) + abs(b),
-        problem.class_penalty, summary.square_size, gross, objective,
-    )  # fmt: skip
-    pulled = max(gross * (centred if free else typical), residuals.pull_of(objective, R))
+    size = length * float(np.linalg.norm(w)) + abs(b)
     certificate = BinaryCertificate(
-        stationarity=residuals.of_gradient(own, -pull, pulled, R),
-        balance=residuals.balance(summary.signed_sum, gross) if free else 0.0,
-        prox_residual=residuals.violation(summary.square_errors, summary.square_size),
-        duality_gap=duality_gap(summary.dual, w, R, free),
+        **summary.measured(problem, w, len(support), typical, centred, size, tol),
+        duality_gap=duality_gap(summary.dual, w, problem.regularizer, problem.fit_intercept),
         convex=problem.loss.weak_convexity == 0.0,
         nu=problem.loss.unit_step / problem.C,
         nu_max=0.0,
-        objective=objective,
-        trivial_objective=problem.trivial_objective,
-        n_support=len(support),
-        tol=tol,
-        rounding_floor=floor,
         on_margin=summary.margin_width,
         sample_status=sample_status,
-        counts={kind.name.lower(): int(summary.counts[kind]) for kind in SampleStatus},
     )
     if not certificate.certified:
         return replace(certificate, notes=("the point is not stationary", *certificate.notes))

@@ -74,10 +74,8 @@ def sum_dual(problem: Problem, psi: Array, q: Array, bent: Array) -> DualSums | 
         each = alpha * q
         each[kept] -= penalty[kept] * loss.conjugate(alpha[kept] / penalty[kept])
         down, up = (np.where(side, alpha, 0.0) for side in (y < 0, y > 0))
-        masses, values = (
-            np.array([down.sum(), up.sum()]),
-            np.array([each[y < 0].sum(), each[y > 0].sum()]),
-        )
+        masses = np.array([down.sum(), up.sum()])
+        values = np.array([each[y < 0].sum(), each[y > 0].sum()])
         primal, off = loss.total(q, penalty), np.count_nonzero(alpha != -psi)
         count = np.count_nonzero(alpha)
     else:

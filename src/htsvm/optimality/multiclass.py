@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Quadratic
 from htsvm.linalg.simplex import project_to_simplex
 from htsvm.linalg.threads import single_threaded_blas
 from htsvm.losses import Loss
-from htsvm.optimality import given, residuals
+from htsvm.optimality import given
 from htsvm.optimality.certificate import PointCertificate, certify_problem
 from htsvm.optimality.status import SampleStatus, sample_status
+from htsvm.optimality.summary import Summary
 from htsvm.problems import MulticlassProblem
 
 
@@ -111,58 +111,28 @@ def _certify(
 def conclude_multiclass(
     problem: MulticlassProblem,
     W: Array,
-    summary: MulticlassSummary,
+    summary: Summary,
     dual_sums: Callable[[Array], tuple[Array, float]],
     tol: float,
 ) -> MulticlassCertificate:
     """Return the certificate of a point whose samples are summed up.
 
-    `dual_sums` gives the sums of `MulticlassSamples.dual_sums` over all samples.
+    `dual_sums` gives the sums of `MulticlassSamples.dual_sums` over all samples. The duality gap is
+    that between the convex majoriser at the point and its dual at B. Multipliers outside their
+    simplex are scaled back, and those of free intercepts balanced, before the dual is evaluated: it
+    is a bound only at feasible points. As in `duality`, the gap is a sum of terms that are not
+    negative.
     """
-    R, free, loss, gross = problem.regularizer, problem.fit_intercept, problem.loss, summary.gross
-    RW, energy, row_length = problem.smooth(W), problem.energy(W), problem.operator.row_length
-    pull = summary.centred_pull if free else summary.pull
-    objective, typical = energy + summary.loss, gross * row_length
-    square_errors = step_length(loss) ** 2 * summary.square_errors
-    stray = summary.stray / gross if gross > 0.0 else 0.0
-    balance = float(np.linalg.norm(summary.totals)) if free else 0.0
-    return MulticlassCertificate(
-        stationarity=residuals.of_gradient(
-            RW, pull, max(typical, residuals.pull_of(objective, R)), R
-        ),
-        balance=residuals.balance(balance, gross),
-        prox_residual=residuals.violation(square_errors, summary.square_size) + stray,
-        objective=objective,
-        trivial_objective=problem.trivial_objective,
-        duality_gap=_duality_gap(RW, summary, dual_sums, R, free),
-        convex=math.isinf(loss.cap),
-        n_support=len(summary.support),
-        tol=tol,
-        rounding_floor=residuals.rounding_floor(
-            problem.n_samples, typical, R.length(RW) + R.length(pull),
-            row_length * float(np.linalg.norm(W)), problem.class_penalty, summary.square_size,
-            gross, objective,
-        ),
-        counts={kind.name.lower(): int(summary.counts[kind]) for kind in SampleStatus},
-    )  # fmt: skip
-
-
-def _duality_gap(
-    RW: Array,
-    summary: MulticlassSummary,
-    dual_sums: Callable[[Array], tuple[Array, float]],
-    R: Quadratic,
-    fit_intercept: bool,
-) -> float:
-    """Return the gap between the convex majoriser at the point and its dual at B.
-
-    Multipliers outside their simplex are scaled back, and those of free intercepts balanced,
-    before the dual is evaluated: it is a bound only at feasible points. As in `duality`, the gap
-    is a sum of terms that are not negative.
-    """
-    keep = balanced_flow(summary.flow) if fit_intercept else np.ones_like(summary.flow)
+    R, dual, length = problem.regularizer, summary.dual, problem.operator.row_length
+    keep = balanced_flow(dual.flow) if problem.fit_intercept else np.ones_like(dual.flow)
     pulls, value = dual_sums(keep)
-    return max(R.inverse_energy(RW - pulls) + summary.convex_loss - value, 0.0)
+    gap = R.inverse_energy(R.dot(W) - pulls) + dual.convex_loss - value
+    size, rows = length * float(np.linalg.norm(W)), problem.n_samples
+    return MulticlassCertificate(
+        **summary.measured(problem, W, rows, length, length, size, tol),
+        duality_gap=max(gap, 0.0),
+        convex=math.isinf(problem.loss.cap),
+    )
 
 
 def balanced_flow(flow: Array) -> Array:
@@ -219,52 +189,19 @@ def widest_path(flow: Array, first: int, last: int) -> Array:
     return np.array(path[::-1])
 
 
-@dataclass(frozen=True, eq=False)
-class MulticlassSummary:
-    """Sums over samples at a point (W, b, B).
+class FlowSums(NamedTuple):
+    """Sums over samples for the dual problem.
 
     Attributes
     ----------
-    pull, totals : ndarray of shape (k, n) and (k,)
-        ``B' X`` and the column sums of B.
-    gross_pull : ndarray of shape (n,)
-        The sum of the rows times the sizes of their B.
-    support : ndarray of intp
-        The samples that pull.
-    gross : float
-        The sum of the sizes of B.
-    square_errors, square_size : float
-        What `residuals.violation` takes, but for the square of the step along the levels.
-    stray : float
-        What samples without penalty pull.
-    loss, convex_loss : float
-        The totals of the loss, and of the linear bound that touches it here.
+    convex_loss : float
+        The total of the linear bound that touches the loss here.
     flow : ndarray of shape (k, k)
         The sum of the (feasible) multipliers of class l in the samples of class j.
-    counts : ndarray
-        Samples of positive weight per status.
     """
 
-    pull: Array
-    totals: Array
-    gross_pull: Array
-    support: Array
-    gross: float
-    square_errors: float
-    square_size: float
-    stray: float
-    loss: float
     convex_loss: float
     flow: Array
-    counts: Array
-
-    @property
-    def centred_pull(self) -> Array:
-        """The pull of rows less their mean, weighted by the sizes of B."""
-        if not self.gross > 0.0:
-            return self.pull
-        centred: Array = self.pull - np.outer(self.totals, self.gross_pull / self.gross)
-        return centred
 
 
 def step_length(loss: Loss) -> float:
@@ -293,28 +230,28 @@ class MulticlassSamples:
         steps = (penalty / step_length(loss))[:, None]
         self.target = project_to_simplex(self.held + steps * levels, slopes)
 
-    def summarise(self) -> MulticlassSummary:
+    def summarise(self) -> Summary:
         """Return the sums over the samples."""
         problem, penalty, B, k = self.problem, self.problem.penalty, self.B, self.B.shape[1]
-        kept = penalty > 0.0
+        kept, step = penalty > 0.0, step_length(problem.loss)
         moved = np.square(self.target[kept] - self.held[kept]).sum(axis=1) / penalty[kept]
         flow = np.zeros((k, k))
         np.add.at(flow, problem.labels, self._feasible())
         sizes, hinge = np.abs(B).sum(axis=1), np.maximum(self.q, 0.0)
-        pulls = problem.pull(np.column_stack([B, sizes]))
-        return MulticlassSummary(
+        pulls = problem.operator.pull(np.column_stack([B, sizes]))
+        return Summary(
             pull=pulls[:-1],
-            totals=B.sum(axis=0),
-            gross_pull=pulls[-1],
-            support=np.flatnonzero(np.any(B != 0.0, axis=1)),
+            total=B.sum(axis=0),
             gross=float(sizes.sum()),
-            square_errors=float(moved.sum()),
+            weighted=pulls[-1],
+            mass=float(sizes.sum()),
+            support=np.flatnonzero(np.any(B != 0.0, axis=1)),
+            square_errors=step**2 * float(moved.sum()),
             square_size=float(penalty @ (1.0 + np.square(self.q))),
-            stray=float(np.abs(B[~kept]).sum()),
             loss=float(penalty @ problem.loss.profile(hinge)),
-            convex_loss=float(self.weights @ hinge),
-            flow=flow,
             counts=np.bincount(self.status[kept], minlength=len(SampleStatus)),
+            dual=FlowSums(float(self.weights @ hinge), flow),
+            stray=float(np.abs(B[~kept]).sum()),
         )
 
     @cached_property
@@ -331,7 +268,7 @@ class MulticlassSamples:
         """
         a = self._feasible() * keep[self.problem.labels]
         value = float(np.vdot(a, self.levels - self.levels[self.own][:, None]))
-        return self.problem.pull(self.problem.own(a)), value
+        return self.problem.operator.pull(self.problem.own(a)), value
 
     def _feasible(self) -> Array:
         """Return the multipliers of rivals, scaled back where they exceed their simplex."""

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, TypeVar
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
-from htsvm.optimality.duality import DualSums, sum_dual
+from htsvm.optimality.duality import sum_dual
 from htsvm.optimality.second_order import (
     CriticalSamples,
     Verdict,
     second_order_verdict,
 )
 from htsvm.optimality.status import SampleStatus, sample_status
+from htsvm.optimality.summary import Summary
 from htsvm.problems import Problem
 
 # A violation of at most this size counts as zero, whatever its multiplier.
 ON_MARGIN = 1e-9
-
-Kind = TypeVar("Kind")
 
 
 class Samples:
@@ -110,26 +106,31 @@ class Samples:
         problem, psi, q = self.problem, self.all_psi, self.q
         support = np.flatnonzero(psi)
         dual = sum_dual(problem, psi, q, self.bent())
+        weighted, mass = np.zeros(1), 0.0
+        if dual is not None:
+            weighted, mass = dual.pulls[1] - dual.pulls[0], float(dual.masses.sum())
         if dual is not None and dual.off == 0.0:
-            pull, signed_sum = -dual.pulls.sum(axis=0), float(dual.masses[0] - dual.masses[1])
+            pull, total = dual.pulls.sum(axis=0), float(dual.masses[1] - dual.masses[0])
         else:
             share = len(support) / max(len(psi), 1)
-            pull, signed_sum = problem.operator.signed_tdot(problem.y, psi, share)
+            pull, total = problem.operator.signed_tdot(problem.y, -psi, share)
         counts = np.bincount(self.status[self.rows], minlength=len(SampleStatus))
         counts[SampleStatus.SAFE] += len(q) - len(self.dropped) - len(self.rows)
         limits = problem.loss.largest_step(self.q_hat, self.slope) / problem.C
         return Summary(
             pull=pull,
-            signed_sum=signed_sum,
+            total=total,
+            gross=float(np.abs(psi[support]).sum()),
+            weighted=weighted,
+            mass=mass,
             support=support,
-            multiplier_sum=float(np.abs(psi[support]).sum()),
-            square_size=float(problem.penalty @ (1.0 + np.square(q))),
             square_errors=self.square_errors(),
-            largest_nu=float(limits.min(initial=np.inf)),
-            margin_width=float(np.abs(self.near_q[self.q_hat == 0.0]).max(initial=0.0)),
+            square_size=float(problem.penalty @ (1.0 + np.square(q))),
             loss=problem.loss.total(q, problem.penalty),
             counts=counts,
             dual=dual,
+            largest_nu=float(limits.min(initial=np.inf)),
+            margin_width=float(np.abs(self.near_q[self.q_hat == 0.0]).max(initial=0.0)),
         )
 
     def verdict(self, max_dimension: int) -> Verdict:
@@ -188,69 +189,3 @@ class Samples:
         least, most = np.minimum(self.near_q, self.q_hat), np.maximum(self.near_q, self.q_hat)
         at: Array = (least <= q + self.snap) & (most >= q - self.snap)
         return at
-
-
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """Sums and extremes over samples, at a point (w, b, psi).
-
-    Attributes
-    ----------
-    pull, signed_sum : ndarray, float
-        ``N' psi`` and ``y' psi``.
-    support : ndarray of intp
-        The samples with a multiplier.
-    multiplier_sum : float
-        The sum of the sizes of the multipliers.
-    square_size, square_errors : float
-        What `residuals.violation` takes, for the prox errors at the default nu.
-    largest_nu, margin_width : float
-        The least of the limits of nu, and the largest violation that counts as zero.
-    loss : float
-        The total of the loss.
-    counts : ndarray
-        Samples of positive weight per status.
-    dual : DualSums or None
-        The sums of the dual problem.
-    """
-
-    pull: Array
-    signed_sum: float
-    support: Array
-    multiplier_sum: float
-    square_size: float
-    square_errors: float
-    largest_nu: float
-    margin_width: float
-    loss: float
-    counts: Array
-    dual: DualSums | None
-
-    @property
-    def centred_pull(self) -> Array:
-        """The pull of rows less their mean, weighted by the sizes of the multipliers.
-
-        It differs from the pull by what the balance of the multipliers lacks times that mean.
-        """
-        if self.dual is None or not float(self.dual.masses.sum()) > 0.0:
-            return self.pull
-        down, up = self.dual.pulls
-        centred: Array = self.pull - self.signed_sum * (up - down) / float(self.dual.masses.sum())
-        return centred
-
-
-# How fields of several summaries become one, where they are not added up.
-MERGED: dict[str, Callable[[list[Any]], Any]] = {
-    "support": np.concatenate,
-    "largest_nu": min,
-    "margin_width": max,
-    "dual": lambda parts: parts[0] and DualSums(*(sum(each) for each in zip(*parts, strict=True))),
-}
-
-
-def merge(parts: Sequence[Kind]) -> Kind:
-    """Return the summary of all samples from those of disjoint sets of them."""
-    kind: Any = type(parts[0])
-    values = {f.name: [getattr(part, f.name) for part in parts] for f in fields(kind)}
-    merged: Kind = kind(**{name: MERGED.get(name, sum)(given) for name, given in values.items()})
-    return merged

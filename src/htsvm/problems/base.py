@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.linalg import Operator
+from htsvm.linalg import Operator, Quadratic
 from htsvm.linalg.scaled import Moments, in_columns, moments
 from htsvm.losses import Hinge, Loss
 
@@ -22,6 +22,7 @@ class BaseProblem:
     operator: Operator
     penalty: Array
     loss: Loss
+    regularizer: Quadratic
     C: float
 
     # What solves the problem in the place of a solver, given its options and a start, where rows
@@ -47,9 +48,9 @@ class BaseProblem:
     def trivial(self) -> tuple[float, Any]:
         """Return the objective and the intercept of the best constant classifier."""
 
-    @abstractmethod
     def energy(self, w: Array) -> float:
         """Return the regulariser at w."""
+        return self.regularizer.energy(w)
 
     @abstractmethod
     def violations_at(self, w: Array, b: Any) -> Array:

@@ -119,10 +119,6 @@ class Problem(BaseProblem):
         """Return the violations at (w, b), which takes a pass."""
         return self.violations(w, b)
 
-    def energy(self, w: Array) -> float:
-        """Return the regulariser at w."""
-        return self.regularizer.energy(w)
-
     @cached_property
     def class_penalty(self) -> Array:
         """The sums of the penalties of the labels -1 and +1."""

@@ -79,10 +79,11 @@ def _same(w: Array) -> Array:
     return w
 
 
-def in_coordinates(problem: Any) -> Coordinates:
+def in_coordinates(problem: Any, *, copied: int = COPIED) -> Coordinates:
     """Return a problem in the coordinates in which it is solved.
 
     They are its own where the rows are those of a kernel, and where they were changed already.
+    Dense rows of up to so many values are `copied`.
     """
     X, R, n = problem.operator, problem.regularizer, problem.n_features
     here = isinstance(X, (DenseOperator, CSROperator))
@@ -99,7 +100,7 @@ def in_coordinates(problem: Any) -> Coordinates:
         inside = _whitened(problem, mean)
     elif here and not X.sparse and R.positive:
         inside = _in_row_space(problem, mean)
-    return inside or _in_columns(problem, found, mean) or own
+    return inside or _in_columns(problem, found, mean, copied) or own
 
 
 def as_stated(problem: Any) -> Any:
@@ -109,7 +110,7 @@ def as_stated(problem: Any) -> Any:
     return replace(problem, operator=operator)
 
 
-def _in_columns(problem: Any, found: Moments, mean: Array) -> Coordinates | None:
+def _in_columns(problem: Any, found: Moments, mean: Array, copied: int) -> Coordinates | None:
     """Return a problem on centred, scaled columns; None where they are so already."""
     X, R, n = problem.operator, problem.regularizer, problem.n_features
     with np.errstate(over="ignore", invalid="ignore"):
@@ -128,7 +129,7 @@ def _in_columns(problem: Any, found: Moments, mean: Array) -> Coordinates | None
     if np.all(scale == 1.0) and not np.any(mean):
         return None
     inside = problem.in_columns(mean, scale)
-    if isinstance(inside.operator, Scaled) and X.stored <= COPIED:
+    if isinstance(inside.operator, Scaled) and X.stored <= copied:
         inside = replace(inside, operator=inside.operator.copied())
     if scaled:
         inside = replace(inside, regularizer=Quadratic(R.diagonal() * scale**2, n))

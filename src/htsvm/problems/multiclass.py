@@ -97,15 +97,6 @@ class MulticlassProblem(BaseProblem):
         pulls[rows] = coefficients.T
         return pulls
 
-    def smooth(self, W: Array) -> Array:
-        """Return the gradient of the regulariser: R applied to each row of W."""
-        values = self.regularizer.values
-        return W @ values if self.regularizer.is_matrix else W * values
-
-    def energy(self, W: Array) -> float:
-        """Return the regulariser at W."""
-        return 0.5 * float(np.vdot(W, self.smooth(W)))
-
     def levels(self, W: Array, b: Array) -> Array:
         """Return the scores plus one for every class but the sample's own.
 
@@ -128,10 +119,6 @@ class MulticlassProblem(BaseProblem):
     def violations_at(self, W: Array, b: Array) -> Array:
         """Return the violations at (W, b), which takes a pass."""
         return self.violations(self.levels(W, b))
-
-    def pull(self, B: Array) -> Array:
-        """Return ``sum_i B_i x_i'``, the sum of the pulls of all samples."""
-        return self.operator.pull(B)
 
     def own(self, alpha: Array) -> Array:
         """Turn multipliers alpha over the rivals into pulls B in place and return them.

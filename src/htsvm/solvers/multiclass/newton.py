@@ -125,8 +125,8 @@ class MulticlassSteps:
         """Return the gradient in W and b, and take its residuals."""
         problem, rest = self.problem, self.rest
         pulls = problem.own(stage.weights[:, None] * at.a)
-        own, gross = problem.smooth(at.W), float(np.abs(pulls).sum()) + rest.gross
-        pulled = problem.pull(pulls) - rest.linear[:, :-1]
+        own, gross = problem.regularizer.dot(at.W), float(np.abs(pulls).sum()) + rest.gross
+        pulled = problem.operator.pull(pulls) - rest.linear[:, :-1]
         gb = rest.linear[:, -1] - pulls.sum(axis=0)
         if not problem.fit_intercept:
             gb[:] = 0.0
@@ -137,7 +137,7 @@ class MulticlassSteps:
 
     def _step(self, at: Iterate, dW: Array, db: Array, stage: RoundedMaximum) -> bool:
         """Go where the slope along (dW, db) is small; False if that does not lead down."""
-        D, smooth = self.problem.operator.scores(dW, db), self.problem.smooth(dW)
+        D, smooth = self.problem.operator.scores(dW, db), self.problem.regularizer.dot(dW)
         linear, square = float(np.vdot(smooth, at.W)), float(np.vdot(smooth, dW))
         linear += float(np.vdot(self.rest.linear, np.column_stack([dW, db])))
 

@@ -207,7 +207,7 @@ class Smoothed:
     def smooth(self, z: Array) -> Array:
         """Return the gradient of the regulariser."""
         out = np.zeros_like(z)
-        out[:, :-1] = self.problem.smooth(z[:, :-1])
+        out[:, :-1] = self.problem.regularizer.dot(z[:, :-1])
         return out
 
     def largest(self, image: Array) -> float:

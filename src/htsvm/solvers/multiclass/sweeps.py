@@ -136,7 +136,7 @@ class BlockSweeps:
         B = self.problem.own(alpha.copy())
         n, k = self.problem.n_features, self.problem.n_classes
         self.WT = np.zeros((n, -(-k // 4) * 4))
-        self.WT[:, :k] = self.scale * self.problem.pull(B).T
+        self.WT[:, :k] = self.scale * self.problem.operator.pull(B).T
         self.balance = B.sum(axis=0)
 
     def _sweep(self, at: Iterate, weights: Array, alpha: Array, order: Array) -> float:

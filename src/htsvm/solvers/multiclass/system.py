@@ -179,7 +179,7 @@ class NewtonSystem:
 
         def apply(V: Array) -> Array:
             out: Array = rows.product(V)
-            out[:, :-1] += problem.smooth(np.ascontiguousarray(V[:, :-1]))
+            out[:, :-1] += problem.regularizer.dot(np.ascontiguousarray(V[:, :-1]))
             if not problem.fit_intercept:
                 out[:, -1] = 0.0
             out[:, -1] += ridge * V[:, -1]
