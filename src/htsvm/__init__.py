@@ -11,6 +11,7 @@ from htsvm.svm import HTSVC, ht_path
 
 if TYPE_CHECKING:
     from htsvm import baselines
+    from htsvm.logistic.cv import HTLogisticRegressionCV
     from htsvm.multiview import MultiViewHTSVC
     from htsvm.svm.cv import HTSVCCV
     from htsvm.svm.kernel import KernelHTSVC
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HTSVC",
     "HTSVCCV",
+    "HTLogisticRegressionCV",
     "IgnoredClassWarning",
     "KernelHTSVC",
     "KernelHTSVCCV",
@@ -33,6 +35,7 @@ __all__ = [
 
 # These pull in much of scikit-learn; `import htsvm` does not wait for it.
 _LATER = {
+    "HTLogisticRegressionCV": "logistic.cv",
     "HTSVCCV": "svm.cv",
     "KernelHTSVC": "svm.kernel",
     "KernelHTSVCCV": "svm.kernel_cv",
