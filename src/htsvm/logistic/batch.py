@@ -21,6 +21,8 @@ MEMORY, MOST_ENTRIES = 8, 1 << 22
 DECREASE, CUT, MOST_CUTS = 1e-4, 0.25, 6
 # A member is done when two steps have gained less than this share, about what float32 can tell.
 GAIN = 2e-6
+# The exponentials of scores up to this, and their inverses, are far inside single precision.
+SAFE = 50.0
 # The likelihood of a label is at least this.
 LEAST = 1e-12
 # By no more than its inverse is the penalty of a corrected loss raised.
@@ -138,11 +140,15 @@ def binary(scores: Array, codes: Array, weights: Array | None, members: Members)
 
 def several(scores: Array, codes: Array, weights: Array | None, members: Members) -> Array:
     """Return the total losses of a block; scores (n, n_members, K) become derivatives."""
-    scores -= scores.max(axis=2, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=2, keepdims=True)
+    if max(float(scores.max(initial=0.0)), -float(scores.min(initial=0.0))) > SAFE:
+        scores -= scores.max(axis=2, keepdims=True)
     each = np.arange(len(codes))
-    entropy = -np.log(np.maximum(scores[each, :, codes], 1e-30))
+    own = scores[each, :, codes]
+    np.exp(scores, out=scores)
+    # A product is several times as quick as a sum of so few numbers.
+    total = scores @ np.ones(scores.shape[2], dtype=scores.dtype)
+    entropy = np.log(total) - own
+    scores /= total[:, :, None]
     losses = np.empty(scores.shape[1])
     for part, loss in members.terms:
         some = scores[:, part]
