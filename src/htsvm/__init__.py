@@ -12,6 +12,7 @@ from htsvm.svm import HTSVC, ht_path
 if TYPE_CHECKING:
     from htsvm import baselines
     from htsvm.logistic.cv import HTLogisticRegressionCV
+    from htsvm.logistic.regression import HTLogisticRegression
     from htsvm.multiview import MultiViewHTSVC
     from htsvm.svm.cv import HTSVCCV
     from htsvm.svm.kernel import KernelHTSVC
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HTSVC",
     "HTSVCCV",
+    "HTLogisticRegression",
     "HTLogisticRegressionCV",
     "IgnoredClassWarning",
     "KernelHTSVC",
@@ -35,6 +37,7 @@ __all__ = [
 
 # These pull in much of scikit-learn; `import htsvm` does not wait for it.
 _LATER = {
+    "HTLogisticRegression": "logistic.regression",
     "HTLogisticRegressionCV": "logistic.cv",
     "HTSVCCV": "svm.cv",
     "KernelHTSVC": "svm.kernel",

@@ -15,6 +15,7 @@ from htsvm._documented import documented
 from htsvm._seeds import seed_of
 from htsvm._sklearn import Interval, StrOptions, validated_fit
 from htsvm._typing import Array
+from htsvm.logistic.decisions import SoftmaxClassifier
 from htsvm.logistic.noise import fitted_slope, flipped_sigmoid, probabilities
 from htsvm.logistic.pool import Pool, Task, fitted_pool
 from htsvm.logistic.rows import Columns
@@ -25,8 +26,8 @@ from htsvm.svm.choosing import predicted
 from htsvm.svm.search import Routed, falling
 from htsvm.svm.validation import canonical, check_scale
 
-# Folds, and from how many rows on fewer of them do.
-FOLDS, FEW_FOLDS, MANY_ROWS = 5, 3, 10_000
+# Folds, and from how many rows on fewer of them do; up to how many rows are dealt out twice.
+FOLDS, FEW_FOLDS, MANY_ROWS, FEW_ROWS = 5, 3, 10_000, 2000
 # The grid of C in units of the variance of the columns: from one over the rows to this.
 LARGEST = 2.0**7
 STEPS = 25
@@ -34,7 +35,7 @@ STEPS = 25
 
 @documented
 @dataclass(eq=False, repr=False)
-class HTLogisticRegressionCV(BaseSVC):
+class HTLogisticRegressionCV(SoftmaxClassifier):
     """Logistic regression for labels that cannot all be trusted, with nothing to choose.
 
     A pool of logistic models is fitted on the folds of a cross-validation: plain ones, ones whose
@@ -54,8 +55,9 @@ class HTLogisticRegressionCV(BaseSVC):
         chance are ignored. None leaves these models out.
     cv : int, splitter or iterable, default=None
         The folds: their number, a splitter of scikit-learn, or pairs of training and test indices.
-        None is 5, and 3 from 10,000 rows on. Folds given by their number are stratified and depend
-        on the values in the rows and on `random_state`, not on the order of the rows.
+        None is 5, done twice up to 2,000 rows, and 3 from 10,000 rows on. Folds given by their
+        number are stratified and depend on the values in the rows and on `random_state`, not on the
+        order of the rows.
     noise : {"class-conditional"} or None, default=None
         What `predict_proba` is to say. None: the probabilities of labels as noisy as those that
         the model was fitted to; the boundary stays where the average has it. "class-conditional"
@@ -65,7 +67,8 @@ class HTLogisticRegressionCV(BaseSVC):
         labels are wrong near the boundary, which looks the same.
     standardize : bool or "auto", default="auto"
         Whether the regulariser is that of columns of variance one. "auto" takes what predicts the
-        held-out labels better; `coef_` belongs to the columns as they were given in any case.
+        held-out labels better, and leaves sparse columns, and columns that are more than the rows,
+        as they are; `coef_` belongs to the columns as they were given in any case.
     {knee}, {fit_intercept}
     class_weight : dict, "balanced" or None, default=None
         Factors of C per class; they also weigh the held-out samples. "balanced" gives all classes
@@ -208,7 +211,11 @@ class HTLogisticRegressionCV(BaseSVC):
         columns = task.columns
         mass = float(len(task.codes) if task.weights is None else task.weights.sum())
         kinds = [bool(self.standardize)] if self.standardize != "auto" else [False, True]
-        if self.standardize == "auto" and not columns.uneven:
+        # Scales that few rows of many columns show are chance, and rare entries would weigh most.
+        rows, width = task.X.shape
+        if self.standardize == "auto" and (
+            sp.issparse(task.X) or width > rows or not columns.uneven
+        ):
             kinds = [False]
         grids = {}
         for own in kinds:
@@ -235,8 +242,11 @@ class HTLogisticRegressionCV(BaseSVC):
         kept = np.arange(len(codes)) if counts is None else np.flatnonzero(counts > 0.0)
         usual = FEW_FOLDS if len(kept) >= MANY_ROWS else FOLDS
         number = min(int(self.cv or usual), len(kept))
-        fold = dealt(X, codes, kept, columns, number, seed_of(self.random_state))
-        return [(kept[fold != k], kept[fold == k]) for k in range(number)]
+        splits = []
+        for turn in range(2 if self.cv is None and len(kept) <= FEW_ROWS else 1):
+            fold = dealt(X, codes, kept, columns, number, seed_of(self.random_state) + turn)
+            splits += [(kept[fold != k], kept[fold == k]) for k in range(number)]
+        return splits
 
     def _calibrate(self, held: Array, pool: Pool, found: Average) -> None:
         """Find the slope of the probabilities, and what noise was estimated."""
@@ -287,27 +297,6 @@ class HTLogisticRegressionCV(BaseSVC):
             "weight": found.shares,
         }
 
-    @documented
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the labels of samples.
-
-        Parameters
-        ----------
-        {X}
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            They are those of labels as noisy as the training labels; with
-            ``noise="class-conditional"`` those of the true classes.
-        """
-        scores = np.asarray(self.decision_function(X))
-        return probabilities(self.slope_ * scores.reshape(len(scores), -1))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of `predict_proba`."""
-        return np.asarray(np.log(self.predict_proba(X)))
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata are routed: to this estimator and to the splitter."""
         mapping = MethodMapping().add(caller="fit", callee="split")
@@ -344,8 +333,8 @@ def dealt(X: Any, codes: Array, rows: Array, columns: Columns, number: int, seed
     to different folds.
     """
     rng = np.random.default_rng(seed)
-    direction = rng.normal(size=X.shape[1]) / columns.scale
-    key = np.asarray(X @ direction)[rows] - float(columns.centre @ direction)
+    direction = rng.normal(size=X.shape[1]) / columns.spread
+    key = np.asarray(X @ direction)[rows] - float(columns.mean @ direction)
     # Digits that no longer follow the direction: neighbours on it are not dealt out together.
     key = np.modf(np.abs(key) * 1e3)[0]
     order = np.lexsort((key, codes[rows]))

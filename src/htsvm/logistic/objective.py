@@ -112,15 +112,14 @@ class EntropyObjective:
         likely /= total[:, None]
         return likely, entropy
 
-    def residuals(self, gradient: Array, slopes: Array) -> tuple[float, float]:
+    def residuals(self, gradient: Array) -> tuple[float, float]:
         """Return the residuals of the gradient in W and in b, free of units.
 
-        They are shares of what the samples would pull, by the derivatives of their losses, if none
-        cancelled. Up to a few roundings of that they count as zero.
+        They are shares of what the samples would pull if all did so in full, and none cancelled.
         """
-        gross = float(np.abs(slopes).sum())
+        unit = float(self.penalty.sum())
         pulled = self.R.length(gradient[:, :-1]) / (self.operator.row_length or 1.0)
-        return balance(pulled, gross), balance(float(np.linalg.norm(gradient[:, -1])), gross)
+        return balance(pulled, unit), balance(float(np.linalg.norm(gradient[:, -1])), unit)
 
     def curved(self, image: Array) -> tuple[Array, Array, Array, Array]:
         """Return what the Hessian is made of.
@@ -166,9 +165,10 @@ class EntropyObjective:
         weight, bend, likely, miss = self.curved(image)
         if self.scores == 1:
             single = weight * likely[:, 0] * likely[:, 1] + bend * miss[:, 1] ** 2
+        without = np.append(np.ones(self.operator.shape[1]), 0.0)
 
         def apply(v: Array) -> Array:
-            change = self.image(v)
+            change = self.image(v if self.intercept else v * without)
             if self.scores == 1:
                 curved = single[:, None] * change
             else:
@@ -189,13 +189,13 @@ class EntropyObjective:
 def descend(objective: EntropyObjective, z: Array, tol: float, most: int) -> tuple[Array, int]:
     """Go down from z until the residuals are below `tol`; return where that ends, and the steps."""
 
-    def enough(gradient: Array, slopes: Array) -> bool:
-        return max(objective.residuals(gradient, slopes)) <= tol
+    def enough(gradient: Array) -> bool:
+        return max(objective.residuals(gradient)) <= tol
 
     z, slopes, steps = minimise(objective, z, most, LEAST_GAIN, enough)
     own = objective.smooth(z)
     gradient = own + objective.pull(slopes)
-    while steps < most and not enough(gradient, slopes):
+    while steps < most and not enough(gradient):
         image = objective.image(z)
         value = objective.value_slopes(image)[0] + 0.5 * float(np.vdot(z, own))
         direction, _ = conjugate_gradients(

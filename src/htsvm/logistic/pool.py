@@ -181,7 +181,7 @@ class Pool:
     decisions : ndarray of shape (n_models, n_held, n_scores)
         The scores of held-out rows.
     rows, codes, weights, fold : ndarray of shape (n_held,)
-        Which rows these are, their labels, how often they count, and where they were held out.
+        Which rows these are, their labels, what they count, and where they were held out.
     points : ndarray of shape (n_columns, n_models, n_scores)
         The means of the solutions of the folds.
     flips : ndarray of shape (n_C, n_classes, n_classes)
@@ -210,7 +210,9 @@ def fitted_pool(task: Task, grids: dict[bool, Array]) -> Pool:
     """
     rows = np.concatenate([test for _, test in task.splits])
     codes = task.codes[rows]
-    weights = np.ones(len(rows)) if task.weights is None else task.weights[rows]
+    # However often a sample is held out, it counts once.
+    weights = 1.0 / np.bincount(rows)[rows]
+    weights = weights if task.weights is None else weights * task.weights[rows]
     number = np.repeat(np.arange(len(task.splits)), [len(test) for _, test in task.splits])
     plain = [Kind("logistic", np.inf, C, own) for own, Cs in grids.items() for C in Cs]
     points, scores = (list(part) for part in zip(*task.in_folds(task.plain, plain), strict=True))

@@ -93,8 +93,8 @@ class HTLogisticRegression(SoftmaxClassifier):
         whose label is less likely than chance. ``inf`` never ignores a sample.
     {knee}
     tol : float, default=1e-3
-        The largest residual: the gradient as a share of what the samples would pull if none of them
-        cancelled.
+        The largest residual: the gradient as a share of what the samples would pull if all did so
+        in full and none cancelled.
     {max_iter}, {fit_intercept}, {class_weight}
     warm_start : bool, default=False
         Whether to start from the last solution too. With a cap, the lower of the two results is
@@ -269,7 +269,7 @@ class HTLogisticRegression(SoftmaxClassifier):
         image = objective.image(z)
         total, slopes = objective.value_slopes(image)
         own = objective.smooth(z)
-        stationarity, balance = objective.residuals(own + objective.pull(slopes), slopes)
+        stationarity, balance = objective.residuals(own + objective.pull(slopes))
         certificate = LogisticCertificate(
             objective=total + 0.5 * float(np.vdot(z, own)), tol=self.tol,
             trivial_objective=objective.value(self._constant(objective)),

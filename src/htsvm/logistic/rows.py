@@ -43,6 +43,8 @@ class Columns:
         The number of columns that are not constant.
     shares : ndarray of shape (n_features,)
         The squares of the scales over the total variance.
+    mean, spread : ndarray of shape (n_features,)
+        Means and standard deviations; one for a constant column.
     """
 
     centre: Array
@@ -50,6 +52,8 @@ class Columns:
     variance: float
     varied: int
     shares: Array
+    mean: Array
+    spread: Array
 
     @classmethod
     def of(cls, X: Any, weights: Array, centred: bool) -> Columns:
@@ -67,12 +71,14 @@ class Columns:
         total = float(variance.sum()) if centred else float(square.sum())
         total = total or 1.0
         shares = np.maximum(np.where(square > 0.0, square, total) / total, LEAST_SHARE)
-        return cls(centre, scale, total, max(int(np.count_nonzero(varies)), 1), shares)
+        spread = np.sqrt(np.where(varies, variance, 1.0))
+        varied = max(int(np.count_nonzero(varies)), 1)
+        return cls(centre, scale, total, varied, shares, mean, spread)
 
     @property
     def uneven(self) -> bool:
         """Whether scales differ so that it matters whether the columns are standardised."""
-        return bool(self.scale.max(initial=0.0) > UNEVEN * self.scale.min(initial=np.inf))
+        return bool(self.spread.max(initial=0.0) > UNEVEN * self.spread.min(initial=np.inf))
 
     def inside(self, X: Any, intercept: bool, kind: Any) -> Any:
         """Return a copy of rows in these columns, and one of ones if there is an intercept."""

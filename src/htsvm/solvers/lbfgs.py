@@ -54,12 +54,12 @@ def minimise(
     z: Array,
     most: int,
     gain: float,
-    enough: Callable[[Array, Array], bool] | None = None,
+    enough: Callable[[Array], bool] | None = None,
 ) -> tuple[Array, Array, int]:
     """Go down from z; return where that ends, the derivatives there, and the number of steps.
 
     Stop after `most` steps, or when a step lowers the value by a share of less than `gain`, or when
-    there is `enough`, by the gradient and the derivatives.
+    there is `enough`, by the gradient.
     """
     pairs: deque[Pair] = deque(maxlen=MEMORY)
     image, own = function.image(z), function.smooth(z)
@@ -68,7 +68,7 @@ def minimise(
     gradient = own + function.pull(slopes)
     scaled = function.precondition(gradient)
     for step in range(most):
-        if enough is not None and enough(gradient, slopes):
+        if enough is not None and enough(gradient):
             return z, slopes, step
         direction = _direction(gradient, scaled, pairs)
         if not np.vdot(direction, gradient) < 0.0:
