@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from htsvm.logistic.batch import Members, Objective, minimise, started
-from htsvm.logistic.rows import Columns, Rows
+from htsvm.logistic.rows import SearchColumns, Rows
 from htsvm.losses.cross_entropy import TruncatedEntropy
 
 FLIPS = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.05, 0.05, 0.9]])
@@ -125,7 +125,7 @@ def test_columns_go_there_and_back(sparse):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3)) * [1.0, 1e4, 1e-3] + [0.0, 1e8, 5.0]
     given = sp.csr_matrix(X) if sparse else X
-    columns = Columns.of(given, np.ones(50), True)
+    columns = SearchColumns.of(given, np.ones(50), True)
     inside = columns.inside(given, True, np.float32)
     dense = inside.toarray() if sparse else inside
     np.testing.assert_allclose(dense[:, :3].mean(axis=0), 0.0, atol=1e-6)

@@ -17,8 +17,8 @@ from htsvm._sklearn import Interval, StrOptions, validated_fit
 from htsvm._typing import Array
 from htsvm.logistic.decisions import SoftmaxClassifier
 from htsvm.logistic.noise import fitted_slope, flipped_sigmoid, probabilities
-from htsvm.logistic.pool import Pool, Task, fitted_pool
-from htsvm.logistic.rows import Columns
+from htsvm.logistic.pool import Pool, PoolTask, fitted_pool
+from htsvm.logistic.rows import SearchColumns
 from htsvm.problems.build import weigh_classes
 from htsvm.svm.averaging import Average, averaged
 from htsvm.svm.base import BaseSVC
@@ -186,17 +186,17 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
         check_scale(X)
         intercept, codes = bool(self.fit_intercept), codes.astype(np.intp)
         counts = counted(self.class_weight, classes, codes, weights)
-        columns = Columns.of(X, np.ones(len(codes)) if counts is None else counts, intercept)
+        columns = SearchColumns.of(X, np.ones(len(codes)) if counts is None else counts, intercept)
         splits = self._splits(X, codes, counts, columns, params or {})
         caps = [] if self.caps is None else falling("caps", self.caps).tolist()
-        task = Task(
+        task = PoolTask(
             X, codes, counts, len(classes), columns, splits, intercept, caps, self.knee,
             self.max_iter, self.n_jobs,
         )  # fmt: skip
         self.classes_ = classes
         self._average(task)
 
-    def _average(self, task: Task) -> None:
+    def _average(self, task: PoolTask) -> None:
         """Fit the pool and store its average."""
         pool = fitted_pool(task, self._grids(task))
         found = averaged(pool.decisions, pool.codes, pool.weights)
@@ -206,7 +206,7 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
         self._calibrate(held, pool, found)
         self._tell(held, pool, found, len(task.splits))
 
-    def _grids(self, task: Task) -> dict[bool, Array]:
+    def _grids(self, task: PoolTask) -> dict[bool, Array]:
         """Return the C of given (False) and of standardised columns, where both are to be tried."""
         columns = task.columns
         mass = float(len(task.codes) if task.weights is None else task.weights.sum())
@@ -227,7 +227,12 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
         return grids
 
     def _splits(
-        self, X: Any, codes: Array, counts: Array | None, columns: Columns, params: dict[str, Any]
+        self,
+        X: Any,
+        codes: Array,
+        counts: Array | None,
+        columns: SearchColumns,
+        params: dict[str, Any],
     ) -> list[tuple[Array, Array]]:
         """Return the rows to train on and to hold out, for each fold."""
         if self.cv is not None and not isinstance(self.cv, Integral):
@@ -326,7 +331,9 @@ def counted(class_weight: Any, classes: Array, codes: Array, weights: Array | No
     return np.asarray(counts * own * (counts.sum() / (counts @ own)))
 
 
-def dealt(X: Any, codes: Array, rows: Array, columns: Columns, number: int, seed: int) -> Array:
+def dealt(
+    X: Any, codes: Array, rows: Array, columns: SearchColumns, number: int, seed: int
+) -> Array:
     """Return the fold of each row: those of a class in turn, in an order that their values give.
 
     Neither the order of the rows nor the names of the classes matters, and rows that are alike go

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from htsvm._typing import Array
 from htsvm.logistic.batch import Members, minimise, started
 from htsvm.logistic.noise import confident_joint, log_loss, probabilities, relearned
-from htsvm.logistic.rows import EXACT_VALUES, Columns, Rows
+from htsvm.logistic.rows import EXACT_VALUES, SearchColumns, Rows
 from htsvm.losses.cross_entropy import TruncatedEntropy
 
 # Two classes: rounds of a few steps and a new flip matrix, and what that matrix starts from.
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class PoolTask:
     """Data and what is fitted to them.
 
     Attributes
@@ -55,7 +55,7 @@ class Task:
         All rows.
     classes : int
         Their number.
-    columns : Columns
+    columns : SearchColumns
         Where the search works.
     splits : sequence of (train, test)
         The folds.
@@ -73,7 +73,7 @@ class Task:
     codes: Array
     weights: Array | None
     classes: int
-    columns: Columns
+    columns: SearchColumns
     splits: Sequence[tuple[Array, Array]]
     intercept: bool
     caps: Sequence[float]
@@ -198,12 +198,12 @@ class Pool:
     flips: Array
 
 
-def fitted_pool(task: Task, grids: dict[bool, Array]) -> Pool:
+def fitted_pool(task: PoolTask, grids: dict[bool, Array]) -> Pool:
     """Fit the pool.
 
     Parameters
     ----------
-    task : Task
+    task : PoolTask
         The data.
     grids : dict
         The C of models of standardised (True) and of given columns (False).

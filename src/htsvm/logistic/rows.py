@@ -30,7 +30,7 @@ LEAST_SHARE = 1e-16
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class SearchColumns:
     """What is taken off each column and what it is divided by, and the total variance.
 
     Attributes
@@ -56,7 +56,7 @@ class Columns:
     spread: Array
 
     @classmethod
-    def of(cls, X: Any, weights: Array, centred: bool) -> Columns:
+    def of(cls, X: Any, weights: Array, centred: bool) -> SearchColumns:
         """Return the columns of weighted rows, centred if there is an intercept."""
         share = weights / weights.sum()
         mean, variance = _sparse_moments(X, share) if sp.issparse(X) else _moments(X, share)
