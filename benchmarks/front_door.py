@@ -25,7 +25,7 @@ if __name__ == "__main__":
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
@@ -169,8 +169,11 @@ def several(name: str, noise: str, draw: int) -> Dataset:
     _, share, kind = next(row for row in multiclass_data.NOISES if row[0] == noise)
     if name == "digits":
         return multiclass_data.digits(noise, share, kind, draw)
-    data = published(name)
-    X, y = data.X, np.unique(data.y, return_inverse=True)[1]
+    if name == "wine":
+        X, y = load_wine(return_X_y=True)
+    else:
+        data = published(name)
+        X, y = data.X, np.unique(data.y, return_inverse=True)[1]
     if name == "handwritten":
         X = X[:, : data.view_widths[0]]
     X, X_test, y, y_test = train_test_split(
@@ -189,7 +192,7 @@ def images(name: str, noise: str, draw: int) -> Dataset:
 GROUPS: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
     "fresh": (fresh, tuple(FRESH), NOISES),
     "large": (large, LARGE, NOISES),
-    "several": (several, ("digits", "handwritten", "wikipedia", "100leaves"), SEVERAL),
+    "several": (several, ("digits", "handwritten", "wikipedia", "wine"), SEVERAL),
     "images": (images, tuple(f"CIFAR-10N {rows}" for rows in IMAGE_ROWS), HUMAN),
 }
 

