@@ -28,7 +28,7 @@ def pool(classes):
     losses = [TruncatedEntropy(), TruncatedEntropy(), cap, None]
     ridge = np.tile(np.array([1.0, 2.0, 0.5, 1.0, 0.0])[:, None], (1, 4))
     penalty = np.array([0.1, 1.0, 0.7, 0.4])
-    return Members.of(losses, penalty, ridge, np.tile(flips, (4, 1, 1)))
+    return Members(losses, penalty, ridge, np.tile(flips, (4, 1, 1)))
 
 
 def by_hand(rows, members, points, k):
@@ -89,7 +89,7 @@ def test_members_end_where_each_would_alone(classes):
 
 def test_plain_members_are_logistic_regressions():
     rows = problem(2)
-    members = Members.of(
+    members = Members(
         [TruncatedEntropy()] * 2, np.array([0.3, 3.0]), np.tile([[1.0]] * 4 + [[0.0]], (1, 2))
     )
     points = minimise(rows, members, started(rows, 2, True), 100)
@@ -100,7 +100,7 @@ def test_plain_members_are_logistic_regressions():
 
 def test_large_scores_neither_overflow_nor_lose_their_slope():
     rows = Rows(np.array([[1.0], [1.0]]), np.array([0, 2]), None, 3)
-    members = Members.of([TruncatedEntropy()], np.ones(1), np.zeros((1, 1)))
+    members = Members([TruncatedEntropy()], np.ones(1), np.zeros((1, 1)))
     points = np.array([[[800.0, 0.0, -800.0]]])
     values, gradient = Objective(rows, members).at(points)
     np.testing.assert_allclose(values, [1600.0])

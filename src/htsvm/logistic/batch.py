@@ -6,8 +6,11 @@ the intercept in the last row, so that the scores of all members are one product
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -35,41 +38,34 @@ class Members:
 
     Attributes
     ----------
-    terms : list of (slice, TruncatedEntropy or None)
-        Which members have which loss; None is that of labels seen through a flip matrix.
+    losses : list of TruncatedEntropy or None
+        The loss of each; None is that of labels seen through a flip matrix. Equal ones should
+        follow each other.
     penalty : ndarray of shape (n_members,)
-        The factors of the loss.
+        The factors of the losses.
     ridge : ndarray of shape (n_columns, n_members)
         The regulariser is half the sum of ridge times squares; zero for intercepts.
     flips : ndarray of shape (n_members, n_classes, n_classes), optional
         The probability of a label (columns) given the true class (rows).
     """
 
-    terms: tuple[tuple[slice, TruncatedEntropy | None], ...]
+    losses: Sequence[TruncatedEntropy | None]
     penalty: Array
     ridge: Array
     flips: Array | None = None
 
-    @classmethod
-    def of(
-        cls, losses: list[Any], penalty: Array, ridge: Array, flips: Array | None = None
-    ) -> Self:
-        """Return members, each with its loss; equal losses should follow each other."""
-        terms, first = [], 0
-        for k in range(1, len(losses) + 1):
-            if k == len(losses) or losses[k] != losses[first]:
-                terms.append((slice(first, k), losses[first]))
-                first = k
-        return cls(tuple(terms), penalty, ridge, flips)
+    @cached_property
+    def terms(self) -> list[tuple[slice, TruncatedEntropy | None]]:
+        """Which members have which loss."""
+        ends = [k for k in range(1, len(self.losses)) if self.losses[k] != self.losses[k - 1]]
+        edges = [0, *ends, len(self.losses)]
+        return [(slice(a, b), self.losses[a]) for a, b in pairwise(edges)]
 
     def some(self, which: Array) -> Members:
         """Return some of the members, given by their numbers, in order."""
-        losses: list[Any] = [None] * len(self.penalty)
-        for part, loss in self.terms:
-            losses[part] = [loss] * (part.stop - part.start)
         flips = None if self.flips is None else self.flips[which]
-        chosen = [losses[k] for k in which]
-        return Members.of(chosen, self.penalty[which], self.ridge[:, which], flips)
+        losses = [self.losses[k] for k in which]
+        return Members(losses, self.penalty[which], self.ridge[:, which], flips)
 
     def effective(self) -> Array:
         """Return penalties that a flip matrix makes up for: noise makes a loss flatter."""
@@ -101,7 +97,7 @@ class Objective:
         losses, gradient = np.zeros(count), np.zeros_like(points)
         flat = points.reshape(len(points), -1)
         share = binary if rows.scores == 1 else several
-        for X, codes, weights, _ in rows.blocks(count):
+        for X, codes, weights in rows.blocks(count):
             scores = np.asarray(X @ flat).reshape(len(codes), count, -1)
             losses += share(scores, codes, weights, members)
             gradient += np.asarray(X.T @ scores.reshape(len(codes), -1)).reshape(points.shape)

@@ -73,7 +73,7 @@ def relearned(rows: Rows, points: Array, flips: Array) -> Array:
     Each member has its own; a sample more on the diagonal keeps them from what few rows suggest.
     """
     counts = np.zeros_like(flips)
-    for X, codes, weights, _ in rows.blocks(points.shape[1]):
+    for X, codes, weights in rows.blocks(points.shape[1]):
         second = expit(np.asarray(X @ points[:, :, 0]).astype(np.float64))
         mass = np.ones(len(codes)) if weights is None else weights
         for label in (0, 1):

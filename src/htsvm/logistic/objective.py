@@ -56,7 +56,7 @@ class EntropyObjective:
     def use(self, loss: TruncatedEntropy) -> None:
         """Take another loss."""
         self.loss = loss
-        self.members = Members.of([loss], np.ones(1), np.zeros((1, 1)))
+        self.members = Members([loss], np.ones(1), np.zeros((1, 1)))
 
     def precondition(self, z: Array) -> Array:
         """Return z over a bound of the diagonal of the Hessian."""

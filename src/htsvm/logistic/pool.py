@@ -138,7 +138,7 @@ class PoolTask:
             else TruncatedEntropy.of_classes(kind.cap, self.knee, self.classes)
             for kind in kinds
         ]
-        return Members.of(losses, self.penalties(kinds), self.ridges(kinds), flips)
+        return Members(losses, self.penalties(kinds), self.ridges(kinds), flips)
 
     def plain(self, fold: int, kinds: Sequence[Kind]) -> tuple[Array, Array]:
         """Fit the plain models on a fold; return points and held-out scores."""

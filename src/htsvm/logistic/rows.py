@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from htsvm._typing import Array
 
@@ -59,7 +60,7 @@ class SearchColumns:
     def of(cls, X: Any, weights: Array, centred: bool) -> SearchColumns:
         """Return the columns of weighted rows, centred if there is an intercept."""
         share = weights / weights.sum()
-        mean, variance = _sparse_moments(X, share) if sp.issparse(X) else _moments(X, share)
+        mean, variance = (mean_variance_axis if sp.issparse(X) else _moments)(X, 0, share)
         varies = variance > (ROUNDING * mean) ** 2
         variance = np.where(varies, variance, 0.0)
         full = (
@@ -103,7 +104,7 @@ class SearchColumns:
         return np.ascontiguousarray(coef), own
 
 
-def _moments(X: Array, share: Array) -> tuple[Array, Array]:
+def _moments(X: Array, _: int, share: Array) -> tuple[Array, Array]:
     """Return means and variances of dense columns, some rows at a time."""
     step = max(BLOCK_VALUES // max(X.shape[1], 1), 1)
     parts = [slice(first, first + step) for first in range(0, X.shape[0], step)]
@@ -112,19 +113,6 @@ def _moments(X: Array, share: Array) -> tuple[Array, Array]:
     mean = mean + sum(share[part] @ (X[part] - mean) for part in parts)
     variance = sum(share[part] @ np.square(X[part] - mean) for part in parts)
     return np.asarray(mean), np.asarray(variance)
-
-
-def _sparse_moments(X: Any, share: Array) -> tuple[Array, Array]:
-    """Return means and variances of sparse columns, without storing their zeros."""
-    rows = np.repeat(share, np.diff(X.indptr))
-    values = X.data.astype(np.float64, copy=False)
-
-    def sums(of: Array) -> Array:
-        return np.bincount(X.indices, weights=of, minlength=X.shape[1])
-
-    mean = sums(rows * values)
-    apart = sums(rows * np.square(values - mean[X.indices]))
-    return mean, apart + np.maximum(1.0 - sums(rows), 0.0) * np.square(mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,34 +134,17 @@ class Rows:
         """The scores of a row: one for two classes."""
         return 1 if self.classes == 2 else self.classes
 
-    def blocks(self, members: int) -> Iterator[tuple[Any, Array, Array | None, slice]]:
+    def blocks(self, members: int) -> Iterator[tuple[Any, Array, Array | None]]:
         """Return the rows in blocks whose scores, of so many members, fit into a cache."""
-        step = max(BLOCK_VALUES // (members * self.classes), 64)
-        count = len(self.codes)
+        step, count = max(BLOCK_VALUES // (members * self.classes), 64), len(self.codes)
         for first in range(0, count, step):
             part = slice(first, min(first + step, count))
             X = self.X if step >= count else self.X[part]
-            yield X, self.codes[part], None if self.weights is None else self.weights[part], part
+            yield X, self.codes[part], None if self.weights is None else self.weights[part]
 
     def squares(self) -> Array:
         """Return the mean square of each column."""
-        mean: Any
         X, weights = self.X, self.weights
-        if sp.issparse(X):
-            by_row = None if weights is None else np.repeat(weights, np.diff(X.indptr))
-            values = np.square(X.data, dtype=np.float64)
-            values = values if by_row is None else by_row * values
-            mean = np.bincount(X.indices, weights=values, minlength=X.shape[1])
-        else:
-            parts = self.blocks(max(X.shape[1] // self.classes, 1))
-            mean = sum(
-                np.einsum("ij,ij->j", block if w is None else block * w[:, None], block)
-                for block, _, w, _ in parts
-            )
-        return np.asarray(mean / self.mass, dtype=np.float64)
-
-    def images(self, points: Array) -> Array:
-        """Return the scores (n_rows, n_members, n_scores) of points (n_columns, ...)."""
-        flat = points.reshape(len(points), -1)
-        found = np.asarray(self.X @ flat)
-        return found.reshape(len(self.codes), *points.shape[1:])
+        mass = np.ones(len(self.codes), dtype=X.dtype) if weights is None else weights
+        total = mass @ X.multiply(X) if sp.issparse(X) else np.einsum("i,ij,ij->j", mass, X, X)
+        return np.asarray(total / self.mass, dtype=np.float64)
