@@ -143,6 +143,8 @@ def test_units_and_offsets_do_not_matter(data):
 def test_single_precision_withstands_offsets():
     X, y = make_classification(6000, 20, flip_y=0.2, random_state=0)
     model = HTLogisticRegressionCV(Cs=3).fit(X, y)
+    stamps = sp.csr_matrix(np.column_stack([X[:500], 1.6e9 + 1e6 * np.arange(500.0)]))
+    assert HTLogisticRegressionCV(Cs=3).fit(stamps, y[:500]).score(stamps, y[:500]) > 0.75
     other = HTLogisticRegressionCV(Cs=3).fit(X + 1e8, y)
     assert other.score(X + 1e8, y) == pytest.approx(model.score(X, y), abs=0.003)
 

@@ -67,8 +67,8 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
         labels are wrong near the boundary, which looks the same.
     standardize : bool or "auto", default="auto"
         Whether the regulariser is that of columns of variance one. "auto" takes what predicts the
-        held-out labels better, and leaves sparse columns, and columns that are more than the rows,
-        as they are; `coef_` belongs to the columns as they were given in any case.
+        held-out labels better, and leaves columns that are more than the rows as they are; `coef_`
+        belongs to the columns as they were given in any case.
     {knee}, {fit_intercept}
     class_weight : dict, "balanced" or None, default=None
         Factors of C per class; they also weigh the held-out samples. "balanced" gives all classes
@@ -213,9 +213,7 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
         kinds = [bool(self.standardize)] if self.standardize != "auto" else [False, True]
         # Scales that few rows of many columns show are chance, and rare entries would weigh most.
         rows, width = task.X.shape
-        if self.standardize == "auto" and (
-            sp.issparse(task.X) or width > rows or not columns.uneven
-        ):
+        if self.standardize == "auto" and (width > rows or not columns.uneven):
             kinds = [False]
         grids = {}
         for own in kinds:
