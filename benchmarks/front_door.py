@@ -261,9 +261,15 @@ class Labelled:
         return float(np.mean(self.classes[self.model.predict(X)] == y))
 
 
-def forget(path: Path) -> None:
-    """Take our own results out of the table, to have them again."""
-    kept = [row for row in rows_of(path) if row["method"] != OURS]
+def forget(path: Path, groups: list[str], only: list[str] | None) -> None:
+    """Take our own results on some sets out of the table, to have them again."""
+    kept = [
+        row
+        for row in rows_of(path)
+        if row["method"] != OURS
+        or row["group"] not in groups
+        or (only is not None and row["set"] not in only)
+    ]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
@@ -408,11 +414,11 @@ def main() -> None:
     ask.add_argument("--again", action="store_true", help="fit our own method once more")
     ask.add_argument("--path", type=Path, default=RESULTS / "front-door.csv")
     given = ask.parse_args()
+    groups, only = given.group.split(","), given.only and given.only.split(";")
     if given.again:
-        forget(given.path)
+        forget(given.path, groups, only)
     if not given.summary:
-        only = given.only and given.only.split(";")
-        run(given.group.split(","), given.draws, only, given.path)
+        run(groups, given.draws, only, given.path)
     text = summary(given.path)
     given.path.with_suffix(".md").write_text(
         f"# The front door\n\nWritten by `python -m benchmarks.front_door --summary`.\n{text}\n",
