@@ -69,8 +69,7 @@ def solve(problem: MulticlassProblem, options: Any, start: MulticlassStart | Non
     run.add("constant", run.constant())
     convex = run.convex() if "convex" in run.names or run.is_convex else None
     if convex is not None and run.is_good():
-        there = run.start_at(convex, rounded(run.hinge))
-        cold = run.hard_margin(there) or run.finished("convex", there, convex=True)
+        cold = run.finished("convex", run.start_at(convex, rounded(run.hinge)), convex=True)
         return run.lower_of(cold, start)
     # 3. The other starts; those found on some of the rows go on with all of them.
     if convex is not None:
@@ -106,7 +105,9 @@ class MulticlassSearch:
         self.names = NAMES if isinstance(options.starts, str) else tuple(options.starts)
         self.is_convex = math.isinf(problem.loss.cap)
         self.hinge = problem.loss.stretched(math.inf) or problem.loss
-        self.convex_objective, self.share = math.nan, 1.0
+        self.convex_objective = math.nan
+        # Of C, where the finish begins: a hard margin has its solution there.
+        self.share = min(1.0, STRONGEST / (strength(problem) or 1.0))
         self.all = Smoothed(problem)
         self.few = self._sampled(VALUES)
 
@@ -163,7 +164,7 @@ class MulticlassSearch:
         the less do stand-ins say of it.
         """
         z, stage, problem = 0.0 * self.constant(), rounded(self.hinge), self.few.problem
-        share = min(1.0, STRONGEST / (strength(problem) or 1.0))
+        share = self.share
         there, found = z, None
         while share < 1.0 and found is None:
             part = self.few.at(problem.scaled(share))
@@ -235,29 +236,6 @@ class MulticlassSearch:
 
     # ---- the end
 
-    def hard_margin(self, start: MulticlassStart) -> SolverResult | None:
-        """Return the solution for a smaller C, if it is that for this C: no sample is at a bound.
-
-        Its multipliers are far below the penalties, which a shift of the kink would hardly hold.
-        """
-        problem, rows = self.problem.scaled(self.share), np.arange(self.problem.n_samples)
-        if self.share == 1.0:
-            return None
-        end = finish(
-            problem, start, tol=self.options.tol, most=self.options.max_iter,
-            record=self._record, rng=self.rng, convex=True,
-        )  # fmt: skip
-        bounds = float(self.loss.profile_slope(0.0)) * problem.penalty
-        q = problem.violations_at(end.W, end.b)
-        inside = np.all(np.abs(end.pulls[rows, problem.labels]) <= 0.5 * bounds)
-        lacking = float(q.max(initial=0.0, where=problem.penalty > 0.0))
-        if not inside or end.residual > self.options.tol or lacking > 0.5:
-            return None
-        # At the multiple where no margin lacks anything.
-        end.W, end.b = end.W / (1.0 - lacking), end.b / (1.0 - lacking)
-        end.objective = float(self.problem.objective_at(end.W, end.b))
-        return self.result("convex", end, self.history.seconds)
-
     def finished(self, name: str, start: MulticlassStart, convex: bool = False) -> SolverResult:
         """Return the result of the finish from a start."""
         problem, tol = self.problem, self.options.tol
@@ -265,9 +243,16 @@ class MulticlassSearch:
         flat = float(self.loss.profile_slope(2.0 if np.any(intercepts) else 1.0)) == 0.0
         settled = name == "constant" and flat
         most, searched = 0 if settled else self.options.max_iter, self.history.seconds
-        end = finish(
-            problem, start, tol=tol, most=most, record=self._record, rng=self.rng, convex=convex
-        )
+        options = {"tol": tol, "most": most, "record": self._record, "rng": self.rng}
+        if self.share < 1.0 and name != "warm" and not settled:
+            # Continuation in C, which ends there if no sample is at a bound.
+            soft = problem.scaled(self.share)
+            end = finish(soft, start, convex=convex, **options)
+            if end.residual <= tol:
+                if self.is_hard_margin(soft, end):
+                    return self.result(name, end, searched)
+                start = end.W, end.b, end.pulls
+        end = finish(problem, start, convex=convex, **options)
         result = self.result(name, end, searched)
         if settled or (flat and not end.objective < trivial * (1.0 - LOWER)):
             result = replace(
@@ -275,6 +260,18 @@ class MulticlassSearch:
                 objective=trivial, constant=True, converged=True, residual=0.0, start="constant",
             )  # fmt: skip
         return result
+
+    def is_hard_margin(self, soft: MulticlassProblem, end: MulticlassEnd) -> bool:
+        """Return whether the end for a smaller C is that for this C too; move it to the margin."""
+        bounds = float(self.loss.profile_slope(0.0)) * soft.penalty
+        own = np.abs(end.pulls[np.arange(len(bounds)), soft.labels])
+        q = soft.violations_at(end.W, end.b)
+        lacking = float(q.max(initial=0.0, where=soft.penalty > 0.0))
+        if lacking > 0.5 or np.any(own > 0.5 * bounds):
+            return False
+        end.W, end.b = end.W / (1.0 - lacking), end.b / (1.0 - lacking)
+        end.objective = float(self.problem.objective_at(end.W, end.b))
+        return True
 
     def result(self, name: str, end: MulticlassEnd, searched: float) -> SolverResult:
         """Return the end of a fit with what is known of it."""
