@@ -21,6 +21,8 @@ ORDER = (
     "plot_as_printed.py",
     "plot_baselines.py",
     "plot_probabilities.py",
+    "plot_robust_probabilities.py",
+    "plot_curved_boundaries.py",
     "plot_dask.py",
 )
 

@@ -12,8 +12,8 @@ import pytest
 import htsvm
 
 ROOT = Path(htsvm.__file__).parent
-ORDER = ["losses", "linalg", "problems", "optimality", "solvers", "svm", "multiview", "distributed",
-         "baselines", "datasets", "audit", "plotting", "experiments"]  # fmt: skip
+ORDER = ["losses", "linalg", "problems", "optimality", "solvers", "svm", "logistic", "multiview",
+         "distributed", "baselines", "datasets", "audit", "plotting", "experiments"]  # fmt: skip
 # Modules beside the packages that any of them may use.
 SHARED = {
     "_documented",

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_classification
 
-from htsvm import HTSVC, HTSVCCV
+from htsvm import HTSVC, HTSVCCV, HTLogisticRegressionCV
 from htsvm.losses import Hinge, HybridTruncated, LeastSquares, Ramp
-from htsvm.plotting import plot_boundary, plot_grid, plot_history, plot_losses
+from htsvm.plotting import plot_average, plot_boundary, plot_grid, plot_history, plot_losses
 from htsvm_paper.losses import Pinball, ZeroOne
 
 mpl.use("svg")
@@ -117,3 +117,15 @@ def test_plot_grid_draws_a_curve_per_cap_and_marks_the_choice():
         plot_grid(search, column="nonsense")
     with pytest.raises(ValueError, match="cv_results_"):
         plot_grid(HTSVCCV())
+
+
+def test_plot_average_draws_a_curve_per_loss(noisy_plane):
+    X, y = noisy_plane
+    model = HTLogisticRegressionCV(Cs=3, caps=[1.0]).fit(X, y)
+    ax = plot_average(model)
+    names = [label.rpartition(" (")[0] for label in labels(ax)]
+    assert names == ["logistic", "truncated, cap 1", "corrected"]
+    sizes = np.concatenate([drawn.get_sizes() for drawn in ax.collections])
+    np.testing.assert_allclose(np.sort(sizes), np.sort(4.0 + 600.0 * model.weights_))
+    with pytest.raises(ValueError, match="call fit first"):
+        plot_average(HTLogisticRegressionCV())

@@ -11,6 +11,8 @@ from htsvm.svm import HTSVC, ht_path
 
 if TYPE_CHECKING:
     from htsvm import baselines
+    from htsvm.logistic.cv import HTLogisticRegressionCV
+    from htsvm.logistic.regression import HTLogisticRegression
     from htsvm.multiview import MultiViewHTSVC
     from htsvm.svm.cv import HTSVCCV
     from htsvm.svm.kernel import KernelHTSVC
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = [
     "HTSVC",
     "HTSVCCV",
+    "HTLogisticRegression",
+    "HTLogisticRegressionCV",
     "IgnoredClassWarning",
     "KernelHTSVC",
     "KernelHTSVCCV",
@@ -33,6 +37,8 @@ __all__ = [
 
 # These pull in much of scikit-learn; `import htsvm` does not wait for it.
 _LATER = {
+    "HTLogisticRegression": "logistic.regression",
+    "HTLogisticRegressionCV": "logistic.cv",
     "HTSVCCV": "svm.cv",
     "KernelHTSVC": "svm.kernel",
     "KernelHTSVCCV": "svm.kernel_cv",

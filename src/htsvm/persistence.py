@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from htsvm import baselines
+from htsvm.logistic.cv import HTLogisticRegressionCV
+from htsvm.logistic.regression import HTLogisticRegression, LogisticCertificate
 from htsvm.multiview import (
     ColumnViews,
     MultiViewHTSVC,
@@ -20,6 +22,8 @@ from htsvm.svm.kernel import KernelHTSVC
 from htsvm.svm.kernel_cv import KernelHTSVCCV
 
 LINEAR = (
+    HTLogisticRegression,
+    HTLogisticRegressionCV,
     HTSVC,
     HTSVCCV,
     baselines.HingeSVC,
@@ -36,6 +40,7 @@ _KINDS: tuple[Any, ...] = (
     columns_starting_with,
     BinaryCertificate,
     MulticlassCertificate,
+    LogisticCertificate,
     Newton,
     ADMM,
 )

@@ -75,3 +75,8 @@ def test_a_fit_by_rough_products_is_certified_and_as_low(monkeypatch, C):
     assert used
     assert rough.certificate_[0].certified
     assert rough.objective_[0] <= 1.005 * exact.objective_[0]
+
+
+def test_no_rows_pull_nothing():
+    np.testing.assert_array_equal(single.pull(np.ones((0, 4), np.float32), np.ones((0, 3))), 0.0)
+    assert single.pull(np.ones((0, 4), np.float32), np.ones((0, 3))).shape == (3, 4)

@@ -270,3 +270,22 @@ def test_progress_is_printed(capsys):
 def test_bad_caps_are_named(caps):
     with pytest.raises(ValueError, match="caps"):
         HTSVCCV(caps=caps).fit(*data(60))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_average_of_the_grid(classes):
+    X, y = make_classification(
+        300, 6, n_informative=4, n_redundant=0, n_classes=classes, flip_y=0.3, random_state=0
+    )
+    options = {"Cs": 3, "caps": [np.inf, 1.0], "tune_threshold": False}
+    if classes == 3:
+        del options["tune_threshold"]
+    model = HTSVCCV(refit="average", **options).fit(X, y)
+    assert model.weights_.shape == (2, 3)
+    assert model.weights_.sum() == pytest.approx(1.0)
+    best = HTSVCCV(**options).fit(X, y)
+    assert best.C_ == model.C_
+    assert not hasattr(model, "certificate_")
+    assert model.score(X, y) == pytest.approx(best.score(X, y), abs=0.1)
+    with pytest.raises(ValueError, match="refit='average'"):
+        HTSVCCV(refit="average", scoring="f1_macro").fit(X, y)

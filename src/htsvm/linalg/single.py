@@ -57,7 +57,8 @@ def pull(rows: Array, S: Array) -> Array:
         part: Array = np.multiply(small @ rows[block], scale, dtype=np.float64)
         return part
 
-    total: Array = np.sum(in_blocks(some, *rows.shape), axis=0)
+    parts = in_blocks(some, *rows.shape)
+    total: Array = np.sum(parts, axis=0) if parts else np.zeros((S.shape[1], rows.shape[1]))
     return total
 
 

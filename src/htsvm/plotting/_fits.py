@@ -268,3 +268,44 @@ def plot_grid(search: Any, ax: Any = None, *, column: str = "mean_test_score") -
     ax.set(xlabel="C", ylabel=column.replace("_", " "))
     ax.legend(loc="best", frameon=False)
     return ax
+
+
+@documented
+def plot_average(model: Any, ax: Any = None) -> Any:
+    """Draw what an average of models is made of: accuracy over C, a curve per loss, size by weight.
+
+    Parameters
+    ----------
+    model : HTLogisticRegressionCV
+        A fitted model with `cv_results_` and `weights_`.
+    {ax}
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on. Models above the dashed line take part.
+    """
+    table, weights = getattr(model, "cv_results_", {}), getattr(model, "weights_", None)
+    if weights is None or "param_loss" not in table:
+        raise ValueError(
+            f"the picture needs a fitted HTLogisticRegressionCV, got {model!r}; call fit first."
+        )
+    ax = axes(ax)
+    accuracy, C = np.asarray(table["mean_test_score"]), np.asarray(table["param_C"], dtype=float)
+    names = np.array(
+        [
+            f"{p['loss']}, cap {p['cap']:g}" if math.isfinite(p["cap"]) else p["loss"]
+            for p in table["params"]
+        ]
+    )
+    for k, name in enumerate(dict.fromkeys(names.tolist())):
+        rows = np.flatnonzero(names == name)
+        share = float(weights[rows].sum())
+        label, colour = f"{name} ({share:.0%})", class_colour(k)
+        ax.plot(C[rows], accuracy[rows], "-", lw=1.0, color=colour, label=label)
+        ax.scatter(C[rows], accuracy[rows], s=4.0 + 600.0 * weights[rows], color=colour, alpha=0.6)
+    ax.axhline(accuracy[weights > 0.0].min(), color=ink(), lw=0.8, ls="dashed")
+    ax.set_xscale("log", base=2)
+    ax.set(xlabel="C", ylabel="accuracy on held-out labels")
+    ax.legend(loc="best", frameon=False)
+    return ax

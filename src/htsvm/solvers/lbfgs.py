@@ -7,6 +7,7 @@ preconditioner in the place of its first matrix.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -49,10 +50,17 @@ class Function(Protocol):
         """Return the largest entry of the image of a direction, in size, that counts."""
 
 
-def minimise(function: Function, z: Array, most: int, gain: float) -> tuple[Array, Array, int]:
+def minimise(
+    function: Function,
+    z: Array,
+    most: int,
+    gain: float,
+    enough: Callable[[Array], bool] | None = None,
+) -> tuple[Array, Array, int]:
     """Go down from z; return where that ends, the derivatives there, and the number of steps.
 
-    Stop after `most` steps, or when a step lowers the value by a share of less than `gain`.
+    Stop after `most` steps, or when a step lowers the value by a share of less than `gain`, or when
+    there is `enough`, by the gradient.
     """
     pairs: deque[Pair] = deque(maxlen=MEMORY)
     image, own = function.image(z), function.smooth(z)
@@ -61,6 +69,8 @@ def minimise(function: Function, z: Array, most: int, gain: float) -> tuple[Arra
     gradient = own + function.pull(slopes)
     scaled = function.precondition(gradient)
     for step in range(most):
+        if enough is not None and enough(gradient):
+            return z, slopes, step
         direction = _direction(gradient, scaled, pairs)
         if not np.vdot(direction, gradient) < 0.0:
             if not pairs:

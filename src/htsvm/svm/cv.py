@@ -21,6 +21,7 @@ from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems import AnyProblem
 from htsvm.solvers import Newton, Solver, SolverResult
 from htsvm.svm import choosing
+from htsvm.svm.averaging import averaged
 from htsvm.svm.base import BaseLinearSVC
 from htsvm.svm.choosing import Choice, Held
 from htsvm.svm.grid import Grid
@@ -205,6 +206,10 @@ class HTSVCCV(LinearSearchCV):
         Whether to move the threshold of a binary decision from zero to where the held-out decisions
         have the best accuracy. "auto" does so at points of the grid where that is clearly better:
         by more than four standard errors of the difference, and only if `scoring` is None.
+    refit : {"best", "average"}, default="best"
+        What to deliver. "best" fits all the data at the chosen point. "average" is the mean of the
+        folds' solutions of all points that are within one standard error of the best accuracy
+        (`htsvm.svm.averaging.averaged`): it has no certificate, and no samples that it ignores.
     {knee}
     solver : {"newton", "admm"} or solver object, default="newton"
         The solver of the final fit; the folds are solved by "newton".
@@ -230,6 +235,8 @@ class HTSVCCV(LinearSearchCV):
         The score of each point in each fold: accuracy, or what `scoring` says.
     agreement_ : ndarray of shape (n_caps, n_Cs)
         What the rule maximises; absent with another `scoring`.
+    weights_ : ndarray of shape (n_caps, n_Cs)
+        The shares of the points in the average; only with ``refit="average"``.
     {cv_results_}, {n_splits_}
     search_passes_ : float
         The work of the search, in products with all of X.
@@ -276,6 +283,7 @@ class HTSVCCV(LinearSearchCV):
     cv: Any = None
     scoring: Any = None
     tune_threshold: bool | str = "auto"
+    refit: str = "best"
     knee: float = 2.0 / 3.0
     solver: Any = "newton"
     tol: float = 1e-3
@@ -292,6 +300,7 @@ class HTSVCCV(LinearSearchCV):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **search_constraints(HTSVC._parameter_constraints, "C", "cap", "warm_start", "starts"),
         "tune_threshold": ["boolean", StrOptions({"auto"})],
+        "refit": [StrOptions({"best", "average"})],
     }
 
     def _check_grid(self, data: TrainingData) -> None:
@@ -300,20 +309,32 @@ class HTSVCCV(LinearSearchCV):
                 f"tune_threshold=True needs two classes, but y has {len(data.classes)}; "
                 "leave it at 'auto'."
             )
+        if self.refit == "average" and self.scoring is not None:
+            raise ValueError(
+                f"refit='average' goes by accuracy, not by scoring={self.scoring!r}; leave scoring "
+                "at None, or use refit='best'."
+            )
         super()._check_grid(data)
 
-    def _choose(self, held: Held) -> choosing.Place:
-        thresholds = np.zeros(held.decisions.shape[:2])
+    def _moved(self, held: Held) -> tuple[Held, Array]:
+        """Return what held-out samples say with the thresholds that are to be moved, and these."""
         if self.tune_threshold is True:
-            held, thresholds = held.moved()
-        elif self.tune_threshold == "auto" and not held.asked and held.decisions.shape[-1] == 1:
-            held, thresholds = held.moved(CLEARLY)
+            return held.moved()
+        if self.tune_threshold == "auto" and not held.asked and held.decisions.shape[-1] == 1:
+            return held.moved(CLEARLY)
+        return held, np.zeros(held.decisions.shape[:2])
+
+    def _choose(self, held: Held) -> choosing.Place:
+        held, thresholds = self._moved(held)
         place = super()._choose(held)
         self.threshold_ = float(thresholds[place])
         return place
 
     def _fit_chosen(self, data: TrainingData, held: Held, place: choosing.Place) -> None:
         self.search_passes_ = held.passes
+        if self.refit == "average":
+            self._fit_average(data, held)
+            return
         X, _, classes, codes, weights = data
         problems = self._problems(X, classes, codes, weights, C=self.C_, loss=self._loss())
         if len(classes) == 2:
@@ -323,6 +344,18 @@ class HTSVCCV(LinearSearchCV):
         else:
             starts = self._path_starts(problems)
         self._fit_problems(problems, starts, self._solver(), classes, codes, weights)
+
+    def _fit_average(self, data: TrainingData, held: Held) -> None:
+        """Store the average of the folds' solutions, each less the threshold it was given."""
+        held, thresholds = self._moved(held)
+        decisions = held.decisions.reshape(-1, *held.decisions.shape[2:])
+        found = averaged(decisions, held.codes, held.weights)
+        factors = found.factors.reshape(thresholds.shape)
+        coef, intercept = held.middle
+        self.coef_ = np.einsum("ij,ijkn->kn", factors, coef)
+        self.intercept_ = np.einsum("ij,ijk->k", factors, intercept - thresholds[:, :, None])
+        self.weights_, self.threshold_ = found.shares.reshape(thresholds.shape), 0.0
+        self.classes_ = data.classes
 
     def _solver(self) -> Solver:
         return self._named_solver(self.solver)

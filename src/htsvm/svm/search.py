@@ -73,7 +73,8 @@ class Routed:
         """Route metadata if that is enabled; else take `groups` and the weights, and no more."""
         if routing_enabled():
             routed = process_routing(estimator, "fit", sample_weight=sample_weight, **params)
-            return cls(dict(routed.splitter.split), dict(routed.scorer.score), X)
+            score = dict(routed.scorer.score) if "scorer" in routed else {}
+            return cls(dict(routed.splitter.split), score, X)
         unknown = sorted(params.keys() - {"groups"})
         if unknown:
             raise TypeError(

@@ -16,7 +16,7 @@ import numpy as np
 from htsvm._seeds import search_generator
 from htsvm._typing import Array
 from htsvm.problems.multiclass import MulticlassProblem, MulticlassStart
-from htsvm.solvers.multiclass.finish import finish
+from htsvm.solvers.multiclass.finish import MulticlassEnd, finish
 from htsvm.solvers.multiclass.smoothed import Smoothed, StandIn, rounded, sigmoid
 from htsvm.solvers.multiclass.sweeps import strength
 from htsvm.solvers.result import History, SolverResult
@@ -69,7 +69,8 @@ def solve(problem: MulticlassProblem, options: Any, start: MulticlassStart | Non
     run.add("constant", run.constant())
     convex = run.convex() if "convex" in run.names or run.is_convex else None
     if convex is not None and run.is_good():
-        cold = run.finished("convex", run.start_at(convex, rounded(run.hinge)), convex=True)
+        there = run.start_at(convex, rounded(run.hinge))
+        cold = run.hard_margin(there) or run.finished("convex", there, convex=True)
         return run.lower_of(cold, start)
     # 3. The other starts; those found on some of the rows go on with all of them.
     if convex is not None:
@@ -105,7 +106,7 @@ class MulticlassSearch:
         self.names = NAMES if isinstance(options.starts, str) else tuple(options.starts)
         self.is_convex = math.isinf(problem.loss.cap)
         self.hinge = problem.loss.stretched(math.inf) or problem.loss
-        self.convex_objective = math.nan
+        self.convex_objective, self.share = math.nan, 1.0
         self.all = Smoothed(problem)
         self.few = self._sampled(VALUES)
 
@@ -168,7 +169,7 @@ class MulticlassSearch:
             part = self.few.at(problem.scaled(share))
             there = part.minimise(there, stage, SIGMOID_STEPS, ROUGH)
             if part.largest_violation(there) <= stage.width:
-                found = part.minimise(there, stage, CONVEX_STEPS, FINE)
+                found, self.share = part.minimise(there, stage, CONVEX_STEPS, FINE), share
             share *= GROWTH
         z = self.few.minimise(z, stage, CONVEX_STEPS, FINE) if found is None else found
         self.convex_objective = self.objective(z)
@@ -234,6 +235,29 @@ class MulticlassSearch:
 
     # ---- the end
 
+    def hard_margin(self, start: MulticlassStart) -> SolverResult | None:
+        """Return the solution for a smaller C, if it is that for this C: no sample is at a bound.
+
+        Its multipliers are far below the penalties, which a shift of the kink would hardly hold.
+        """
+        problem, rows = self.problem.scaled(self.share), np.arange(self.problem.n_samples)
+        if self.share == 1.0:
+            return None
+        end = finish(
+            problem, start, tol=self.options.tol, most=self.options.max_iter,
+            record=self._record, rng=self.rng, convex=True,
+        )  # fmt: skip
+        bounds = float(self.loss.profile_slope(0.0)) * problem.penalty
+        q = problem.violations_at(end.W, end.b)
+        inside = np.all(np.abs(end.pulls[rows, problem.labels]) <= 0.5 * bounds)
+        lacking = float(q.max(initial=0.0, where=problem.penalty > 0.0))
+        if not inside or end.residual > self.options.tol or lacking > 0.5:
+            return None
+        # At the multiple where no margin lacks anything.
+        end.W, end.b = end.W / (1.0 - lacking), end.b / (1.0 - lacking)
+        end.objective = float(self.problem.objective_at(end.W, end.b))
+        return self.result("convex", end, self.history.seconds)
+
     def finished(self, name: str, start: MulticlassStart, convex: bool = False) -> SolverResult:
         """Return the result of the finish from a start."""
         problem, tol = self.problem, self.options.tol
@@ -244,29 +268,33 @@ class MulticlassSearch:
         end = finish(
             problem, start, tol=tol, most=most, record=self._record, rng=self.rng, convex=convex
         )
-        total = self.history.seconds
-        result = SolverResult(
-            coef=end.W,
-            intercept=end.b,
-            multipliers=end.pulls,
-            objective=end.objective,
-            convex_objective=self.convex_objective,
-            converged=end.residual <= tol,
-            residual=end.residual,
-            n_iter=len(self.history),
-            passes=problem.operator.passes - self.passes,
-            history=self.history.columns,
-            seconds={"search": searched, "finish": total - searched, "total": total},
-            advice=end.advice(tol),
-            start=name,
-            starts={key: value for key, (value, _) in self.found.items()},
-        )
+        result = self.result(name, end, searched)
         if settled or (flat and not end.objective < trivial * (1.0 - LOWER)):
             result = replace(
                 result, coef=0.0 * end.W, intercept=intercepts, multipliers=0.0 * end.pulls,
                 objective=trivial, constant=True, converged=True, residual=0.0, start="constant",
             )  # fmt: skip
         return result
+
+    def result(self, name: str, end: MulticlassEnd, searched: float) -> SolverResult:
+        """Return the end of a fit with what is known of it."""
+        total = self.history.seconds
+        return SolverResult(
+            coef=end.W,
+            intercept=end.b,
+            multipliers=end.pulls,
+            objective=end.objective,
+            convex_objective=self.convex_objective,
+            converged=end.residual <= self.options.tol,
+            residual=end.residual,
+            n_iter=len(self.history),
+            passes=self.problem.operator.passes - self.passes,
+            history=self.history.columns,
+            seconds={"search": searched, "finish": total - searched, "total": total},
+            advice=end.advice(self.options.tol),
+            start=name,
+            starts={key: value for key, (value, _) in self.found.items()},
+        )
 
     def _record(self, **row: Any) -> None:
         """Write a row of the history."""

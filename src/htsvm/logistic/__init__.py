@@ -1,0 +1,1 @@
+"""Logistic regression with the hybrid truncation of the cross-entropy."""

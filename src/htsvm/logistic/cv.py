@@ -1,0 +1,348 @@
+"""Robust logistic regression that averages the models of a cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+
+from htsvm._documented import documented
+from htsvm._seeds import seed_of
+from htsvm._sklearn import Interval, StrOptions, validated_fit
+from htsvm._typing import Array
+from htsvm.logistic.decisions import SoftmaxClassifier
+from htsvm.logistic.noise import fitted_slope, flipped_sigmoid, probabilities
+from htsvm.logistic.pool import Pool, PoolTask, fitted_pool
+from htsvm.logistic.rows import SearchColumns
+from htsvm.problems.build import weigh_classes
+from htsvm.svm.averaging import Average, averaged
+from htsvm.svm.base import BaseSVC
+from htsvm.svm.choosing import predicted
+from htsvm.svm.search import Routed, falling
+from htsvm.svm.validation import canonical, check_scale
+
+# Folds, and from how many rows on fewer of them do; up to how many rows are dealt out twice.
+FOLDS, FEW_FOLDS, MANY_ROWS, FEW_ROWS = 5, 3, 10_000, 2000
+# The grid of C in units of the variance of the columns: from one over the rows to this.
+LARGEST = 2.0**7
+STEPS = 25
+
+
+@documented
+@dataclass(eq=False, repr=False)
+class HTLogisticRegressionCV(SoftmaxClassifier):
+    """Logistic regression for labels that cannot all be trusted, with nothing to choose.
+
+    A pool of logistic models is fitted on the folds of a cross-validation: plain ones, ones whose
+    cross-entropy is truncated, so that unlikely labels no longer pull, and ones that see labels
+    through an estimated flip matrix, each at several C. No point of this grid is chosen, since
+    held-out labels that are wrong themselves choose badly: all points that are as accurate as the
+    best, within one standard error, are averaged. The mean of linear models is a linear model.
+
+    Parameters
+    ----------
+    Cs : int or array-like, default=9
+        The penalties, in the units of `LogisticRegression`, or how many: then they go from
+        ``1 / (n v)`` to ``128 / v`` with n samples and the total variance v of the columns. 5 is
+        a fast mode.
+    caps : float, array-like or None, default=(2.0, 1.0, 0.5)
+        The caps of truncated models, in units of log K (K classes): at 1, labels less likely than
+        chance are ignored. None leaves these models out.
+    cv : int, splitter or iterable, default=None
+        The folds: their number, a splitter of scikit-learn, or pairs of training and test indices.
+        None is 5, done twice up to 2,000 rows, and 3 from 10,000 rows on. Folds given by their
+        number are stratified and depend on the values in the rows and on `random_state`, not on the
+        order of the rows.
+    noise : {"class-conditional"} or None, default=None
+        What `predict_proba` is to say. None: the probabilities of labels as noisy as those that
+        the model was fitted to; the boundary stays where the average has it. "class-conditional"
+        estimates how often each class was flipped, whatever the row: probabilities are those of
+        true classes, and of two classes the boundary moves. That gains one to three points of
+        accuracy where one class was flipped more than the other, and on large data costs six where
+        labels are wrong near the boundary, which looks the same.
+    standardize : bool or "auto", default="auto"
+        Whether the regulariser is that of columns of variance one. "auto" takes what predicts the
+        held-out labels better, and leaves columns that are more than the rows as they are; `coef_`
+        belongs to the columns as they were given in any case.
+    {knee}, {fit_intercept}
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class; they also weigh the held-out samples. "balanced" gives all classes
+        the same total weight.
+    max_iter : int, default=25
+        The most steps of a fit. More change next to nothing.
+    {n_jobs of folds}
+    random_state : int, RandomState or None, default=None
+        Drives the folds. None always takes the same seed, so that a fit can be repeated.
+
+    Attributes
+    ----------
+    {coef_}, {intercept_}, {classes_}
+    slope_ : float
+        What decision values are multiplied by before the softmax of `predict_proba`.
+    weights_ : ndarray of shape (n_models,)
+        The shares of the models in the average, in the order of `cv_results_`.
+    noise_matrix_ : ndarray of shape (n_classes, n_classes)
+        The estimated probability of a label (columns) given the true class (rows).
+    ignored_ : ndarray
+        Indices of the samples whose label is less likely than chance, by the models that were not
+        fitted to them.
+    cv_results_ : dict of ndarrays
+        The table of the grid, for ``pandas.DataFrame``: loss, cap, C and columns of each model,
+        its accuracy on the held-out samples, its agreement, and its weight.
+    {n_splits_}
+    n_iter_ : int
+        The steps that a fit may take.
+    {n_features_in_}, {feature_names_in_}
+
+    See Also
+    --------
+    HTLogisticRegression : A single model, with a certificate.
+    htsvm.plotting.plot_average : Draws what was averaged.
+
+    Notes
+    -----
+    A weight is a number of copies: a sample of weight two counts twice in fits, held-out accuracy
+    and its error. Weights of less than one on average are scaled to one.
+
+    The weight of a model in the average is the fourth power of its agreement
+    (`htsvm.svm.choosing.agreement`), after all decisions have been scaled to the same held-out
+    size. Models that give all held-out samples the same class are left out. What each part of this
+    is worth was measured: docs/guide/robust-probabilities.md.
+
+    Data of up to 100,000 values are fitted in double precision, larger ones in single precision,
+    in centred and scaled columns. X is copied once at most.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from htsvm import HTLogisticRegressionCV
+    >>> X, y = make_classification(n_samples=400, random_state=0)
+    >>> y[:100] = 1 - y[:100]
+    >>> clf = HTLogisticRegressionCV().fit(X[:300], y[:300])
+    >>> clf.predict_proba(X[300:]).shape
+    (100, 2)
+    """
+
+    _: KW_ONLY
+    Cs: Any = 9
+    caps: Any = (2.0, 1.0, 0.5)
+    cv: Any = None
+    noise: str | None = None
+    standardize: bool | str = "auto"
+    knee: float = 2.0 / 3.0
+    fit_intercept: bool = True
+    class_weight: Any = None
+    max_iter: int = STEPS
+    n_jobs: int | None = None
+    random_state: Any = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: BaseSVC._parameter_constraints[name]
+        for name in ("fit_intercept", "class_weight", "max_iter", "n_jobs", "random_state")
+    } | {
+        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "caps": [Interval(Real, 0.0, None, closed="neither"), "array-like", None],
+        "cv": ["cv_object"],
+        "noise": [StrOptions({"class-conditional"}), None],
+        "standardize": ["boolean", StrOptions({"auto"})],
+        "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
+    }
+
+    @validated_fit
+    @documented
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Fit the pool on all folds, and average it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        {y}, {sample_weight of folds}, {**params}
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        routed = Routed.of(self, X, sample_weight, params)
+        X, _, classes, codes, weights = self._validated(X, y, sample_weight)
+        self._fit_checked(X, classes, codes, weights, routed.split)
+        return self
+
+    def _fit_checked(
+        self,
+        X: Any,
+        classes: Array,
+        codes: Array,
+        weights: Array | None,
+        params: dict[str, Any] | None = None,
+    ) -> None:
+        X = canonical(sp.csr_matrix(X) if sp.issparse(X) else X)
+        check_scale(X)
+        intercept, codes = bool(self.fit_intercept), codes.astype(np.intp)
+        counts = counted(self.class_weight, classes, codes, weights)
+        columns = SearchColumns.of(X, np.ones(len(codes)) if counts is None else counts, intercept)
+        splits = self._splits(X, codes, counts, columns, params or {})
+        caps = [] if self.caps is None else falling("caps", self.caps).tolist()
+        task = PoolTask(
+            X, codes, counts, len(classes), columns, splits, intercept, caps, self.knee,
+            self.max_iter, self.n_jobs,
+        )  # fmt: skip
+        self.classes_ = classes
+        self._average(task)
+
+    def _average(self, task: PoolTask) -> None:
+        """Fit the pool and store its average."""
+        pool = fitted_pool(task, self._grids(task))
+        found = averaged(pool.decisions, pool.codes, pool.weights)
+        point = np.einsum("pmk,m->pk", pool.points, found.factors)
+        self.coef_, self.intercept_ = task.columns.outside(point, task.intercept)
+        held = np.einsum("mnk,m->nk", pool.decisions, found.factors)
+        self._calibrate(held, pool, found)
+        self._tell(held, pool, found, len(task.splits))
+
+    def _grids(self, task: PoolTask) -> dict[bool, Array]:
+        """Return the C of given (False) and of standardised columns, where both are to be tried."""
+        columns = task.columns
+        mass = float(len(task.codes) if task.weights is None else task.weights.sum())
+        kinds = [bool(self.standardize)] if self.standardize != "auto" else [False, True]
+        # Scales that few rows of many columns show are chance, and rare entries would weigh most.
+        rows, width = task.X.shape
+        if self.standardize == "auto" and (width > rows or not columns.uneven):
+            kinds = [False]
+        grids = {}
+        for own in kinds:
+            size = columns.varied if own else columns.variance
+            if isinstance(self.Cs, Integral):
+                grids[own] = np.geomspace(1.0 / mass, LARGEST, int(self.Cs)) / size
+            else:
+                grids[own] = np.sort(falling("Cs", self.Cs))
+        return grids
+
+    def _splits(
+        self,
+        X: Any,
+        codes: Array,
+        counts: Array | None,
+        columns: SearchColumns,
+        params: dict[str, Any],
+    ) -> list[tuple[Array, Array]]:
+        """Return the rows to train on and to hold out, for each fold."""
+        if self.cv is not None and not isinstance(self.cv, Integral):
+            found = list(check_cv(self.cv, codes, classifier=True).split(X, codes, **params))
+            if not found:
+                raise ValueError(
+                    f"cv={self.cv!r} gave no folds; give a splitter with at least one."
+                )
+            return [
+                (np.arange(len(codes))[train], np.arange(len(codes))[test]) for train, test in found
+            ]
+        kept = np.arange(len(codes)) if counts is None else np.flatnonzero(counts > 0.0)
+        usual = FEW_FOLDS if len(kept) >= MANY_ROWS else FOLDS
+        number = min(int(self.cv or usual), len(kept))
+        splits = []
+        for turn in range(2 if self.cv is None and len(kept) <= FEW_ROWS else 1):
+            fold = dealt(X, codes, kept, columns, number, seed_of(self.random_state) + turn)
+            splits += [(kept[fold != k], kept[fold == k]) for k in range(number)]
+        return splits
+
+    def _calibrate(self, held: Array, pool: Pool, found: Average) -> None:
+        """Find the slope of the probabilities, and what noise was estimated."""
+        classes, last = len(self.classes_), len(pool.flips)
+        own = found.shares[-last:]
+        if own.sum() > 0.0:
+            self.noise_matrix_ = np.einsum("m,mij->ij", own / own.sum(), pool.flips)
+        else:
+            self.noise_matrix_ = pool.flips[int(found.accuracy[-last:].argmax())]
+        conditional, flips = self.noise == "class-conditional", None
+        if conditional and classes == 2:
+            sigmoid = flipped_sigmoid(held[:, 0], pool.codes, pool.weights)
+            if sigmoid is not None:
+                self.slope_ = sigmoid.slope
+                self.intercept_ = self.intercept_ + sigmoid.offset / sigmoid.slope
+                held += sigmoid.offset / sigmoid.slope
+                up, down = sigmoid.up, sigmoid.down
+                self.noise_matrix_ = np.array([[1.0 - up, up], [down, 1.0 - down]])
+                return
+        elif conditional:
+            flips = self.noise_matrix_
+        self.slope_ = fitted_slope(held, pool.codes, pool.weights, flips)
+
+    def _tell(self, held: Array, pool: Pool, found: Average, folds: int) -> None:
+        """Store what the average believed."""
+        likely = probabilities(held * self.slope_)
+        own = likely[np.arange(len(held)), pool.codes]
+        doubted = (own < 1.0 / len(self.classes_)) & (pool.weights > 0.0)
+        self.ignored_ = np.unique(pool.rows[doubted])
+        self.weights_, self.n_splits_ = found.shares, folds
+        self.n_iter_ = self.max_iter
+        names = [[one.family, one.cap, one.C, one.standardised] for one in pool.kinds]
+        columns = dict(
+            zip(("loss", "cap", "C", "standardize"), zip(*names, strict=True), strict=True)
+        )
+        right = [found_accuracy(pool, k) for k in range(folds)]
+        self.cv_results_ = {
+            "params": [dict(zip(columns, row, strict=True)) for row in names],
+            **{
+                f"param_{name}": np.ma.MaskedArray(values, dtype=object if name == "loss" else None)
+                for name, values in columns.items()
+            },
+            **{f"split{k}_test_score": row for k, row in enumerate(right)},
+            "mean_test_score": found.accuracy,
+            "rank_test_score": 1 + np.sum(found.accuracy[None] > found.accuracy[:, None], axis=1),
+            "agreement": found.agreement,
+            "constant": found.constant,
+            "weight": found.shares,
+        }
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata are routed: to this estimator and to the splitter."""
+        mapping = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(splitter=self.cv, method_mapping=mapping)
+
+
+def found_accuracy(pool: Pool, fold: int) -> Array:
+    """Return the accuracy of all models in a fold."""
+    some = pool.fold == fold
+    right = predicted(pool.decisions[:, some]) == pool.codes[some]
+    mass = pool.weights[some].sum()
+    return np.asarray(right @ pool.weights[some] / (mass or 1.0))
+
+
+def counted(class_weight: Any, classes: Array, codes: Array, weights: Array | None) -> Array | None:
+    """Return how often each row counts; None where all count once.
+
+    A weight is a number of copies. Weights of less than one on average can be none: they are
+    shares, and are scaled to one. Class weights leave the total as it is.
+    """
+    if weights is None and class_weight is None:
+        return None
+    counts = np.ones(len(codes)) if weights is None else weights
+    counts = counts / min(float(counts[counts > 0.0].mean()), 1.0)
+    own = weigh_classes(class_weight, classes, codes, weights)[codes]
+    return np.asarray(counts * own * (counts.sum() / (counts @ own)))
+
+
+def dealt(
+    X: Any, codes: Array, rows: Array, columns: SearchColumns, number: int, seed: int
+) -> Array:
+    """Return the fold of each row: those of a class in turn, in an order that their values give.
+
+    Neither the order of the rows nor the names of the classes matters, and rows that are alike go
+    to different folds.
+    """
+    rng = np.random.default_rng(seed)
+    direction = rng.normal(size=X.shape[1]) / columns.spread
+    key = np.asarray(X @ direction)[rows] - float(columns.mean @ direction)
+    # Digits that no longer follow the direction: neighbours on it are not dealt out together.
+    key = np.modf(np.abs(key) * 1e3)[0]
+    order = np.lexsort((key, codes[rows]))
+    fold = np.empty(len(rows), dtype=np.intp)
+    fold[order] = np.arange(len(rows)) % number
+    return fold
