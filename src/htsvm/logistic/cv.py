@@ -19,7 +19,7 @@ from htsvm.logistic.decisions import SoftmaxClassifier
 from htsvm.logistic.noise import fitted_slope, flipped_sigmoid, probabilities
 from htsvm.logistic.pool import Pool, PoolTask, fitted_pool
 from htsvm.logistic.rows import SearchColumns
-from htsvm.problems.build import weigh_classes
+from htsvm.problems.build import class_factors
 from htsvm.svm.averaging import Average, averaged
 from htsvm.svm.base import BaseSVC
 from htsvm.svm.choosing import predicted
@@ -325,7 +325,8 @@ def counted(class_weight: Any, classes: Array, codes: Array, weights: Array | No
         return None
     counts = np.ones(len(codes)) if weights is None else weights
     counts = counts / min(float(counts[counts > 0.0].mean()), 1.0)
-    own = weigh_classes(class_weight, classes, codes, weights)[codes]
+    mass = np.bincount(codes, weights=weights, minlength=len(classes))
+    own = class_factors(class_weight, classes, mass)[codes]
     return np.asarray(counts * own * (counts.sum() / (counts @ own)))
 
 

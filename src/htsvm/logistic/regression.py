@@ -22,7 +22,7 @@ from htsvm.losses import Hinge
 from htsvm.losses.cross_entropy import TruncatedEntropy
 from htsvm.optimality import Certificate
 from htsvm.problems import Problem
-from htsvm.problems.build import weigh_classes
+from htsvm.problems.build import class_factors
 from htsvm.problems.coordinates import Coordinates, in_coordinates
 from htsvm.svm.base import BaseSVC
 from htsvm.svm.validation import as_number, canonical, check_scale
@@ -157,7 +157,8 @@ class HTLogisticRegression(SoftmaxClassifier):
         X = canonical(sp.csr_matrix(X) if sp.issparse(X) else X)
         check_scale(X)
         codes, intercept = codes.astype(np.intp), bool(self.fit_intercept)
-        penalty = as_number("C", self.C) * weigh_classes(self.class_weight, classes, codes, weights)
+        mass = np.bincount(codes, weights=weights, minlength=len(classes))
+        penalty = as_number("C", self.C) * class_factors(self.class_weight, classes, mass)
         penalty = penalty[codes] if weights is None else penalty[codes] * weights
         # Labels play no part in the coordinates.
         given = Problem(
