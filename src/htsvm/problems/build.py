@@ -62,12 +62,6 @@ def check_weights(sample_weight: Any, X: Any) -> Array | None:
     return weights
 
 
-def weigh_classes(class_weight: Any, classes: Array, codes: Array, weights: Array | None) -> Array:
-    """Return one factor per class from `class_weight` (None, "balanced" or a dict)."""
-    mass = np.bincount(codes, weights=weights, minlength=len(classes))
-    return class_factors(class_weight, classes, mass)
-
-
 def class_factors(class_weight: Any, classes: Array, mass: Array) -> Array:
     """Return one factor per class from `class_weight` and the weight of each class."""
     if class_weight is None:
