@@ -59,13 +59,6 @@ class CSROperator(Operator):
         part.has_canonical_format = True
         return CSROperator(part)
 
-    def scores(self, W: Array, b: Array) -> Array:
-        """Return ``X @ W.T + b``, of shape (n_samples, n_classes)."""
-        self.count(len(W))
-        out: Array = self.X @ np.ascontiguousarray(W.T)
-        out += b
-        return out
-
     def pull(self, B: Array) -> Array:
         """Return ``B.T @ X``, of shape (n_classes, n_features)."""
         self.count(B.shape[1])

@@ -167,12 +167,9 @@ class Operator(Extent):
     def scores(self, W: Array, b: Array) -> Array:
         """Return ``X @ W.T + b``, of shape (n_samples, n_classes)."""
         self.count(len(W))
-        out = np.empty((self.shape[0], len(W)))
+        out, transposed = np.empty((self.shape[0], len(W))), np.ascontiguousarray(W.T)
         for rows, part in self.blocks():
-            if sp.issparse(part):
-                out[rows] = part @ W.T
-            else:
-                np.matmul(part, W.T, out=out[rows])
+            out[rows] = part @ transposed
         out += b
         return out
 

@@ -25,14 +25,8 @@ class Quadratic:
     n : int
         The number of features.
 
-    Attributes
-    ----------
-    values : ndarray
-        R as it is stored.
-    is_matrix : bool
-        Whether it is a full matrix.
-    positive : bool
-        Whether a number or diagonal R is strictly positive, so that it can be inverted.
+    It is stored as `values`; `is_matrix` says whether that is a full matrix, and `positive` whether
+    it is a number or diagonal that can be inverted.
     """
 
     def __init__(self, R: Any, n: int) -> None:

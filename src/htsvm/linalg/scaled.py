@@ -91,14 +91,7 @@ class Scaled(Operator):
 class Moments(NamedTuple):
     """The total of some weights, and what the weighted columns are like.
 
-    Attributes
-    ----------
-    mass : float
-        The sum of the weights.
-    mean, squares : ndarray of shape (n_features,)
-        The mean of each column, and the sum of weights times squared distances from it.
-    sparse : bool
-        Whether rows are sparse.
+    These are the mean of each column, and the sum of weights times squared distances from it.
     """
 
     mass: float

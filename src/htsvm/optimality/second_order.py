@@ -57,18 +57,7 @@ def second_order_verdict(
     the objective is convex near the point: "yes") or none is on the margin (then moving the
     intercept alone lowers the objective: "no").
 
-    Parameters
-    ----------
-    operator : Operator
-        The rows of X.
-    samples : CriticalSamples
-        The curved samples and those on the margin.
-    regularizer : Quadratic
-        R, positive semidefinite.
-    fit_intercept : bool, default=True
-        Whether z has a component db.
-    max_dimension : int
-        The largest dimension to work in.
+    R is the `regularizer`, positive semidefinite; with `fit_intercept` z has a component db.
 
     Returns
     -------
