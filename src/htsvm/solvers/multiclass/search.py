@@ -244,7 +244,7 @@ class MulticlassSearch:
         settled = name == "constant" and flat
         most, searched = 0 if settled else self.options.max_iter, self.history.seconds
         options = {"tol": tol, "most": most, "record": self._record, "rng": self.rng}
-        if self.share < 1.0 and name != "warm" and not settled:
+        if convex and self.share < 1.0:
             # Continuation in C, which ends there if no sample is at a bound.
             soft = problem.scaled(self.share)
             end = finish(soft, start, convex=convex, **options)
