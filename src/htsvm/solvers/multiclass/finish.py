@@ -29,7 +29,7 @@ from htsvm.solvers.multiclass.system import NewtonSystem
 # before others, in units of the loss.
 WIDTH, LEAST, WIDEST = 0.04, 0.05, 10.0
 # Newton steps in a round; in all rounds.
-STEPS, MOST_STEPS = 12, 450
+STEPS, MOST_STEPS = 12, 400
 # The shares of the tolerance and of the last residual to which a round is solved.
 INNER, EARLY = 0.3, 0.1
 # The width shrinks where shifts lag behind by more than the first share of the last lag, and by

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -243,16 +244,16 @@ class MulticlassSearch:
         flat = float(self.loss.profile_slope(2.0 if np.any(intercepts) else 1.0)) == 0.0
         settled = name == "constant" and flat
         most, searched = 0 if settled else self.options.max_iter, self.history.seconds
-        options = {"tol": tol, "most": most, "record": self._record, "rng": self.rng}
+        end_of = partial(finish, most=most, record=self._record, rng=self.rng, convex=convex)
         if convex and self.share < 1.0:
             # Continuation in C, which ends there if no sample is at a bound.
             soft = problem.scaled(self.share)
-            end = finish(soft, start, convex=convex, **options)
-            if end.residual <= tol:
-                if self.is_hard_margin(soft, end):
+            end = end_of(soft, start, tol=max(tol, ROUGH))
+            if end.residual <= max(tol, ROUGH):
+                if end.residual <= tol and self.is_hard_margin(soft, end):
                     return self.result(name, end, searched)
                 start = end.W, end.b, end.pulls
-        end = finish(problem, start, convex=convex, **options)
+        end = end_of(problem, start, tol=tol)
         result = self.result(name, end, searched)
         if settled or (flat and not end.objective < trivial * (1.0 - LOWER)):
             result = replace(
