@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.audit.checks import Finding, gathered, numbers_rows
+from htsvm.audit.checks import Finding, gathered, numbers_rows, told_by
 
 # Categories of a column beyond these count as one: "other".
 MOST_CATEGORIES = 50
@@ -80,6 +80,8 @@ class Columns:
         The words, and the columns they are from.
     plain : dict of ndarray
         The columns of numbers in their own units, by name.
+    repeated : list
+        Columns that repeat the labels, which were left out.
     findings : list of Finding
         What was left out or assumed, and why.
     """
@@ -90,6 +92,7 @@ class Columns:
     words: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     plain: dict[str, Array] = field(default_factory=dict)
+    repeated: list[Any] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
     def views(self) -> dict[str, Any]:
@@ -98,13 +101,21 @@ class Columns:
         return {name: view for name, view in found.items() if view is not None}
 
 
-def columns_of(frame: Any, *, texts: Sequence[str] = (), decimal_comma: bool = False) -> Columns:
+def columns_of(
+    frame: Any,
+    *,
+    labels: Array | None = None,
+    texts: Sequence[str] = (),
+    decimal_comma: bool = False,
+) -> Columns:
     """Turn the columns of a data frame into numbers.
 
     Parameters
     ----------
     frame : DataFrame
         Columns of numbers, dates, booleans, categories or strings.
+    labels : ndarray, optional
+        The labels; columns that repeat them are left out.
     texts : sequence of str
         Columns of texts; others are recognised.
     decimal_comma : bool, default=False
@@ -113,6 +124,12 @@ def columns_of(frame: Any, *, texts: Sequence[str] = (), decimal_comma: bool = F
     columns = Columns()
     parts: list[Array] = []
     for name in frame.columns:
+        if labels is not None:
+            said, copied = told_by(str(name), frame[name].map(str).to_numpy(dtype=object), labels)
+            columns.findings += said
+            if copied:
+                columns.repeated.append(name)
+                continue
         kind, values, more = "text", np.empty(0), [""]
         if name not in texts:
             kind, values, more = _read(frame[name], decimal_comma)

@@ -15,8 +15,6 @@ from htsvm.audit.scoring import take
 if TYPE_CHECKING:
     from htsvm.audit.result import LabelAudit
 
-# A sample whose label has at least this trust is confirmed.
-CONFIRMED = 0.8
 # Confirmed samples per class that are searched.
 MOST = 5000
 
@@ -38,9 +36,13 @@ def nearest_confirmed(audit: LabelAudit, rows: Array, k: int) -> dict[int, dict[
 
 
 def _confirmed(audit: LabelAudit, code: int) -> Array:
-    """Return samples of a class that are trusted, the most trusted first; all if none is."""
+    """Return the more trusted half of the samples of a class that are suggested to stay there.
+
+    All of them where there is none; the most trusted first.
+    """
     own = np.flatnonzero(audit.codes == code)
-    sure = own[(audit.trust[own] >= CONFIRMED) & (audit.suggested[own] == code)]
+    sure = own[audit.suggested[own] == code]
+    sure = sure[audit.trust[sure] >= np.median(audit.trust[sure])] if len(sure) else sure
     pool = sure if len(sure) else own
     return np.asarray(pool[np.argsort(-audit.trust[pool], kind="stable")][:MOST])
 

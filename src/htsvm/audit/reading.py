@@ -135,15 +135,15 @@ class TextTable:
             else:
                 yield line, [_unquoted(text[low:high]) for low, high in spans]
 
-    def changed(self, cells: Mapping[tuple[int, int], str], added: list[str] | None) -> bytes:
+    def changed(self, cells: Mapping[tuple[int, int], str], added: list[list[str]]) -> bytes:
         """Return the bytes of the table with other values in some cells.
 
         Parameters
         ----------
         cells : mapping of (row, column) to str
             The new values, counted from the first record below the header.
-        added : list of str, optional
-            A further column: its name, and its values.
+        added : list of list of str
+            Further columns: their names, and their values.
         """
         parts, kept = [self.text[: self.begin]], self.begin
         for row, (_, _, spans) in enumerate(self.records(), start=-1):
@@ -151,9 +151,10 @@ class TextTable:
                 if (row, column) in cells:
                     parts += [self.text[kept:low], self._quoted(cells[row, column])]
                     kept = high
-            if added is not None:
+            for place, values in enumerate(added):
                 end = spans[-1][1]
-                parts += [self.text[kept:end], self.separator, self._quoted(added[row + 1])]
+                before = self.text[kept:end] if place == 0 else ""
+                parts += [before, self.separator, self._quoted(values[row + 1])]
                 kept = end
         text = "".join([*parts, self.text[kept:]])
         try:

@@ -15,7 +15,8 @@ from htsvm.audit.checks import Finding
 from htsvm.audit.columns import Columns, OddValueError, columns_of, has_decimal_commas
 from htsvm.audit.reading import TableError, TableFile, read_source
 
-REVIEWED = "htsvm_reviewed"
+# Columns that a review adds: which rows were reviewed, and the labels that they had before.
+REVIEWED, GIVEN = "htsvm_reviewed", "htsvm_given"
 # Fewer labels than this tell nothing.
 FEWEST_ROWS = 10
 # What programs write where there is no label; "-" and "none" may be classes.
@@ -45,6 +46,8 @@ class Table:
         How the other columns were read.
     trusted : ndarray of bool
         Rows marked as reviewed.
+    given : ndarray of str, optional
+        Labels before that review.
     findings : list of Finding
         What was noticed.
     keys : list of str
@@ -68,6 +71,7 @@ class Table:
     keys: list[str]
     mark: str
     images: list[Path] | None = None
+    given: Array | None = None
 
 
 def read_table(
@@ -115,12 +119,14 @@ def read_table(
     trusted = np.zeros(len(frame), dtype=bool)
     if REVIEWED in frame.columns:
         trusted = frame[REVIEWED].astype(str).str.lower().isin(["1", "true", "yes"]).to_numpy()
+    given = label_texts(frame[GIVEN]).astype(str) if GIVEN in frame.columns else None
     progress("columns")
-    used = [c for c in frame.columns if c in text or c not in (label, id, image, REVIEWED)]
+    left_out = (label, id, image, REVIEWED, GIVEN)
+    used = [c for c in frame.columns if c in text or c not in left_out]
     other = source.text is not None and source.text.separator != ","
     try:
         comma = other and has_decimal_commas(frame[used])
-        columns = columns_of(frame[used], texts=text, decimal_comma=comma)
+        columns = columns_of(frame[used], labels=y, texts=text, decimal_comma=comma)  # fmt: skip
     except OddValueError as error:
         raise TableError(str(error)) from error
     frame = frame.reset_index(drop=True)
@@ -137,7 +143,7 @@ def read_table(
     X = next(iter(views.values())) if len(views) == 1 else views
     return Table(
         source, frame, places, label, id, X, y, columns, trusted, findings,
-        [keys[place] for place in places], mark, images,
+        [keys[place] for place in places], mark, images, given,
     )  # fmt: skip
 
 
@@ -149,7 +155,7 @@ def _check_columns(frame: Any, named: list[tuple[str, str | None]], label: str) 
             raise TableError(
                 f"{option} {column}: there is no such column; there are {known}.{hint}"
             )
-        if column == REVIEWED:
+        if column in (REVIEWED, GIVEN):
             raise TableError(f"{option} {column}: that column marks reviewed rows; name another.")
         if column == label and option != "--label":
             raise TableError(
@@ -215,7 +221,7 @@ def row_keys(frame: Any, id: str | None) -> list[str]:
     """Return what each row is known by: its id, or a digest of its cells, numbered if equal."""
     if id is not None:
         return [str(value) for value in frame[id].tolist()]
-    kept = [column for column in frame.columns if column != REVIEWED]
+    kept = [column for column in frame.columns if column not in (REVIEWED, GIVEN)]
     seen: dict[str, int] = {}
     keys = []
     for row in _texts(frame[kept]):
