@@ -11,6 +11,7 @@ from htsvm.svm import HTSVC, ht_path
 
 if TYPE_CHECKING:
     from htsvm import baselines
+    from htsvm.audit import AuditedClassifier, audit_labels
     from htsvm.multiview import MultiViewHTSVC
     from htsvm.svm.cv import HTSVCCV
     from htsvm.svm.kernel import KernelHTSVC
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 __all__ = [
     "HTSVC",
     "HTSVCCV",
+    "AuditedClassifier",
     "IgnoredClassWarning",
     "KernelHTSVC",
     "KernelHTSVCCV",
     "MultiViewHTSVC",
     "SampleStatus",
     "__version__",
+    "audit_labels",
     "baselines",
     "certify",
     "ht_path",
@@ -33,10 +36,12 @@ __all__ = [
 
 # These pull in much of scikit-learn; `import htsvm` does not wait for it.
 _LATER = {
+    "AuditedClassifier": "audit",
     "HTSVCCV": "svm.cv",
     "KernelHTSVC": "svm.kernel",
     "KernelHTSVCCV": "svm.kernel_cv",
     "MultiViewHTSVC": "multiview",
+    "audit_labels": "audit",
 }
 
 

@@ -84,7 +84,7 @@ def audit_labels(
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts, in fits and in shares.
     quality : {"best", "fast"}, default="best"
-        "best" asks trees and logistic regression as well, where X is dense and has at most 100
+        "best" asks trees and logistic regression as well, where X is one matrix of at most 100
         columns; "fast" takes kernel least squares alone.
     cv : int, default=5
         Folds for `model`.
@@ -121,7 +121,7 @@ def audit_labels(
     n, k, seed = len(codes), len(classes), seed_of(random_state)
     known, weights = inputs.flags(trusted, n), inputs.weights(sample_weight, n)
     own = np.ones(n) if weights is None else weights
-    before = inputs.codes_before(given, codes, classes)
+    before = inputs.codes_before(given, codes, classes, inputs.all_true(known, n))
     findings = class_findings(classes, codes)
     X, plain, more = _plain(X, classes[codes])
     findings = more + findings
@@ -152,7 +152,7 @@ def audit_labels(
     judged = np.where(before < 0, codes, before)
     rows, rest = np.arange(n), scores.shares.copy()
     rest[rows, judged] = -1.0
-    reviewed = np.where((before != UNSEEN) & inputs.all_true(known, n), codes, UNSEEN)
+    reviewed = np.where(before != UNSEEN, codes, UNSEEN)
     return LabelAudit(
         classes=classes, codes=codes, before=np.where(before == UNSEEN, codes, before),
         suggested=scores.final.argmax(axis=1), margin=violation(scores.final, codes),

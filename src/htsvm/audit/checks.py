@@ -23,9 +23,9 @@ RARE = 0.1
 LEAST_ROWS = 20
 # More columns of a kind than this are counted instead of named one by one.
 MOST_NAMED = 5
-# Copies: how close, against the distance of which neighbour, seen in how many directions, for how
-# many columns at least. With three columns one row in a hundred is that close by chance.
-CLOSE, NEAR, DIRECTIONS, FEWEST_COLUMNS = 0.1, 8, 6, 3
+# Copies: how close at most, against the distance of which neighbour, seen in how many directions,
+# of how many columns at least.
+CLOSE, NEAR, DIRECTIONS, FEWEST_COLUMNS = 0.05, 8, 6, 3
 # Columns whose values are looked at to tell copies from chance.
 LOOKED_AT = 50
 # The share of rows in which a column that repeats the labels does so.
@@ -83,7 +83,7 @@ def duplicates(X: Any, codes: Array) -> Array:
 def copies_of(X: Any, groups: Array | None, seed: int) -> tuple[Array | None, list[Finding]]:
     """Return groups of exact and near copies of rows, those given or those found; None for none.
 
-    A copy is a nearest neighbour (as seen in a few random directions) at less than a tenth of the
+    A copy is a nearest neighbour (as seen in a few random directions) at a twentieth of the
     distance of the eighth one. Equal rows are copies where so many equal values cannot be chance:
     columns of few values have equal rows without any.
     """
@@ -92,13 +92,16 @@ def copies_of(X: Any, groups: Array | None, seed: int) -> tuple[Array | None, li
     views = list(X.values()) if isinstance(X, Mapping) else [X]
     rng = np.random.default_rng(seed)
     seen = np.hstack([_directions(view, rng) for view in views])
-    if min(seen.shape[1], sum(view.shape[1] for view in views)) < FEWEST_COLUMNS:
+    width = sum(view.shape[1] for view in views)
+    if width < FEWEST_COLUMNS:
         return None, []
+    # A nearest neighbour is that close to none of n rows by chance.
+    close = min(CLOSE, 0.5 * (10.0 * NEAR * n) ** (-1.0 / width))
     near = cKDTree(seen).query(seen, k=min(NEAR + 1, n), workers=-1)[1]
     rows = np.arange(n)
     other = np.where(near[:, 0] == rows, near[:, 1], near[:, 0])
     apart, usual = (sum(_apart(view, rows, to) for view in views) for to in (other, near[:, -1]))
-    copied = (apart <= CLOSE**2 * usual) & (other != rows)
+    copied = (apart <= close**2 * usual) & (other != rows)
     equal = np.flatnonzero(copied & (apart <= 1e-24 * (usual + 1e-300)))
     copied[equal] = sum(_surprise(view, equal, rng) for view in views) > 2.0 * np.log(10.0 * n)
     pairs = np.flatnonzero(copied)

@@ -16,9 +16,6 @@ from htsvm.cli import INTERRUPTED
 # The exit code where nothing predicts the labels.
 NOTHING_LEARNED = 3
 
-# Suspects on the page at most, unless all rows are asked for.
-MOST_SHOWN = 100_000
-
 
 class _AuditGroup(TyperGroup):
     """``htsvm audit data.csv`` is ``htsvm audit run data.csv``."""
@@ -120,7 +117,7 @@ def _run(
         audit = audit_labels(
             table.X, table.y, trusted=table.trusted, given=table.given, progress=status.update
         )
-        rows = suspects(audit, whole)
+        rows = audit.suspects(whole)
         status.update("writing the page")
         page = page_text(audit, table, table.source.name, rows)
         frame = audit.issues()
@@ -152,16 +149,3 @@ def _checked_output(path: str, output: Path, force: bool) -> Path:
     for target in (output, issues_path):
         check_target(target, [source], force)
     return issues_path
-
-
-def suspects(audit: Any, whole: bool) -> Any:
-    """Return the rows for the page, the least trusted first; all rows if `whole`."""
-    import numpy as np
-
-    shown = audit.learnable & (audit.suggested != audit.codes)
-    shown |= audit.is_issue() | (audit.duplicate >= 0) | audit.outlier
-    shown &= ~audit.trusted
-    rows = np.arange(len(audit)) if whole else np.flatnonzero(shown)
-    rows = rows[np.argsort(audit.trust[rows], kind="stable")][: None if whole else MOST_SHOWN]
-    first = audit.rows_to_review(max(audit.enough - audit.n_reviewed, 0))
-    return np.concatenate([rows, np.setdiff1d(first, rows)])

@@ -145,14 +145,15 @@ def weights(sample_weight: Any, n: int) -> Array | None:
     return scaled
 
 
-def codes_before(given: Any, codes: Array, classes: Array) -> Array:
-    """Return the labels before a review as numbers: -1 for no class, `UNSEEN` if not known."""
+def codes_before(given: Any, codes: Array, classes: Array, trusted: Array) -> Array:
+    """Return labels before a review as numbers: -1 for no class, `UNSEEN` where none is known."""
     if given is None:
         return np.full(len(codes), UNSEEN)
     values = np.asarray(given)
     if values.shape != codes.shape:
         raise ValueError(f"given must hold {len(codes)} labels, got the shape {values.shape}.")
-    return codes_of(values, classes)
+    known = trusted & ~_missing(values) & (values.astype(str) != "")
+    return np.where(known, codes_of(values, classes), UNSEEN)
 
 
 def codes_of(values: Array, classes: Array) -> Array:

@@ -9,17 +9,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib import resources
 from io import BytesIO
+from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from htsvm._typing import Array
 from htsvm.audit.columns import text_of
+from htsvm.audit.reading import TableFile
 from htsvm.audit.reasons import reasons_of, word_reasons
-from htsvm.audit.table import digest_of
+from htsvm.audit.table import digest_of, table_of
 from htsvm.audit.trust import UNSEEN
 
 if TYPE_CHECKING:
@@ -35,6 +39,27 @@ SAMPLED = 4000
 # The side of a thumbnail in pixels, the characters of a text, and the bars of the histogram.
 THUMB, TEXT = 96, 1500
 BINS = 25
+
+
+def page_of_audit(audit: LabelAudit, frame: Any, path: Path) -> str:
+    """Return the page of an audit that was made in Python, from the table that people know."""
+    import pandas as pd
+
+    if frame is None:
+        if (
+            audit.samples is None
+            or isinstance(audit.samples, Mapping)
+            or sp.issparse(audit.samples)
+        ):
+            raise ValueError("to_html needs frame=, a data frame with what people should see.")
+        names = [f"column {j}" for j in range(audit.samples.shape[1])]
+        frame = pd.DataFrame(audit.samples, columns=names)
+    if len(frame) != len(audit):
+        raise ValueError(f"frame has {len(frame)} rows, but {len(audit)} labels were audited.")
+    label = next(name for name in ("label", "label_", "the label") if name not in frame.columns)
+    whole = frame.reset_index(drop=True).assign(**{label: audit.classes[audit.codes].astype(str)})
+    table = table_of(TableFile(path, path.stem, whole), label)
+    return page_text(audit, table, path.stem, audit.suspects())
 
 
 def page_text(audit: LabelAudit, table: Table, name: str, rows: Array) -> str:

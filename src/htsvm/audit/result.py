@@ -24,6 +24,8 @@ from htsvm.audit.trust import (
 )
 
 POLICIES = ("review", "replace", "blank")
+# Suspects on the page at most, unless all rows are asked for.
+MOST_SHOWN = 100_000
 # Words for a trust: a rank, which says no more than that.
 WORDS = ((0.1, "very doubtful"), (0.5, "doubtful"), (0.9, "a little doubtful"))
 FINE = "little speaks against it"
@@ -274,6 +276,22 @@ class LabelAudit:
         wrong = (self.trust < threshold) & (self.suggested != self.codes) & ~self.trusted
         return np.asarray(wrong & self.learnable)
 
+    def suspects(self, whole: bool = False) -> Array:
+        """Return the rows for the page, the least trusted first; then others that tell most.
+
+        Parameters
+        ----------
+        whole : bool, default=False
+            Whether to return all rows.
+        """
+        shown = (self.suggested != self.codes) & self.learnable
+        shown |= self.is_issue() | (self.duplicate >= 0) | self.outlier
+        rows = np.arange(len(self)) if whole else np.flatnonzero(shown & ~self.trusted)
+        rows = rows[np.argsort(self.trust[rows], kind="stable")]
+        rows = rows if whole else rows[:MOST_SHOWN]
+        first = self.rows_to_review(max(self.enough - self.n_reviewed, 0))
+        return np.concatenate([rows, np.setdiff1d(first, rows)])
+
     def to_frame(self) -> Any:
         """Return one row per sample, under cleanlab's names first; the index is that of y."""
         import pandas as pd
@@ -380,6 +398,22 @@ class LabelAudit:
         from htsvm.audit.plot import plot_audit
 
         return plot_audit(self, axes)
+
+    def to_html(self, path: str | Path, frame: Any = None) -> Path:
+        """Write the page on which people review suspects; needs pandas.
+
+        Parameters
+        ----------
+        path : str or Path
+            The page.
+        frame : DataFrame, optional
+            The table as people know it, a row per sample; the numbers of the samples by default.
+        """
+        from htsvm.audit.page import page_of_audit
+
+        path = Path(path)
+        path.write_text(page_of_audit(self, frame, path), encoding="utf-8")
+        return path
 
     def save(self, path: str | Path) -> Path:
         """Write a folder of CSV and JSON files, which `load` reads again.

@@ -101,15 +101,18 @@ def read_table(
         Called with a few words before each step.
     """
     progress("reading the table")
-    named = [
-        ("--label", label),
-        ("--id", id),
-        *(("--text", one) for one in text),
-        ("--image", image),
-    ]
-    source = read_source(path, tuple(column for _, column in named if column is not None))
+    named = tuple(one for one in (label, id, *text, image) if one is not None)
+    return table_of(read_source(path, named), label, id, text, image, progress)
+
+
+def table_of(
+    source: TableFile, label: str, id: str | None = None, text: Sequence[str] = (),
+    image: str | None = None, progress: Callable[[str], None] = lambda text: None,
+) -> Table:  # fmt: skip
+    """Turn the columns of a table that was read into numbers; see `read_table`."""
     frame = source.frame
-    _check_columns(frame, named, label)
+    named = [("--label", label), ("--id", id), *(("--text", one) for one in text)]
+    _check_columns(frame, [*named, ("--image", image)], label)
     _check_ids(frame, id)
     findings = list(source.findings)
     y, labelled = _labels_of(frame, label, findings)
