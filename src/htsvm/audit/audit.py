@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from htsvm._seeds import seed_of
 from htsvm._typing import Array
-from htsvm.audit import inputs
-from htsvm.audit.checks import (
-    Finding,
-    class_findings,
-    copies_of,
-    duplicates,
-    learnable,
-    outliers,
-)
+from htsvm.audit import checks, inputs, scoring
+from htsvm.audit.checks import Finding
 from htsvm.audit.result import LabelAudit
-from htsvm.audit.scoring import (
-    Scores,
-    class_scores,
-    folds_of,
-    kernel_scores,
-    model_scores,
-    rated,
-    violation,
-    with_ensemble,
-)
+from htsvm.audit.scoring import Scores, folds_of, violation
 from htsvm.audit.trust import UNSEEN
 
 QUALITIES = ("best", "fast")
@@ -59,19 +42,18 @@ def audit_labels(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix, DataFrame, Dask collection}, or a mapping or list of those
+    X : {array-like, sparse matrix, DataFrame}, or a mapping or list of those
         Samples of shape (n_samples, n_features). Several matrices are several views of the same
         samples. Missing values (NaN) are filled with medians. The columns of a data frame are read
         as on the command line, dates, categories and texts too; those of other matrices are scaled
-        to unit variance where one is ten times as wide as the median one. None with `pred_probs`.
+        to unit variance where one is ten times as wide as the median one. Dask collections are
+        brought into memory. None with `pred_probs`.
     y : array-like of shape (n_samples,)
         Labels as given, of any type. A Series lends its index to the result.
     model : classifier, optional
         Any classifier with `predict_proba` or `decision_function`, ours or not; it is fitted in
-        folds, to a data frame as it is given. Dask collections are scored by one fit (of
-        ``HTSVC(C=0.1, cap=2)`` by default) to all rows. None is kernel least squares with
-        leave-one-out scores, fitted once to the labels and once to what a model of the noise makes
-        of them: quicker, and better at it.
+        folds, to a data frame as it is given. None is kernel least squares with leave-one-out
+        scores, fitted once to the labels and once to what a model of the noise makes of them.
     pred_probs : array-like of shape (n_samples, n_classes), optional
         Out-of-sample probabilities of any model, classes in sorted order; in the place of `model`.
     groups : array-like of shape (n_samples,), optional
@@ -113,6 +95,7 @@ def audit_labels(
         raise ValueError("audit_labels needs labels y, and samples X or probabilities pred_probs.")
     if quality not in QUALITIES:
         raise ValueError(f"quality must be one of {', '.join(QUALITIES)}, got {quality!r}.")
+    X, y = (part.compute() if hasattr(part, "compute") else part for part in (X, y))
     X = X.to_pandas() if hasattr(X, "to_pandas") else X
     index = inputs.index_of(y)
     others = {"trusted": trusted, "sample_weight": sample_weight, "groups": groups, "given": given}
@@ -122,19 +105,19 @@ def audit_labels(
     known, weights = inputs.flags(trusted, n), inputs.weights(sample_weight, n)
     own = np.ones(n) if weights is None else weights
     before = inputs.codes_before(given, codes, classes, inputs.all_true(known, n))
-    findings = class_findings(classes, codes)
+    findings = checks.class_findings(classes, codes)
     X, plain, more = _plain(X, classes[codes])
     findings = more + findings
     say("copies of rows")
-    groups, more = copies_of(plain, inputs.group_numbers(groups, n), seed)
+    groups, more = checks.copies_of(plain, inputs.group_numbers(groups, n), seed)
     findings += more
     folds = folds_of(codes, inputs.number_of_folds(cv), groups, seed)
     if pred_probs is not None:
         logs = np.log(inputs.probabilities(pred_probs, n, k))
         missed = (violation(logs, codes) > 0.0).astype(int)
-        scores = rated(logs, codes, weights, known, missed, 1, seed, "given probabilities", True)
-    elif inputs.is_dask(X):
-        scores = _dask_scores(model, X, y, classes, codes, weights, known, seed, say)
+        scores = scoring.rated(
+            logs, codes, weights, known, missed, 1, seed, "given probabilities", True
+        )
     elif model is not None:
         frame = hasattr(X, "iloc") or isinstance(X, Mapping)
         scores = _model_scores(
@@ -142,11 +125,11 @@ def audit_labels(
         )
     else:
         alone = None if groups is None else _alone(codes, groups, seed)
-        scores = kernel_scores(plain, codes, k, own, known, alone, seed, say)
+        scores = scoring.kernel_scores(plain, codes, k, own, known, alone, seed, say)
         if quality == "best":
-            scores = with_ensemble(scores, plain, codes, own, known, folds, seed, say)
+            scores = scoring.with_ensemble(scores, plain, codes, own, known, folds, seed, say)
     say("duplicates and outliers")
-    learned = learnable(scores.first, codes, own)
+    learned = checks.learnable(scores.first, codes, own)
     if not learned:
         findings.insert(0, Finding("nothing", "X", NOTHING))
     judged = np.where(before < 0, codes, before)
@@ -157,8 +140,8 @@ def audit_labels(
         classes=classes, codes=codes, before=np.where(before == UNSEEN, codes, before),
         suggested=scores.final.argmax(axis=1), margin=violation(scores.final, codes),
         ignored=scores.ignored, fits=scores.fits,
-        duplicate=np.full(n, -1) if plain is None else duplicates(plain, codes),
-        outlier=outliers(scores.isolation, n),
+        duplicate=np.full(n, -1) if plain is None else checks.duplicates(plain, codes),
+        outlier=checks.outliers(scores.isolation, n),
         trusted=inputs.all_true(known, n), weights=own,
         suspicion=scores.suspicion, order=scores.order, reviewed=reviewed,
         share_given=np.where(before == -1, 0.0, scores.shares[rows, judged]),
@@ -179,9 +162,6 @@ def _plain(X: Any, labels: Array) -> tuple[Any, Any, list[Finding]]:
     """Return the samples as given and as numbers, and what was found."""
     if X is None:
         return X, None, []
-    if inputs.is_dask(X):
-        text = "Duplicates, copies, outliers and neighbours are not looked for on Dask."
-        return X, None, [Finding("note", "X", text)]
     return inputs.samples(X, labels)
 
 
@@ -207,25 +187,4 @@ def _model_scores(
             f"a class has {fewest} sample: folds need at least 2 of each class. Leave the class "
             "out, or use model=None, which needs no folds."
         )
-    return model_scores(model, X, codes, n_classes, weights, known, folds, seed, say)
-
-
-def _dask_scores(
-    model: Any, X: Any, y: Any, classes: Array, codes: Array, weights: Array | None,
-    known: Array | None, seed: int, say: Callable[[str], None],
-) -> Scores:  # fmt: skip
-    from htsvm.svm import HTSVC
-
-    say("one fit on the workers")
-    fitted = HTSVC(C=0.1, cap=2.0) if model is None else model
-    fitted = fitted.fit(X, y) if weights is None else fitted.fit(X, y, sample_weight=weights)
-
-    def computed(part: Any) -> Array:
-        return np.asarray(part.compute() if hasattr(part, "compute") else part)
-
-    held = SimpleNamespace(decision_function=lambda X: computed(fitted.decision_function(X)))
-    found = class_scores(held, X, len(classes))
-    ignored = np.zeros(len(codes), dtype=int)
-    ignored[computed(getattr(fitted, "ignored_", [])).astype(int)] = 1
-    about = f"{type(fitted).__name__} on Dask"
-    return rated(found, codes, weights, known, ignored, 1, seed, about, False)
+    return scoring.model_scores(model, X, codes, n_classes, weights, known, folds, seed, say)

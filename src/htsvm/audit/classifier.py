@@ -84,36 +84,18 @@ class AuditedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the classes of samples.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Samples.
-        """
+        """Return the classes of samples."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Samples.
-        """
+        """Return the probabilities of the classes."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
     @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Samples.
-        """
+        """Return the scores of the classes."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))

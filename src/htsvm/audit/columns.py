@@ -66,25 +66,7 @@ class Feature(NamedTuple):
 
 @dataclass(eq=False)
 class Columns:
-    """Columns of a table as numbers.
-
-    Attributes
-    ----------
-    numbers : ndarray or None
-        Numbers, dates and categories, of similar spread.
-    features : list of Feature
-        What its columns mean.
-    text : CSR matrix or None
-        Weights of the words in all columns of texts.
-    words, texts : list of str
-        The words, and the columns they are from.
-    plain : dict of ndarray
-        The columns of numbers in their own units, by name.
-    repeated : list
-        Columns that repeat the labels, which were left out.
-    findings : list of Finding
-        What was left out or assumed, and why.
-    """
+    """Columns of a table as numbers."""
 
     numbers: Array | None = None
     features: list[Feature] = field(default_factory=list)
@@ -108,19 +90,7 @@ def columns_of(
     texts: Sequence[str] = (),
     decimal_comma: bool = False,
 ) -> Columns:
-    """Turn the columns of a data frame into numbers.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns of numbers, dates, booleans, categories or strings.
-    labels : ndarray, optional
-        The labels; columns that repeat them are left out.
-    texts : sequence of str
-        Columns of texts; others are recognised.
-    decimal_comma : bool, default=False
-        Whether 1,234 is rather a little more than one than a thousand.
-    """
+    """Turn the columns of a data frame into numbers."""
     columns = Columns()
     parts: list[Array] = []
     for name in frame.columns:

@@ -20,14 +20,9 @@ MOST_CLASSES = 1000
 WIDE = 10.0
 
 
-def is_dask(X: Any) -> bool:
-    """Return whether X is a Dask collection."""
-    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "compute")
-
-
 def classes_of(y: Any) -> tuple[Array, Array]:
     """Return the classes and the labels as numbers."""
-    values = np.asarray(y.compute() if is_dask(y) else y)
+    values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] != 1:
         raise ValueError(f"y must hold one label per sample, got the shape {values.shape}.")
     values = column_or_1d(values)
@@ -83,7 +78,7 @@ def _is_missing(value: Any) -> bool:
 def index_of(part: Any) -> Any:
     """Return the index of a data frame or series; None for all else."""
     index = getattr(part, "index", None)
-    return None if index is None or callable(index) or is_dask(part) else index
+    return None if index is None or callable(index) else index
 
 
 def _views(X: Any) -> dict[str, Any]:

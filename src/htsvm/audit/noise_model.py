@@ -38,17 +38,7 @@ DECREASE, SLOPE = 1e-7, 1e-4
 
 @dataclass(frozen=True, eq=False)
 class NoiseModel:
-    """A fitted model of wrong labels.
-
-    Attributes
-    ----------
-    rates : ndarray of shape (n_classes, n_classes)
-        ``rates[k, j]`` is the share of samples of class k that are given the label j.
-    scale : float
-        The factor a of the scores.
-    offsets, curves : ndarray of shape (n_classes,)
-        The offsets b and the factors c of the squared scores, per class.
-    """
+    """A fitted model of wrong labels."""
 
     rates: Array
     scale: float
@@ -81,28 +71,7 @@ def fit_noise(
     ambiguity: float = AMBIGUITY,
     max_iter: int = MAX_ITER,
 ) -> NoiseModel:
-    """Fit the model of wrong labels.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_classes)
-        Out-of-sample scores.
-    codes : ndarray of shape (n_samples,)
-        Given labels as numbers.
-    weights : ndarray of shape (n_samples,), optional
-        Sample weights.
-    trusted : ndarray of bool, optional
-        Samples whose label is known to be right.
-    ambiguity : float
-        What a sample of uncertain true class costs, per unit of entropy.
-    max_iter : int
-        The largest number of quasi-Newton steps.
-
-    Returns
-    -------
-    NoiseModel
-        The fit.
-    """
+    """Fit the model of wrong labels."""
     k = scores.shape[1]
     unit = _unit(scores)
     own = np.ones(len(codes)) if weights is None else weights

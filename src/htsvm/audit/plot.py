@@ -14,15 +14,7 @@ NUMBERED = 12
 
 
 def plot_audit(audit: LabelAudit, axes: Any = None) -> Any:
-    """Draw the distribution of trust beside the noise matrix.
-
-    Parameters
-    ----------
-    audit : LabelAudit
-        What to draw.
-    axes : pair of matplotlib axes, optional
-        Where to draw.
-    """
+    """Draw the distribution of trust beside the noise matrix."""
     if axes is None:
         plt = _pyplot()
         _, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")

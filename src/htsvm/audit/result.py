@@ -27,7 +27,7 @@ POLICIES = ("review", "replace", "blank")
 # Suspects on the page at most, unless all rows are asked for.
 MOST_SHOWN = 100_000
 # Words for a trust: a rank, which says no more than that.
-WORDS = ((0.1, "very doubtful"), (0.5, "doubtful"), (0.9, "a little doubtful"))
+WORDS = {0.1: "very doubtful", 0.5: "doubtful", 0.9: "a little doubtful"}
 FINE = "little speaks against it"
 
 
@@ -235,11 +235,6 @@ class LabelAudit:
         found = self.calibration.share(self.evidence[free], self.weights[free])
         return Estimate(*(known + part * one for one in found))
 
-    def words(self) -> Array:
-        """Return a coarse word for the trust in each label."""
-        place = np.searchsorted([end for end, _ in WORDS], self.trust, side="right")
-        return np.array([*(word for _, word in WORDS), FINE])[place]
-
     def reliability(self) -> Any:
         """Return how trust and review agree: a row per word, with what trust said and what was so.
 
@@ -248,18 +243,16 @@ class LabelAudit:
         """
         import pandas as pd
 
-        said = self.calibration.trust(self.evidence)
-        place = np.searchsorted([end for end, _ in WORDS], said, side="right")
-        seen, k = self.reviewed != UNSEEN, len(WORDS) + 1
-        right = seen & (self.reviewed == self.before)
-        count = np.bincount(place, minlength=k)
-        looked = np.bincount(place[seen], minlength=k)
-        with np.errstate(invalid="ignore"):
-            shares = np.bincount(place[right], minlength=k) / looked
-            means = np.bincount(place, weights=said, minlength=k) / count
-        names = [*(word for _, word in WORDS), FINE]
-        columns = {"labels": count, "trust": means, "reviewed": looked, "right": shares}
-        return pd.DataFrame(columns, index=names)
+        said, names = self.calibration.trust(self.evidence), [*WORDS.values(), FINE]
+        place = np.searchsorted(list(WORDS), said, side="right")
+        groups = pd.DataFrame({"word": place, "trust": said, "labels": 1}).groupby("word")
+        table = groups.agg({"labels": "sum", "trust": "mean"})
+        rows = np.flatnonzero(self.reviewed != UNSEEN)
+        right = (self.reviewed == self.before)[rows]
+        seen = pd.DataFrame({"word": place[rows], "right": right}).groupby("word")["right"]
+        table["reviewed"], table["right"] = seen.size(), seen.mean()
+        table = table.reindex(range(len(names))).fillna({"labels": 0, "reviewed": 0})
+        return table.set_axis(names)
 
     # ----------------------------------------------------------------------------- samples
 

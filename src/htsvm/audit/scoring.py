@@ -32,29 +32,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What the fits say about the labels.
-
-    Attributes
-    ----------
-    first : ndarray of shape (n_samples, n_classes)
-        Out-of-sample scores of fits to the labels as given.
-    final : ndarray of shape (n_samples, n_classes)
-        Those that suggestions come from.
-    shares : ndarray of shape (n_samples, n_classes)
-        Probabilities of the label as it would be given to such a sample, wrong or right.
-    suspicion, order : ndarray of shape (n_samples,)
-        Larger for labels that are more likely wrong: by one fit, and by all.
-    ignored : ndarray of shape (n_samples,)
-        In how many fits the label was given up.
-    fits : int
-        The number of those fits.
-    noise : NoiseModel
-        Fitted to `first`.
-    isolation : ndarray of shape (n_samples,), optional
-        How far each sample is from the others.
-    about : str
-        What was fitted, in words.
-    """
+    """What the fits say about the labels."""
 
     first: Array
     final: Array

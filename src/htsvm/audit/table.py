@@ -26,37 +26,7 @@ MOST_CLASSES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table ready for an audit.
-
-    Attributes
-    ----------
-    source : TableFile
-        As read.
-    frame : DataFrame
-        The rows that have a label.
-    places : ndarray of int
-        Their places in the file, counted from 0.
-    label, id : str
-        Names of the columns with labels and, if there is one, identifiers.
-    X : matrix or mapping of matrices
-        Samples as numbers; text and images are views of their own.
-    y : ndarray of str
-        Labels, without blanks around them.
-    columns : Columns
-        How the other columns were read.
-    trusted : ndarray of bool
-        Rows marked as reviewed.
-    given : ndarray of str, optional
-        Labels before that review.
-    findings : list of Finding
-        What was noticed.
-    keys : list of str
-        What each row is known by: its id, or else a digest of its cells.
-    mark : str
-        A digest of the whole table.
-    images : list of Path, optional
-        The pictures.
-    """
+    """A table ready for an audit."""
 
     source: TableFile
     frame: Any
@@ -83,23 +53,7 @@ def read_table(
     image: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Table:
-    """Read a table and turn its columns into numbers.
-
-    Parameters
-    ----------
-    path : str or Path
-        A file, or ``data.db::table``; see `read_source`.
-    label : str
-        The column with the labels.
-    id : str, optional
-        A column that names the rows; it must have no value twice.
-    text : sequence of str
-        Columns of texts. Others that look like texts are taken as such too.
-    image : str, optional
-        A column of paths of images (relative to the table).
-    progress : callable
-        Called with a few words before each step.
-    """
+    """Read a table and turn its columns into numbers."""
     progress("reading the table")
     named = tuple(one for one in (label, id, *text, image) if one is not None)
     return table_of(read_source(path, named), label, id, text, image, progress)

@@ -44,15 +44,7 @@ MOST_STEPS = 50
 
 
 def evidence(own: Array, other: Array, suspicion: Array) -> Array:
-    """Return the four columns that b belongs to.
-
-    Parameters
-    ----------
-    own, other : ndarray of shape (n_samples,)
-        P(label as given | x) of the given label, and of the best other one.
-    suspicion : ndarray of shape (n_samples,)
-        Larger for labels that are more likely wrong.
-    """
+    """Return the four columns that b belongs to."""
     m = np.clip(np.log(np.clip(own, 1e-3, 1.0)) - np.log(np.clip(other, 1e-3, 1.0)), -6.0, 6.0)
     spread = float(suspicion.std())
     z = -(suspicion - suspicion.mean()) / spread if spread > 1e-12 else np.zeros(len(m))
@@ -61,17 +53,7 @@ def evidence(own: Array, other: Array, suspicion: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What is known of b: its mean and its covariance.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (4,)
-        The most likely b.
-    covariance : ndarray of shape (4, 4)
-        How unsure it is.
-    spotless : bool
-        Whether no reviewed label was wrong: then there may be none.
-    """
+    """What is known of b: its mean and its covariance."""
 
     mean: Array
     covariance: Array
@@ -123,19 +105,7 @@ class Calibration:
 
 
 def rows_to_review(odd: Array, free: Array, number: int, seed: int) -> Array:
-    """Return rows to review first: half of them at random among odd ones, half among the rest.
-
-    Parameters
-    ----------
-    odd : ndarray of bool of shape (n_samples,)
-        Rows where another label is given more often than theirs.
-    free : ndarray of bool of shape (n_samples,)
-        Rows that are not reviewed yet.
-    number : int
-        How many are wanted.
-    seed : int
-        Decides on the draw.
-    """
+    """Return rows to review first: half of them at random among odd ones, half among the rest."""
     rng = np.random.default_rng(seed)
     parts = [rng.permutation(np.flatnonzero(free & some)) for some in (odd, ~odd)]
     half = min(len(parts[0]), max(number - number // 2, number - len(parts[1])))
