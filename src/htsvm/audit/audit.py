@@ -16,7 +16,6 @@ from htsvm.audit.scoring import Scores, folds_of, violation
 from htsvm.audit.trust import UNSEEN
 
 QUALITIES = ("best", "fast")
-# Folds for models, and for copies of rows: more change nothing.
 FOLDS = 5
 
 
@@ -103,52 +102,56 @@ def audit_labels(
     classes, codes = inputs.classes_of(y)
     n, k, seed = len(codes), len(classes), seed_of(random_state)
     known, weights = inputs.flags(trusted, n), inputs.weights(sample_weight, n)
-    own = np.ones(n) if weights is None else weights
     before = inputs.codes_before(given, codes, classes, inputs.all_true(known, n))
     findings = checks.class_findings(classes, codes)
-    X, plain, more = _plain(X, classes[codes])
-    findings = more + findings
+    plain = None
+    if X is not None:
+        X, plain, more = inputs.samples(X, classes[codes])
+        findings = more + findings
     say("copies of rows")
     groups, more = checks.copies_of(plain, inputs.group_numbers(groups, n), seed)
     findings += more
     folds = folds_of(codes, inputs.number_of_folds(cv), groups, seed)
+    task = (codes, k, weights, known, folds, seed, say)
     if pred_probs is not None:
         logs = np.log(inputs.probabilities(pred_probs, n, k))
         missed = (violation(logs, codes) > 0.0).astype(int)
-        scores = scoring.rated(
-            logs, codes, weights, known, missed, 1, seed, "given probabilities", True
-        )
+        about = "given probabilities"
+        scores = scoring.rated(logs, codes, weights, known, missed, 1, seed, about, True)
     elif model is not None:
-        frame = hasattr(X, "iloc") or isinstance(X, Mapping)
         scores = _model_scores(
-            model, X if frame else plain, codes, k, weights, known, folds, seed, say
+            model, X if hasattr(X, "iloc") or isinstance(X, Mapping) else plain, *task
         )
     else:
-        alone = None if groups is None else _alone(codes, groups, seed)
-        scores = scoring.kernel_scores(plain, codes, k, own, known, alone, seed, say)
+        scores = scoring.kernel_scores(plain, *task, groups)
         if quality == "best":
-            scores = scoring.with_ensemble(scores, plain, codes, own, known, folds, seed, say)
+            scores = scoring.with_ensemble(scores, plain, *task)
     say("duplicates and outliers")
-    learned = checks.learnable(scores.first, codes, own)
+    learned = checks.learnable(scores.first, codes, weights)
     if not learned:
         findings.insert(0, Finding("nothing", "X", NOTHING))
-    judged = np.where(before < 0, codes, before)
-    rows, rest = np.arange(n), scores.shares.copy()
-    rest[rows, judged] = -1.0
-    reviewed = np.where(before != UNSEEN, codes, UNSEEN)
-    return LabelAudit(
-        classes=classes, codes=codes, before=np.where(before == UNSEEN, codes, before),
-        suggested=scores.final.argmax(axis=1), margin=violation(scores.final, codes),
-        ignored=scores.ignored, fits=scores.fits,
+    return _assembled(
+        scores, before, classes=classes, codes=codes, trusted=inputs.all_true(known, n),
+        weights=np.ones(n) if weights is None else weights, learnable=learned, seed=seed,
         duplicate=np.full(n, -1) if plain is None else checks.duplicates(plain, codes),
-        outlier=checks.outliers(scores.isolation, n),
-        trusted=inputs.all_true(known, n), weights=own,
-        suspicion=scores.suspicion, order=scores.order, reviewed=reviewed,
+        outlier=checks.outliers(scores.isolation, n), findings=tuple(findings), samples=plain,
+        index=np.arange(n) if index is None else np.asarray(index),
+    )  # fmt: skip
+
+
+def _assembled(scores: Scores, before: Array, codes: Array, **known: Any) -> LabelAudit:
+    """Return an audit from what the fits say; labels are judged as they were before a review."""
+    judged = np.where(before < 0, codes, before)
+    rows, rest = np.arange(len(codes)), scores.shares.copy()
+    rest[rows, judged] = -1.0
+    return LabelAudit(
+        codes=codes, before=np.where(before == UNSEEN, codes, before),
+        reviewed=np.where(before != UNSEEN, codes, UNSEEN),
+        suggested=scores.final.argmax(axis=1), margin=violation(scores.final, codes),
+        ignored=scores.ignored, fits=scores.fits, suspicion=scores.suspicion, order=scores.order,
         share_given=np.where(before == -1, 0.0, scores.shares[rows, judged]),
         share_other=rest.max(axis=1), best=scores.shares.argmax(axis=1),
-        noise_matrix=scores.noise.rates, learnable=learned, seed=seed,
-        index=rows if index is None else np.asarray(index), findings=tuple(findings),
-        about=scores.about, samples=plain,
+        noise_matrix=scores.noise.rates, about=scores.about, **known,
     )  # fmt: skip
 
 
@@ -156,20 +159,6 @@ NOTHING = (
     "Nothing here predicts the labels better than chance: no label can be judged, and none is "
     "named. Other columns are needed, or the labels are random."
 )
-
-
-def _plain(X: Any, labels: Array) -> tuple[Any, Any, list[Finding]]:
-    """Return the samples as given and as numbers, and what was found."""
-    if X is None:
-        return X, None, []
-    return inputs.samples(X, labels)
-
-
-def _alone(codes: Array, groups: Array, seed: int) -> Array:
-    """Return folds of the rows that have copies; -1 for all others."""
-    _, place, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    several = sizes[place.ravel()] > 1
-    return np.where(several, folds_of(codes, FOLDS, groups, seed), -1)
 
 
 def _model_scores(

@@ -26,6 +26,8 @@ MOST_NAMED = 5
 # Copies: how close at most, against the distance of which neighbour, seen in how many directions,
 # of how many columns at least.
 CLOSE, NEAR, DIRECTIONS, FEWEST_COLUMNS = 0.05, 8, 6, 3
+# Rows up to which near copies are looked for, beyond equal ones.
+MOST_NEAR = 50_000
 # Columns whose values are looked at to tell copies from chance.
 LOOKED_AT = 50
 # The share of rows in which a column that repeats the labels does so.
@@ -97,10 +99,14 @@ def copies_of(X: Any, groups: Array | None, seed: int) -> tuple[Array | None, li
         return None, []
     # A nearest neighbour is that close to none of n rows by chance.
     close = min(CLOSE, 0.5 * (10.0 * NEAR * n) ** (-1.0 / width))
-    near = cKDTree(seen).query(seen, k=min(NEAR + 1, n), workers=-1)[1]
     rows = np.arange(n)
-    other = np.where(near[:, 0] == rows, near[:, 1], near[:, 0])
-    apart, usual = (sum(_apart(view, rows, to) for view in views) for to in (other, near[:, -1]))
+    if n <= MOST_NEAR:
+        near = cKDTree(seen).query(seen, k=min(NEAR + 1, n), workers=-1)[1]
+        other, far = np.where(near[:, 0] == rows, near[:, 1], near[:, 0]), near[:, -1]
+    else:  # Equal rows are side by side in any direction.
+        order, other, far = np.argsort(seen[:, 0]), np.empty(n, int), np.empty(n, int)
+        other[order], far[order] = np.roll(order, 1), np.roll(order, NEAR)
+    apart, usual = (sum(_apart(view, rows, to) for view in views) for to in (other, far))
     copied = (apart <= close**2 * usual) & (other != rows)
     equal = np.flatnonzero(copied & (apart <= 1e-24 * (usual + 1e-300)))
     copied[equal] = sum(_surprise(view, equal, rng) for view in views) > 2.0 * np.log(10.0 * n)
@@ -209,14 +215,14 @@ def without_labels(X: Any, names: list[str], labels: Array) -> tuple[Any, list[s
     return (X[:, kept] if left.any() else X), [names[j] for j in kept], told
 
 
-def learnable(scores: Array, codes: Array, weights: Array) -> bool:
+def learnable(scores: Array, codes: Array, weights: Array | None = None) -> bool:
     """Return whether out-of-sample scores know the labels better than labels in another order.
 
     The sum of the scores of the given labels is compared with its mean and variance over all
     permutations of the labels (Hoeffding's, in closed form).
     """
-    used = weights > 0.0
-    scores, codes = scores[used], codes[used]
+    if weights is not None:
+        scores, codes = scores[weights > 0.0], codes[weights > 0.0]
     n, counts = len(codes), np.bincount(codes, minlength=scores.shape[1])
     across = scores @ (counts / n)
     spread = scores - across[:, None] - (scores.mean(axis=0) - across.mean())

@@ -370,7 +370,7 @@ class LabelAudit:
         dict
             By position: "given" and "suggested", positions of samples, the nearest first.
         """
-        from htsvm.audit.neighbours import nearest_confirmed
+        from htsvm.audit.reasons import nearest_confirmed
 
         if self.samples is None:
             raise ValueError(

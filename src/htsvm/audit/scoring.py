@@ -55,8 +55,8 @@ def violation(scores: Array, codes: Array) -> Array:
 
 
 def kernel_scores(
-    X: Any, codes: Array, n_classes: int, weights: Array, trusted: Array | None,
-    copies: Array | None, seed: int, progress: Progress,
+    X: Any, codes: Array, n_classes: int, weights: Array | None, trusted: Array | None,
+    folds: Array, seed: int, progress: Progress, groups: Array | None = None,
 ) -> Scores:  # fmt: skip
     """Score by kernel least squares: on the labels, then on what the noise model makes of them.
 
@@ -68,7 +68,12 @@ def kernel_scores(
     progress("kernel features")
     space = KernelSpace(X, len(codes), seed)
     progress("leave-one-out scores")
-    problem = LeaveOneOut.of(space, weights, copies)
+    copies = None
+    if groups is not None:  # Rows with copies are scored in folds, all others one by one.
+        _, place, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        copies = np.where(sizes[place.ravel()] > 1, folds, -1)
+    own = np.ones(len(codes)) if weights is None else weights
+    problem = LeaveOneOut.of(space, own, copies)
     given = one_hot(codes, n_classes)
     first, penalty = problem.best(given)
     progress("noise model")
@@ -112,13 +117,14 @@ def noise_of(
 
 
 def with_ensemble(
-    found: Scores, X: Any, codes: Array, weights: Array, trusted: Array | None, folds: Array,
-    seed: int, progress: Progress,
+    found: Scores, X: Any, codes: Array, n_classes: int, weights: Array | None,
+    trusted: Array | None, folds: Array, seed: int, progress: Progress,
 ) -> Scores:  # fmt: skip
     """Return the scores judged by logistic regression and trees as well, where X suits them."""
     if isinstance(X, Mapping) or X.shape[1] > ENSEMBLE_COLUMNS:
         return found
     rng, total = np.random.default_rng(seed), found.shares.copy()
+    own = np.ones(len(codes)) if weights is None else weights
     models = (
         make_pipeline(
             StandardScaler(with_mean=not sp.issparse(X)), LogisticRegression(max_iter=300)
@@ -127,7 +133,7 @@ def with_ensemble(
     )
     for fold in range(int(folds.max()) + 1):
         progress(f"trees, fold {fold + 1}")
-        train, test = np.flatnonzero((folds != fold) & (weights > 0.0)), folds == fold
+        train, test = np.flatnonzero((folds != fold) & (own > 0.0)), folds == fold
         if len(train) > ENSEMBLE_ROWS:
             train = np.sort(rng.choice(train, ENSEMBLE_ROWS, replace=False))
         if len(np.unique(codes[train])) < 2:
@@ -135,7 +141,7 @@ def with_ensemble(
         for model in models:
             name = getattr(model, "steps", [("",)])[-1][0]
             name = f"{name}__sample_weight" if name else "sample_weight"
-            model.fit(X[train], codes[train], **{name: weights[train]})
+            model.fit(X[train], codes[train], **{name: own[train]})
             total[np.ix_(test, model.classes_)] += model.predict_proba(X[test])
     shares = tempered(total / (1 + len(models)), codes)
     logs = np.log(np.maximum(total / (1 + len(models)), 1e-6))
