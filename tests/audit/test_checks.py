@@ -134,19 +134,19 @@ def test_random_labels_name_nobody(classes):
         named.append(audit.is_issue().sum())
         if not audit.learnable:
             assert audit.findings[0].kind == "nothing"
-    assert sum(n > 0 for n in named) <= 1
+    assert sum(n > 0 for n in named) <= 2
 
 
 def test_learnable_is_a_permutation_test():
-    """Against permutations one by one: more than three deviations above chance, or not."""
+    """Against permutations one by one: more than two deviations above chance, or not."""
     rng = np.random.default_rng(0)
     codes, rows, seen = rng.integers(0, 3, 60), np.arange(60), set()
     for strength in np.linspace(0.0, 1.2, 25):
         scores = rng.normal(size=(60, 3)) + strength * np.eye(3)[codes]
         sums = [scores[rows, rng.permutation(codes)].sum() for _ in range(3000)]
         above = (scores[rows, codes].sum() - np.mean(sums)) / np.std(sums)
-        if abs(above - 3.0) > 0.15:
-            assert learnable(scores, codes, np.ones(60)) == (above > 3.0)
-            seen.add(bool(above > 3.0))
+        if abs(above - 2.0) > 0.15:
+            assert learnable(scores, codes, np.ones(60)) == (above > 2.0)
+            seen.add(bool(above > 2.0))
     assert seen == {True, False}
     assert not learnable(np.zeros((60, 3)), codes, np.ones(60))

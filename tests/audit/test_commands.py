@@ -171,7 +171,9 @@ def test_nothing_to_predict_has_an_exit_code_of_its_own(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     done = run(tmp_path / "t.csv", "--label", "kind", "--output", tmp_path / "p.html")
     assert done.exit_code == NOTHING_LEARNED == 3
-    assert done.output.strip().startswith("Nothing here predicts the labels better than chance")
+    assert done.output.strip().startswith(
+        "No column predicts the labels measurably better than chance"
+    )
     assert len(pd.read_csv(tmp_path / "p.csv")) == 0
 
 

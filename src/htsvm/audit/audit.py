@@ -156,8 +156,8 @@ def _assembled(scores: Scores, before: Array, codes: Array, **known: Any) -> Lab
 
 
 NOTHING = (
-    "Nothing here predicts the labels better than chance: no label can be judged, and none is "
-    "named. Other columns are needed, or the labels are random."
+    "No column predicts the labels measurably better than chance: none is named. Other columns or "
+    "more rows are needed, or the labels are random."
 )
 
 

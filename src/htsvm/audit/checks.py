@@ -32,8 +32,9 @@ MOST_NEAR = 50_000
 LOOKED_AT = 50
 # The share of rows in which a column that repeats the labels does so.
 REPEATED = 0.999
-# Standard deviations by which scores must be better than chance.
-SURE = 3.0
+# Standard deviations by which scores must be better than chance; random labels, which are scored
+# without themselves, rarely have one.
+SURE = 2.0
 MANY_COLUMNS = {
     "missing": "have missing values",
     "constant": "have the same value in every row",
@@ -70,8 +71,10 @@ def duplicates(X: Any, codes: Array) -> Array:
             view = view.copy()
             view.sum_duplicates()
         keys.append(row_keys(view))
-    _, group = np.unique(np.column_stack(keys), axis=0, return_inverse=True)
-    group = group.ravel()
+    whole = keys[0]
+    for key in keys[1:]:  # An odd factor keeps different pairs different, but for one in 2^64.
+        whole = whole * np.uint64(0x9E3779B97F4A7C15) + key
+    group = np.unique(whole, return_inverse=True)[1].ravel()
     top = np.full(group.max() + 1, -1)
     low = np.full(group.max() + 1, np.iinfo(int).max)
     np.maximum.at(top, group, codes)

@@ -279,7 +279,7 @@
     labels.appendChild(make("span", "suggested"));
     labels.appendChild(make("span", classes[rows.suggested[i]], "chip better"));
     box.appendChild(labels);
-    box.appendChild(make("p", "Number " + rows.rank[i] + " of " + data.size + " in the first order of doubt: " + doubt(rows.trust[i]) + ". Given up in " + rows.ignored[i] + " of " + data.fits + " fits."));
+    box.appendChild(make("p", "Number " + rows.rank[i] + " of " + data.size + " in the order of doubt: " + doubt(rows.trust[i]) + ". Given up in " + rows.ignored[i] + " of " + data.fits + " fits."));
     if (rows.duplicate[i] >= 0) box.appendChild(make("p", "An equal sample has another label (group " + (rows.duplicate[i] + 1) + ")."));
     if (rows.outlier[i]) box.appendChild(make("p", "Far from all other samples: perhaps of no class at all."));
     if (data.images && data.images[rows.row[i]]) box.appendChild(picture(rows.row[i], "picture"));

@@ -130,7 +130,7 @@ class LabelAudit:
         """What is known of the share of wrong labels, in a sentence."""
         size = f"{len(self):,} labels of {len(self.classes)} classes: "
         if not self.learnable:
-            return f"{size}nothing predicts them better than chance, so none can be judged."
+            return f"{size}no column predicts them measurably better than chance, so none is named."
         if self.share_wrong.value is None:
             return (
                 f"{size}{self.share_wrong} are wrong, unless some kind of sample is more often "
@@ -208,8 +208,6 @@ class LabelAudit:
         found = self.calibration.trust(self.evidence)
         if not self.calibrated:
             found[np.argsort(-self.order, kind="stable")] = np.sort(found)
-        if not self.learnable:
-            found[:] = np.median(found)
         seen = self.reviewed != UNSEEN
         found[seen] = self.reviewed[seen] == self.codes[seen]
         found[self.trusted] = 1.0
