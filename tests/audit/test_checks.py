@@ -96,6 +96,13 @@ def test_equal_rows_of_few_values_are_no_copies():
     assert "80 rows" in findings[0].text
 
 
+def test_many_copies_of_one_row_are_copies():
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    groups, _ = copies_of(np.vstack([X, np.repeat(X[:1], 100, axis=0)]), None, 0)
+    assert set(groups[300:]) == {groups[0]}
+    assert len(set(groups[:300])) == 300
+
+
 def test_groups_of_a_user_stay_together():
     folds = folds_of(np.arange(300) % 3, 5, np.arange(300) // 7, 0)
     assert all(len(set(folds[np.arange(300) // 7 == g])) == 1 for g in range(43))

@@ -118,5 +118,5 @@ def test_blocks_are_the_whole(monkeypatch):
     monkeypatch.setattr(kernel_scores, "KEPT", 0)
     monkeypatch.setattr(kernel_scores, "BLOCK", 100_000)
     space = KernelSpace(X, 2500, 0)
-    assert len(space.parts) > 5
+    assert len(space.parts) >= 5
     np.testing.assert_allclose(LeaveOneOut.of(space, weights).scores(Y, 1.0), whole, atol=2e-3)

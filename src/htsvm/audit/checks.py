@@ -148,17 +148,22 @@ def _apart(X: Any, rows: Array, other: Array) -> Array:
 def _surprise(X: Any, rows: Array, rng: np.random.Generator) -> Array:
     """Return minus the logarithm of the chance of the values of some rows, column by column.
 
-    Of many columns a sample of them is looked at; of sparse ones, what is not zero.
+    Equal rows count once. Of many columns a sample of them is looked at; of sparse ones, what is
+    not zero.
     """
+    from htsvm.multiview.clusters import row_keys
+
+    first = np.unique(row_keys(X[rows]), return_index=True)[1] if len(rows) else rows
+    base = np.concatenate([np.setdiff1d(np.arange(X.shape[0]), rows), rows[first]])
     if sp.issparse(X):
-        shares = np.maximum(np.bincount(X.indices, minlength=X.shape[1]), 1) / X.shape[0]
-        filled = X[rows].copy()
+        shares = np.maximum(np.bincount(X[base].indices, minlength=X.shape[1]), 1) / len(base)
+        filled = X[rows].astype(float)
         filled.data = -np.log(shares[filled.indices])
         return np.asarray(filled.sum(axis=1)).ravel()
     total = np.zeros(len(rows))
     for j in rng.choice(X.shape[1], min(X.shape[1], LOOKED_AT), replace=False) if len(rows) else ():
-        _, place, counts = np.unique(X[:, j], return_inverse=True, return_counts=True)
-        total -= np.log(counts[place.ravel()[rows]] / X.shape[0])
+        known, counts = np.unique(X[base, j], return_counts=True)
+        total -= np.log(counts[np.searchsorted(known, X[rows, j])] / len(base))
     return total
 
 
