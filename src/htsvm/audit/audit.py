@@ -115,13 +115,10 @@ def audit_labels(
     task = (codes, k, weights, known, folds, seed, say)
     if pred_probs is not None:
         logs = np.log(inputs.probabilities(pred_probs, n, k))
-        missed = (violation(logs, codes) > 0.0).astype(int)
-        about = "given probabilities"
-        scores = scoring.rated(logs, codes, weights, known, missed, 1, seed, about, True)
+        scores = scoring.rated(logs, codes, weights, known, 0, 1, seed, "given probabilities", True)
     elif model is not None:
-        scores = _model_scores(
-            model, X if hasattr(X, "iloc") or isinstance(X, Mapping) else plain, *task
-        )
+        frame = hasattr(X, "iloc") or isinstance(X, Mapping)
+        scores = _model_scores(model, X if frame else plain, *task)
     else:
         scores = scoring.kernel_scores(plain, *task, groups)
         if quality == "best":

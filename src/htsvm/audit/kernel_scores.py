@@ -46,7 +46,7 @@ MOST_LEVERAGE = 0.999
 Blocks = Callable[[], Iterable[tuple[slice, Array]]]
 
 
-class KernelSpace:
+class LandmarkSpace:
     """Kernel features of n samples, made for blocks of rows whenever they are asked for.
 
     Several views, given as a mapping, count alike.
@@ -161,12 +161,12 @@ class LeaveOneOut:
 
     @classmethod
     def of(
-        cls, features: Array | KernelSpace, weights: Array, folds: Array | None = None
+        cls, features: Array | LandmarkSpace, weights: Array, folds: Array | None = None
     ) -> LeaveOneOut:
         """Decompose the problem with these features and sample weights (summing to n)."""
         n, total = len(weights), weights.sum()
         folds = np.full(n, -1) if folds is None else folds
-        if isinstance(features, KernelSpace):
+        if isinstance(features, LandmarkSpace):
             blocks: Blocks = features.blocks
             blocks = _kept(blocks()) if n * len(features.marks) <= KEPT else blocks
         else:

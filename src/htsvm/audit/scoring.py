@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from htsvm._typing import Array
-from htsvm.audit.kernel_scores import KernelSpace, LeaveOneOut, one_hot
+from htsvm.audit.kernel_scores import LandmarkSpace, LeaveOneOut, one_hot
 from htsvm.audit.noise_model import NoiseModel, fit_noise
 
 # How far the second fit follows the noise model instead of the labels as given.
@@ -66,7 +66,7 @@ def kernel_scores(
     and if it was unlikely in the first.
     """
     progress("kernel features")
-    space = KernelSpace(X, len(codes), seed)
+    space = LandmarkSpace(X, len(codes), seed)
     progress("leave-one-out scores")
     copies = None
     if groups is not None:  # Rows with copies are scored in folds, all others one by one.
@@ -199,15 +199,14 @@ def model_scores(
         scores[test] = class_scores(fitted, take(X, test), n_classes)
         if hasattr(fitted, "ignored_") and np.ndim(fitted.ignored_) == 1:
             ignored[train[np.asarray(fitted.ignored_, dtype=int)]] += 1
-    missed = violation(scores, codes) > 0.0
-    return rated(scores, codes, weights, trusted, ignored + missed, n_folds, seed,
+    return rated(scores, codes, weights, trusted, ignored, n_folds, seed,
                  f"{type(model).__name__} in {n_folds} folds",
                  hasattr(model, "predict_proba"))  # fmt: skip
 
 
 def rated(
-    scores: Array, codes: Array, weights: Array | None, trusted: Array | None, ignored: Array,
-    fits: int, seed: int, about: str, probable: bool,
+    scores: Array, codes: Array, weights: Array | None, trusted: Array | None,
+    ignored: Array | int, fits: int, seed: int, about: str, probable: bool,
 ) -> Scores:  # fmt: skip
     """Order the labels by how much likelier another one is, by given probabilities or made ones.
 
@@ -216,6 +215,7 @@ def rated(
     noise = noise_of(scores, codes, weights, trusted, seed)
     shares = softmax(scores, axis=1) if probable else noise.given(scores)
     suspicion = violation(shares, codes)
+    ignored = ignored + (suspicion > 0.0).astype(int)
     return Scores(
         scores, shares, tempered(shares, codes), suspicion, suspicion, ignored, fits, noise, None,
         about,
