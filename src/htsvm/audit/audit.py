@@ -122,7 +122,7 @@ def audit_labels(
     else:
         scores = scoring.kernel_scores(plain, *task, groups)
         if quality == "best":
-            scores = scoring.with_ensemble(scores, plain, *task)
+            scores = scoring.with_ensemble(scores, plain, codes, *task[2:])
     say("duplicates and outliers")
     learned = checks.learnable(scores.first, codes, weights)
     if not learned:

@@ -29,7 +29,7 @@ class AuditedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     quality : {"best", "fast"}, default="best"
         Of the audit, see `audit_labels`.
     random_state : int, RandomState or None, default=None
-        Of the audit.
+        Drives the audit. None always takes the same seed.
 
     Attributes
     ----------

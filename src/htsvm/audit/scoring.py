@@ -117,8 +117,8 @@ def noise_of(
 
 
 def with_ensemble(
-    found: Scores, X: Any, codes: Array, n_classes: int, weights: Array | None,
-    trusted: Array | None, folds: Array, seed: int, progress: Progress,
+    found: Scores, X: Any, codes: Array, weights: Array | None, trusted: Array | None,
+    folds: Array, seed: int, progress: Progress,
 ) -> Scores:  # fmt: skip
     """Return the scores judged by logistic regression and trees as well, where X suits them."""
     if isinstance(X, Mapping) or X.shape[1] > ENSEMBLE_COLUMNS:
