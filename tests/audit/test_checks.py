@@ -157,3 +157,12 @@ def test_learnable_is_a_permutation_test():
             seen.add(bool(above > 2.0))
     assert seen == {True, False}
     assert not learnable(np.zeros((60, 3)), codes, np.ones(60))
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array, sp.coo_array])
+def test_sparse_matrices_and_arrays(kind):
+    X, y, _, _ = blobs(120)
+    expected = audit_labels(sp.csr_matrix(X), y, quality="fast").trust
+    np.testing.assert_allclose(audit_labels(kind(X), y, quality="fast").trust, expected)
+    named = audit_labels(kind(np.hstack([X, np.eye(3)[y]])), y, quality="fast")
+    assert named.findings[0].kind == "label"

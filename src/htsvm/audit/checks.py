@@ -212,7 +212,7 @@ def without_labels(X: Any, names: list[str], labels: Array) -> tuple[Any, list[s
         members = sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))))
         counts = (members @ filled).tocoo()
         own = (counts.data == sizes[counts.row]) & (
-            counts.data == filled.sum(axis=0).A1[counts.col]
+            counts.data == np.asarray(filled.sum(axis=0)).ravel()[counts.col]
         )
         if len(set(counts.row[own])) == len(sizes) and len(codes) >= LEAST_ROWS:
             text = "Some words or columns tell the label in every row. If they were made from the "

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from htsvm._typing import Array
@@ -61,6 +62,9 @@ class AuditedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), optional
             How much each sample counts.
         """
+        if y is None:
+            raise ValueError("AuditedClassifier requires y to be passed, but the target y is None.")
+        check_classification_targets(y)
         options = {"quality": self.quality, "random_state": self.random_state}
         audit = audit_labels(X, y, sample_weight=sample_weight, **options)
         kept = (audit.suggested == audit.codes) & (audit.best == audit.codes)
@@ -78,10 +82,17 @@ class AuditedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             extra["sample_weight"] = (
                 audit.weights[rows] * (wanted / np.maximum(held, 1))[audit.codes[rows]]
             )
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
         self.estimator_ = clone(self.estimator).fit(take(X, rows), labels[rows], **extra)
         self.audit_, self.kept_, self.classes_ = audit, kept, audit.classes
+        if hasattr(self.estimator_, "n_features_in_"):
+            self.n_features_in_ = self.estimator_.n_features_in_
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def predict(self, X: Any) -> Array:
         """Return the classes of samples."""
