@@ -159,7 +159,7 @@ def test_learnable_is_a_permutation_test():
     assert not learnable(np.zeros((60, 3)), codes, np.ones(60))
 
 
-@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array, sp.coo_array])
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array, sp.coo_array, sp.dok_matrix])
 def test_sparse_matrices_and_arrays(kind):
     X, y, _, _ = blobs(120)
     expected = audit_labels(sp.csr_matrix(X), y, quality="fast").trust

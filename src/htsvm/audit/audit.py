@@ -95,7 +95,7 @@ def audit_labels(
     if quality not in QUALITIES:
         raise ValueError(f"quality must be one of {', '.join(QUALITIES)}, got {quality!r}.")
     X, y = (part.compute() if hasattr(part, "compute") else part for part in (X, y))
-    X = X.to_pandas() if hasattr(X, "to_pandas") else X
+    X = X.to_pandas() if hasattr(X, "to_pandas") else X.tocsr() if hasattr(X, "tocsr") else X
     index = inputs.index_of(y)
     others = {"trusted": trusted, "sample_weight": sample_weight, "groups": groups, "given": given}
     inputs.check_frames({} if X is None else X, y=y, **others)
