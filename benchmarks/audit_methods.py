@@ -1,151 +1,115 @@
-"""What the benchmark of the audit compares: `audit_labels`, one fit of HTSVC, and cleanlab."""
+"""What the benchmark of the audit compares: `audit_labels` and cleanlab on single models."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks.audit_data import dense
 from benchmarks.bars import Row
 from benchmarks.sets import Dataset
-from htsvm import HTSVC
-from htsvm.audit import audit_labels
-from htsvm.audit.plot import reliability
+from htsvm import AuditedClassifier
+from htsvm.audit import LabelAudit, audit_labels
 
-FOLDS = 5
-REVIEWED = 0.05
-# Trees per class and fold, fewer where held-out likelihood stops rising.
-TREES = 50
-OURS, FOLDED, INSIDE = "audit_labels", "audit_labels(model=HTSVC)", "one fit of HTSVC, in-sample"
-LOGISTIC, BOOSTED = "cleanlab, logistic regression", "cleanlab, gradient boosting"
-DATALAB = "Datalab, logistic regression"
-RIVALS = (LOGISTIC, DATALAB, BOOSTED)
-METHODS = (OURS, FOLDED, INSIDE, *RIVALS)
-# A score per label (larger: more likely wrong), the estimated share of wrong ones, what cleans
-# the data, and more columns.
-Verdict = tuple[np.ndarray, float | None, Callable[[], tuple[Any, np.ndarray]], Row]
+FOLDS, REVIEWS = 5, 5
+BEST, FAST = "audit_labels", 'audit_labels, quality="fast"'
+LOGISTIC = "cleanlab, logistic regression"
+RIVALS = {
+    LOGISTIC: LogisticRegression(max_iter=300),
+    "cleanlab, random forest": RandomForestClassifier(50, random_state=0),
+    "cleanlab, 20 neighbours": KNeighborsClassifier(20),
+}
+METHODS = (BEST, FAST, *RIVALS)
 
 
 def compared(name: str, data: Dataset) -> list[Row]:
-    """Return the rows of the audit, of cleanlab and of Datalab with logistic regression.
+    """Return the rows of the audits and of cleanlab in one setting."""
+    rows = []
+    for method, quality in ((BEST, "best"), (FAST, "fast")):
+        found: list[LabelAudit] = []
 
-    The probabilities are computed once; their time counts for both.
-    """
-    ours = measured(name, data, OURS, lambda: _ours(None, data))
-    began = time.process_time()
-    shares = _shares(LogisticRegression(max_iter=300), data)
-    spent = time.process_time() - began
-    return [
-        ours,
-        measured(name, data, LOGISTIC, lambda: _cleanlab(shares, data), spent),
-        measured(name, data, DATALAB, lambda: _datalab(shares, data), spent),
-    ]
+        def audited(quality: str = quality, found: list[LabelAudit] = found) -> np.ndarray:
+            found.append(audit_labels(data.X, data.y, quality=quality))
+            return found[0].trust
 
-
-def boosted(name: str, data: Dataset) -> list[Row]:
-    """Return the row of cleanlab with gradient boosting."""
-    model = HistGradientBoostingClassifier(max_iter=TREES, early_stopping=True, random_state=0)
-    return [measured(name, data, BOOSTED, lambda: _cleanlab(_shares(model, data), data))]
+        row = measured(name, data, method, audited)
+        rows.append(row | reviewed(found[0], data))
+    for method, model in RIVALS.items():
+        rows.append(measured(name, data, method, lambda model=model: _cleanlab(model, data)))
+    return rows
 
 
-def other_scores(name: str, data: Dataset) -> list[Row]:
-    """Return the rows of HTSVC, out of sample and in-sample."""
-    folded = HTSVC(C=0.1, cap=2.0, tol=1e-2)
-    return [
-        measured(name, data, FOLDED, lambda: _ours(folded, data)),
-        measured(name, data, INSIDE, lambda: _inside(data)),
-    ]
+def accuracies(name: str, data: Dataset) -> list[Row]:
+    """Return the accuracy on clean labels of classifiers that mistrust theirs."""
+    from cleanlab.classification import CleanLearning
+
+    rows = []
+    for model in (LogisticRegression(max_iter=300), RandomForestClassifier(50, random_state=0)):
+        for method, fitted in (
+            ("plain", model),
+            ("AuditedClassifier", AuditedClassifier(model)),
+            ("CleanLearning", CleanLearning(model)),
+        ):
+            score = float(np.mean(fitted.fit(data.X, data.y).predict(data.X_test) == data.y_test))
+            title = f"{method}, {type(model).__name__}"
+            rows.append({"set": name, "method": title, "accuracy": score})
+    return rows
 
 
-def _ours(model: Any, data: Dataset) -> Verdict:
-    audit = audit_labels(data.X, data.y, model=model)
-    said, seen = reliability(audit.trust, data.y == data.y_true)
-    more = {
-        "calibration": float(np.abs(said - seen).mean()),
-        "said": " ".join(f"{value:.3f}" for value in said),
-        "seen": " ".join(f"{value:.3f}" for value in seen),
-    }
-    return (
-        1.0 - audit.trust,
-        audit.share_wrong,
-        lambda: (data.X, audit.corrected_labels("replace")),
-        more,
-    )
-
-
-def _inside(data: Dataset) -> Verdict:
-    model = HTSVC(C=0.1, cap=2.0).fit(data.X, data.y)
-    violation = model.margin_violation(data.X, data.y)
-    return violation, None, lambda: (data.X, model.predict(data.X)), {}
-
-
-def _shares(model: Any, data: Dataset) -> np.ndarray:
-    """Return out-of-sample probabilities."""
-    X = dense(data.X) if isinstance(model, HistGradientBoostingClassifier) else data.X
-    return np.asarray(cross_val_predict(model, X, data.y, cv=FOLDS, method="predict_proba"))
-
-
-def _cleanlab(shares: np.ndarray, data: Dataset) -> Verdict:
-    from cleanlab.count import num_label_issues
-    from cleanlab.filter import find_label_issues
+def _cleanlab(model: Any, data: Dataset) -> np.ndarray:
     from cleanlab.rank import get_label_quality_scores
 
-    issues = find_label_issues(data.y, shares, n_jobs=1)
-    kept = np.flatnonzero(~issues)
-    score = -get_label_quality_scores(data.y, shares)
-    estimate = num_label_issues(data.y, shares) / len(data.y)
-    return score, float(estimate), lambda: (data.X[kept], data.y[kept]), {}
+    shares = cross_val_predict(model, data.X, data.y, cv=FOLDS, method="predict_proba")
+    return np.asarray(get_label_quality_scores(data.y, shares))
 
 
-def _datalab(shares: np.ndarray, data: Dataset) -> Verdict:
-    from cleanlab import Datalab
-
-    lab = Datalab({"label": data.y}, label_name="label", verbosity=0)
-    with contextlib.redirect_stdout(io.StringIO()):
-        lab.find_issues(pred_probs=shares, issue_types={"label": {}})
-    found = lab.get_issues("label")
-    issues = found["is_label_issue"].to_numpy()
-    kept = np.flatnonzero(~issues)
-    score = -found["label_score"].to_numpy()
-    return score, float(issues.mean()), lambda: (data.X[kept], data.y[kept]), {}
-
-
-def measured(
-    name: str, data: Dataset, method: str, judge: Callable[[], Verdict], spent: float = 0.0
-) -> Row:
-    """Return what a method finds; `spent` are CPU seconds that count for it besides."""
+def measured(name: str, data: Dataset, method: str, trust: Callable[[], np.ndarray]) -> Row:
+    """Return how well an order finds the wrong labels."""
     wrong = data.y != data.y_true
     began = time.process_time()
-    score, estimate, cleaned, more = judge()
-    seconds = time.process_time() - began + spent
-    first = np.argsort(-score, kind="stable")[: round(REVIEWED * len(wrong))]
+    score = -trust()
+    row: Row = {"set": name, "draw": data.draw, "method": method, "samples": len(wrong)}
+    row |= {"wrong": float(wrong.mean()), "seconds": time.process_time() - began}
+    order = np.argsort(score, kind="stable")[::-1]
+    for part in (5, 10):
+        first = order[: round(part / 100 * len(wrong))]
+        row[f"left {part}"] = 1.0 - float(wrong[first].sum() / wrong.sum())
+    roc, precision = roc_auc_score(wrong, score), average_precision_score(wrong, score)
+    return row | {"roc": float(roc), "precision": float(precision)}
+
+
+def reviewed(audit: LabelAudit, data: Dataset) -> Row:
+    """Return what fifty reviewed rows make of an audit: means over some draws, and the worst."""
+    right = data.y == data.y_true
+    gaps, held, errors, gains = [], [], [], []
+    for seed in range(REVIEWS):
+        rows = _draw(audit, seed)
+        after = audit.update(rows, data.y_true[rows])
+        free = np.setdiff1d(np.arange(len(right)), rows)
+        groups = np.minimum((10 * after.trust[free]).astype(int), 9)
+        off = np.bincount(groups, weights=after.trust[free] - right[free])
+        gaps.append(np.abs(off).sum() / len(free))
+        share = after.share_wrong
+        held.append(share.low <= 1.0 - right.mean() <= share.high)
+        errors.append(abs(share.value - (1.0 - right.mean())))
+        mended = after.corrected_labels("replace")
+        gains.append(100.0 * (np.mean((mended == data.y_true)[free]) - right[free].mean()))
     return {
-        "set": name,
-        "method": method,
-        "samples": len(wrong),
-        "wrong": float(wrong.mean()),
-        "estimate": estimate,
-        "roc": float(roc_auc_score(wrong, score)),
-        "precision": float(average_precision_score(wrong, score)),
-        "left": 1.0 - float(wrong[first].sum() / wrong.sum()),
-        "accuracy": _accuracy(data, *cleaned()),
-        "seconds": seconds,
-        **more,
-    }
+        "upper holds": bool(audit.share_wrong.high >= 1.0 - right.mean()),
+        "calibration": float(np.mean(gaps)), "held": float(np.mean(held)),
+        "error": float(np.mean(errors)), "gain": float(np.mean(gains)), "worst": float(min(gains)),
+    }  # fmt: skip
 
 
-def _accuracy(data: Dataset, X: Any, y: np.ndarray) -> float:
-    """Return the accuracy on clean test labels of logistic regression on cleaned data."""
-    if len(np.unique(y)) < 2:
-        return float(np.mean(data.y_test == y[0])) if len(y) else 0.0
-    model = LogisticRegression(max_iter=300).fit(X, y)
-    return float(model.score(data.X_test, data.y_test))
+def _draw(audit: LabelAudit, seed: int) -> np.ndarray:
+    """Return rows to review of another draw."""
+    from dataclasses import replace
+
+    return replace(audit, seed=1000 + seed).rows_to_review()

@@ -31,13 +31,19 @@ def many_rows(n: int) -> dict[str, Any]:
     return {
         "name": "many.csv", "place": "p", "mark": "m", "label": "y", "idColumn": "", "size": n,
         "classes": ["a", "b", "c"], "fits": 2,
-        "wrong": n / 3, "summary": "", "findings": [], "histogram": [1] * 25, "whole": True,
-        "pairs": [[k, j, 0.3, 0.2, 0.4] for k in range(3) for j in range(3)], "sorted": True,
+        "summary": "", "findings": [], "histogram": [1] * 25, "whole": True,
+        "first": [], "review": {
+            "mean": [1.9, 0.1, 1.2, 1.4], "precision": np.eye(4).tolist(), "reviewed": 0,
+            "spotless": True, "enough": 50, "free": n, "sample": [[0.0, 1.0, 0.0]],
+            "weight": [1.0], "learnable": True,
+        },
+        "pairs": [[k, j, 0.3] for k in range(3) for j in range(3)], "sorted": True,
         "images": None,
         "rows": {
             "row": list(range(n)), "number": list(range(1, n + 1)), "rank": list(range(1, n + 1)),
             "key": [f"k{i}" for i in range(n)], "id": [f"row {i}" for i in range(n)],
             "given": rng.integers(0, 2, n).tolist(), "suggested": [2] * n, "trust": trust.tolist(),
+            "evidence": [[0.0, 1.0, 0.0]] * n,
             "ignored": [1] * n, "duplicate": [-1] * n, "outlier": [0] * n, "text": None,
             "reasons": None, "near": None,
         },

@@ -2,31 +2,36 @@
 An audit of labels
 ==================
 
-`audit_labels` scores every label by models that have not seen it, estimates how many are wrong,
-and suggests what they should be. `htsvm audit` does the same for a CSV file, and writes a page on
-which to review the suspects.
+`audit_labels` puts labels in the order of how likely they are wrong, and suggests what they should
+be. A review of fifty rows tells how many are wrong. `htsvm audit` does the same for a table, and
+writes a page on which to review.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from htsvm.audit import audit_labels
+from htsvm import audit_labels
 from htsvm.datasets import load_noisy_digits
 
 digits = load_noisy_digits()
 audit = audit_labels(digits.data, digits.target, random_state=0)
-estimate = audit.share_wrong_interval
-print(f"estimated share of wrong labels: {estimate.low:.0%} to {estimate.high:.0%}")
-print(f"in truth: {digits.wrong.mean():.0%}")
+print(audit.summary)
 
 # %%
 # The table has a row per sample, whose columns begin as those of cleanlab do.
-table = audit.to_frame()
-print(table.head())
+print(audit.issues().head())
 
 # %%
-# How good are the verdicts? Here the truth is known.
-issues = table["is_label_issue"].to_numpy()
+# Fifty rows are reviewed; here the right labels are known.
+rows = audit.rows_to_review()
+audit = audit.update(rows, digits.target_true[rows])
+print(audit.summary)
+print(f"in truth: {digits.wrong.mean():.1%}")
+print(audit.reliability())
+
+# %%
+# How good are the verdicts?
+issues = audit.is_issue()
 print(f"{issues.sum()} issues, {digits.wrong[issues].mean():.0%} of them wrong; "
       f"{issues[digits.wrong].mean():.0%} of the wrong labels found")  # fmt: skip
 corrected = audit.corrected_labels("replace")
@@ -35,7 +40,7 @@ print(f"labels right before: {np.mean(digits.target == digits.target_true):.0%},
 
 # %%
 # Trust in right and in wrong labels.
-score = table["label_score"].to_numpy()
+score = audit.trust
 bins = np.linspace(0, 1, 26)
 plt.hist([score[~digits.wrong], score[digits.wrong]], bins, label=["right", "wrong"], stacked=True)
 plt.xlabel("score of the label")

@@ -91,7 +91,7 @@ def test_the_lowest_packages_do_not_know_the_next(first, second):
 INSTALLED_AS = {"sklearn": "scikit-learn", "skimage": "scikit-image", "PIL": "pillow",
                 "scikit_posthocs": "scikit-posthocs", "distributed": "dask"}  # fmt: skip
 # Imported where they are installed, and declared by nobody: formats of other packages.
-UNDECLARED = {"onnx", "pyarrow", "skl2onnx"}
+UNDECLARED = {"onnx", "skl2onnx"}
 # Parts that have an extra of their own; all others make do with the dependencies.
 WITH_EXTRAS = {"distributed", "plotting", "datasets", "audit", "cli.py", "persistence.py"}
 

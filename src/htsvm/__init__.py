@@ -11,6 +11,7 @@ from htsvm.svm import HTSVC, ht_path
 
 if TYPE_CHECKING:
     from htsvm import baselines
+    from htsvm.audit import AuditedClassifier, audit_labels
     from htsvm.logistic.cv import HTLogisticRegressionCV
     from htsvm.logistic.regression import HTLogisticRegression
     from htsvm.multiview import MultiViewHTSVC
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HTSVC",
     "HTSVCCV",
+    "AuditedClassifier",
     "HTLogisticRegression",
     "HTLogisticRegressionCV",
     "IgnoredClassWarning",
@@ -29,6 +31,7 @@ __all__ = [
     "MultiViewHTSVC",
     "SampleStatus",
     "__version__",
+    "audit_labels",
     "baselines",
     "certify",
     "ht_path",
@@ -37,12 +40,14 @@ __all__ = [
 
 # These pull in much of scikit-learn; `import htsvm` does not wait for it.
 _LATER = {
+    "AuditedClassifier": "audit",
     "HTLogisticRegression": "logistic.regression",
     "HTLogisticRegressionCV": "logistic.cv",
     "HTSVCCV": "svm.cv",
     "KernelHTSVC": "svm.kernel",
     "KernelHTSVCCV": "svm.kernel_cv",
     "MultiViewHTSVC": "multiview",
+    "audit_labels": "audit",
 }
 
 

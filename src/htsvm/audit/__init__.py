@@ -2,6 +2,7 @@
 
 from htsvm.audit.audit import audit_labels
 from htsvm.audit.checks import Finding
+from htsvm.audit.classifier import AuditedClassifier
 from htsvm.audit.result import Estimate, LabelAudit
 
-__all__ = ["Estimate", "Finding", "LabelAudit", "audit_labels"]
+__all__ = ["AuditedClassifier", "Estimate", "Finding", "LabelAudit", "audit_labels"]

@@ -10,6 +10,8 @@ from unicodedata import normalize
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from htsvm._typing import Array
 
@@ -21,6 +23,18 @@ RARE = 0.1
 LEAST_ROWS = 20
 # More columns of a kind than this are counted instead of named one by one.
 MOST_NAMED = 5
+# Copies: how close at most, against the distance of which neighbour, seen in how many directions,
+# of how many columns at least.
+CLOSE, NEAR, DIRECTIONS, FEWEST_COLUMNS = 0.05, 8, 6, 3
+# Rows up to which near copies are looked for, beyond equal ones.
+MOST_NEAR = 50_000
+# Columns whose values are looked at to tell copies from chance.
+LOOKED_AT = 50
+# The share of rows in which a column that repeats the labels does so.
+REPEATED = 0.999
+# Standard deviations by which scores must be better than chance; random labels, which are scored
+# without themselves, rarely have one.
+SURE = 2.0
 MANY_COLUMNS = {
     "missing": "have missing values",
     "constant": "have the same value in every row",
@@ -35,7 +49,7 @@ class Finding:
     Attributes
     ----------
     kind : str
-        "missing", "constant", "identifier", "rare class" or "note".
+        "nothing", "label", "copies", "missing", "constant", "identifier", "rare class" or "note".
     where : str
         The column or class.
     text : str
@@ -57,8 +71,10 @@ def duplicates(X: Any, codes: Array) -> Array:
             view = view.copy()
             view.sum_duplicates()
         keys.append(row_keys(view))
-    _, group = np.unique(np.column_stack(keys), axis=0, return_inverse=True)
-    group = group.ravel()
+    whole = keys[0]
+    for key in keys[1:]:  # An odd factor keeps different pairs different, but for one in 2^64.
+        whole = whole * np.uint64(0x9E3779B97F4A7C15) + key
+    group = np.unique(whole, return_inverse=True)[1].ravel()
     top = np.full(group.max() + 1, -1)
     low = np.full(group.max() + 1, np.iinfo(int).max)
     np.maximum.at(top, group, codes)
@@ -67,6 +83,160 @@ def duplicates(X: Any, codes: Array) -> Array:
     number = np.full(group.max() + 1, -1)
     number[mixed] = np.arange(len(mixed))
     return np.asarray(number[group])
+
+
+def copies_of(X: Any, groups: Array | None, seed: int) -> tuple[Array | None, list[Finding]]:
+    """Return groups of exact and near copies of rows, those given or those found; None for none.
+
+    A copy is a nearest neighbour (as seen in a few random directions) at a twentieth of the
+    distance of the eighth one. Equal rows are copies where so many equal values cannot be chance:
+    columns of few values have equal rows without any.
+    """
+    if groups is not None or X is None or (n := _rows_of(X)) < LEAST_ROWS:
+        return groups, []
+    views = list(X.values()) if isinstance(X, Mapping) else [X]
+    rng = np.random.default_rng(seed)
+    seen = np.hstack([_directions(view, rng) for view in views])
+    width = sum(view.shape[1] for view in views)
+    if width < FEWEST_COLUMNS:
+        return None, []
+    # A nearest neighbour is that close to none of n rows by chance.
+    close = min(CLOSE, 0.5 * (10.0 * NEAR * n) ** (-1.0 / width))
+    rows = np.arange(n)
+    if n <= MOST_NEAR:
+        near = cKDTree(seen).query(seen, k=min(NEAR + 1, n), workers=-1)[1]
+        other, far = np.where(near[:, 0] == rows, near[:, 1], near[:, 0]), near[:, -1]
+    else:  # Equal rows are side by side in any direction.
+        order, other, far = np.argsort(seen[:, 0]), np.empty(n, int), np.empty(n, int)
+        other[order], far[order] = np.roll(order, 1), np.roll(order, NEAR)
+    apart, usual = (sum(_apart(view, rows, to) for view in views) for to in (other, far))
+    copied = (apart <= close**2 * usual) & (other != rows)
+    equal = np.flatnonzero(copied & (apart <= 1e-24 * (usual + 1e-300)))
+    copied[equal] = sum(_surprise(view, equal, rng) for view in views) > 2.0 * np.log(10.0 * n)
+    pairs = np.flatnonzero(copied)
+    if not len(pairs):
+        return None, []
+    links = sp.coo_matrix((np.ones(len(pairs)), (pairs, other[pairs])), shape=(n, n))
+    found = connected_components(links, directed=False)[1]
+    many = int((np.bincount(found)[found] > 1).sum())
+    text = f"{many:,} rows are exact or near copies of others: they were judged without each other."
+    return np.asarray(found), [Finding("copies", "X", text)]
+
+
+def _rows_of(X: Any) -> int:
+    return int((next(iter(X.values())) if isinstance(X, Mapping) else X).shape[0])
+
+
+def _directions(X: Any, rng: np.random.Generator) -> Array:
+    """Return a few random combinations of the columns."""
+    return np.asarray(X @ rng.normal(size=(X.shape[1], DIRECTIONS)) / np.sqrt(X.shape[1]))
+
+
+def _apart(X: Any, rows: Array, other: Array) -> Array:
+    """Return squared distances between pairs of rows, in blocks."""
+    found = np.empty(len(rows))
+    for low in range(0, len(rows), 10_000):
+        part = slice(low, low + 10_000)
+        gap = X[rows[part]] - X[other[part]]
+        square = (
+            gap.multiply(gap).sum(axis=1) if sp.issparse(gap) else np.einsum("ij,ij->i", gap, gap)
+        )
+        found[part] = np.asarray(square).ravel()
+    return found
+
+
+def _surprise(X: Any, rows: Array, rng: np.random.Generator) -> Array:
+    """Return minus the logarithm of the chance of the values of some rows, column by column.
+
+    Equal rows count once. Of many columns a sample of them is looked at; of sparse ones, what is
+    not zero.
+    """
+    from htsvm.multiview.clusters import row_keys
+
+    first = np.unique(row_keys(X[rows]), return_index=True)[1] if len(rows) else rows
+    base = np.concatenate([np.setdiff1d(np.arange(X.shape[0]), rows), rows[first]])
+    if sp.issparse(X):
+        shares = np.maximum(np.bincount(X[base].indices, minlength=X.shape[1]), 1) / len(base)
+        filled = X[rows].astype(float)
+        filled.data = -np.log(shares[filled.indices])
+        return np.asarray(filled.sum(axis=1)).ravel()
+    total = np.zeros(len(rows))
+    for j in rng.choice(X.shape[1], min(X.shape[1], LOOKED_AT), replace=False) if len(rows) else ():
+        known, counts = np.unique(X[base, j], return_counts=True)
+        total -= np.log(counts[np.searchsorted(known, X[rows, j])] / len(base))
+    return total
+
+
+def told_by(name: str, values: Array, labels: Array) -> tuple[list[Finding], bool]:
+    """Return what is said of a column that tells the labels, and whether it is a copy of them.
+
+    It tells them if each of a few values goes with one class, for all classes; it is a copy if
+    these values are the labels themselves, or numbers of classes.
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    k = len(classes)
+    if len(values) < LEAST_ROWS or len(np.unique(values[:1000])) > 2 * k:
+        return [], False
+    known, place = np.unique(values, return_inverse=True)
+    if len(known) > 2 * k:
+        return [], False
+    counts = np.zeros((len(known), k))
+    np.add.at(counts, (place.ravel(), codes.ravel()), 1.0)
+    own = counts.argmax(axis=1)
+    if counts.max(axis=1).sum() < REPEATED * len(values) or len(set(own)) < k:
+        return [], False
+    written = [re.sub(r"[.]0$", "", str(value)).strip().casefold() for value in known]
+    same = written == [str(classes[c]).strip().casefold() for c in own]
+    numbers = [{str(c + start) for c in range(k)} for start in (0, 1)] + [{"-1", "1"}]
+    if same or set(written) in numbers:
+        text = f"{name!r} repeats the labels and was left out: by it no label looks wrong."
+        return [Finding("label", name, text)], True
+    text = f"{name!r} tells the label in every row. If it was made from the labels, leave it out."
+    return [Finding("label", name, text)], False
+
+
+def without_labels(X: Any, names: list[str], labels: Array) -> tuple[Any, list[str], list[Finding]]:
+    """Return a matrix and its names without copies of the labels, and what is said of them.
+
+    Of sparse matrices, that columns are filled for all samples of a class and for no other.
+    """
+    told: list[Finding] = []
+    left = np.zeros(len(names), dtype=bool)
+    if not sp.issparse(X):
+        for j, column in enumerate(X.T):
+            said, left[j] = told_by(names[j], column, labels)
+            told += said
+    else:
+        codes = np.unique(labels, return_inverse=True)[1].ravel()
+        sizes, filled = np.bincount(codes), X != 0
+        members = sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))))
+        counts = (members @ filled).tocoo()
+        own = (counts.data == sizes[counts.row]) & (
+            counts.data == np.asarray(filled.sum(axis=0)).ravel()[counts.col]
+        )
+        if len(set(counts.row[own])) == len(sizes) and len(codes) >= LEAST_ROWS:
+            text = "Some words or columns tell the label in every row. If they were made from the "
+            told = [Finding("label", names[counts.col[own][0]], f"{text}labels, leave them out.")]
+    if left.all():
+        raise ValueError("X has no column but such that repeat the labels.")
+    kept = np.flatnonzero(~left)
+    return (X[:, kept] if left.any() else X), [names[j] for j in kept], told
+
+
+def learnable(scores: Array, codes: Array, weights: Array | None = None) -> bool:
+    """Return whether out-of-sample scores know the labels better than labels in another order.
+
+    The sum of the scores of the given labels is compared with its mean and variance over all
+    permutations of the labels (Hoeffding's, in closed form).
+    """
+    if weights is not None:
+        scores, codes = scores[weights > 0.0], codes[weights > 0.0]
+    n, counts = len(codes), np.bincount(codes, minlength=scores.shape[1])
+    across = scores @ (counts / n)
+    spread = scores - across[:, None] - (scores.mean(axis=0) - across.mean())
+    deviation = np.sqrt((spread**2).sum(axis=0) @ counts / max(n - 1, 1))
+    gain = float((scores[np.arange(n), codes] - across).sum())
+    return gain > SURE * max(float(deviation), 1e-12)
 
 
 def outliers(isolation: Array | None, n: int) -> Array:

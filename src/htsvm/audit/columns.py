@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.audit.checks import Finding, gathered, numbers_rows
+from htsvm.audit.checks import Finding, gathered, numbers_rows, told_by
 
 # Categories of a column beyond these count as one: "other".
 MOST_CATEGORIES = 50
@@ -66,23 +66,7 @@ class Feature(NamedTuple):
 
 @dataclass(eq=False)
 class Columns:
-    """Columns of a table as numbers.
-
-    Attributes
-    ----------
-    numbers : ndarray or None
-        Numbers, dates and categories, of similar spread.
-    features : list of Feature
-        What its columns mean.
-    text : CSR matrix or None
-        Weights of the words in all columns of texts.
-    words, texts : list of str
-        The words, and the columns they are from.
-    plain : dict of ndarray
-        The columns of numbers in their own units, by name.
-    findings : list of Finding
-        What was left out or assumed, and why.
-    """
+    """Columns of a table as numbers."""
 
     numbers: Array | None = None
     features: list[Feature] = field(default_factory=list)
@@ -90,6 +74,7 @@ class Columns:
     words: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     plain: dict[str, Array] = field(default_factory=dict)
+    repeated: list[Any] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
     def views(self) -> dict[str, Any]:
@@ -98,21 +83,23 @@ class Columns:
         return {name: view for name, view in found.items() if view is not None}
 
 
-def columns_of(frame: Any, *, texts: Sequence[str] = (), decimal_comma: bool = False) -> Columns:
-    """Turn the columns of a data frame into numbers.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns of numbers, dates, booleans, categories or strings.
-    texts : sequence of str
-        Columns of texts; others are recognised.
-    decimal_comma : bool, default=False
-        Whether 1,234 is rather a little more than one than a thousand.
-    """
+def columns_of(
+    frame: Any,
+    *,
+    labels: Array | None = None,
+    texts: Sequence[str] = (),
+    decimal_comma: bool = False,
+) -> Columns:
+    """Turn the columns of a data frame into numbers."""
     columns = Columns()
     parts: list[Array] = []
     for name in frame.columns:
+        if labels is not None:
+            said, copied = told_by(str(name), frame[name].map(str).to_numpy(dtype=object), labels)
+            columns.findings += said
+            if copied:
+                columns.repeated.append(name)
+                continue
         kind, values, more = "text", np.empty(0), [""]
         if name not in texts:
             kind, values, more = _read(frame[name], decimal_comma)

@@ -13,8 +13,8 @@ from typer.core import TyperGroup
 
 from htsvm.cli import INTERRUPTED
 
-# Suspects on the page at most, unless all rows are asked for.
-MOST_SHOWN = 100_000
+# The exit code where nothing predicts the labels.
+NOTHING_LEARNED = 3
 
 
 class _AuditGroup(TyperGroup):
@@ -114,8 +114,10 @@ def _run(
     console = Console(stderr=True)
     with console.status("reading the table") as status:
         table = read_table(path, label, id=id, text=text, image=image, progress=status.update)
-        audit = audit_labels(table.X, table.y, trusted=table.trusted, progress=status.update)
-        rows = suspects(audit, whole)
+        audit = audit_labels(
+            table.X, table.y, trusted=table.trusted, given=table.given, progress=status.update
+        )
+        rows = audit.suspects(whole)
         status.update("writing the page")
         page = page_text(audit, table, table.source.name, rows)
         frame = audit.issues()
@@ -125,14 +127,12 @@ def _run(
             frame[column] = frame[column].astype(str).map(safe_cell)
     issues = frame.to_csv(index=False, lineterminator="\n")
     write_all({output: page.encode(), issues_path: issues.encode()})
-    shares = audit.share_wrong_interval
-    typer.echo(
-        f"{len(audit)} labels, about {audit.n_wrong:.0f} wrong ({shares.low:.1%} to "
-        f"{shares.high:.1%}); {len(frame)} named in {issues_path}."
-    )
-    for finding in (*table.findings, *audit.findings):
+    for finding in (*audit.findings, *table.findings):
         typer.echo(f"  {finding.text}")
+    typer.echo(f"{audit.summary} {len(frame)} are named in {issues_path}.")
     typer.echo(f"Review them: {output}")
+    if not audit.learnable:
+        raise typer.Exit(NOTHING_LEARNED)
 
 
 def _checked_output(path: str, output: Path, force: bool) -> Path:
@@ -149,14 +149,3 @@ def _checked_output(path: str, output: Path, force: bool) -> Path:
     for target in (output, issues_path):
         check_target(target, [source], force)
     return issues_path
-
-
-def suspects(audit: Any, whole: bool) -> Any:
-    """Return the rows for the page, the least trusted first; all rows if `whole`."""
-    import numpy as np
-
-    shown = audit.suggested != audit.codes
-    shown |= (audit.trust < 0.5) | (audit.duplicate >= 0) | audit.outlier
-    shown &= ~audit.trusted
-    rows = np.arange(len(audit)) if whole else np.flatnonzero(shown)
-    return rows[np.argsort(audit.trust[rows], kind="stable")][: None if whole else MOST_SHOWN]

@@ -20,7 +20,7 @@ from htsvm.audit.reading import (
     read_source,
     write_all,
 )
-from htsvm.audit.table import REVIEWED, label_texts, row_keys, table_mark
+from htsvm.audit.table import GIVEN, REVIEWED, label_texts, row_keys, table_mark
 
 NEEDED = (
     "row", "id", "given_label", "decision", "new_label", "key", "label_column", "id_column",
@@ -68,10 +68,13 @@ def apply_corrections(
     fresh = decisions["new_label"].to_numpy(dtype=object)[sure]
     before = label_texts(source.frame[label])[places[sure]]
     different = before != fresh
-    reviewed = _marks(source.frame)
-    reviewed[places[sure]] = "1"
+    marks = {name: _marks(source.frame, name) for name in (REVIEWED, GIVEN)}
+    seen = marks[REVIEWED][places[sure]] != ""
+    marks[REVIEWED][places[sure]] = "1"
+    # What an earlier review found the label to be stays what it was.
+    marks[GIVEN][places[sure]] = np.where(seen, marks[GIVEN][places[sure]], before)
     changes = dict(zip(places[sure][different].tolist(), fresh[different].tolist(), strict=True))
-    write_all({output: _content(source, output, label, changes, reviewed)})
+    write_all({output: _content(source, output, label, changes, marks)})
     changed = int(different.sum())
     return {"changed": changed, "kept": int(sure.sum()) - changed, "unsure": int((~sure).sum())}
 
@@ -139,9 +142,9 @@ def _places(source: TableFile, decisions: Any, path: Path) -> tuple[str, Array]:
     return label, places
 
 
-def _marks(frame: Any) -> Array:
-    if REVIEWED in frame.columns:
-        return label_texts(frame[REVIEWED])
+def _marks(frame: Any, name: str) -> Array:
+    if name in frame.columns:
+        return label_texts(frame[name])
     return np.full(len(frame), "", dtype=object)
 
 
@@ -149,7 +152,7 @@ def _marks(frame: Any) -> Array:
 
 
 def _content(
-    source: TableFile, output: Path, label: str, changes: dict[int, str], reviewed: Array
+    source: TableFile, output: Path, label: str, changes: dict[int, str], marks: dict[str, Array]
 ) -> bytes | Callable[[Path], Any]:
     """Return the corrected table as bytes, or what writes it into a new file."""
     ending, names = output.suffix.lower(), list(source.frame.columns)
@@ -157,9 +160,9 @@ def _content(
     if kind is not None:
         pa = pyarrow_for(output)
         if source.arrow is not None:
-            table = _changed(pa, source.arrow, label, changes, reviewed)
+            table = _changed(pa, source.arrow, label, changes, marks)
         else:
-            frame = _frame(source, label, changes, reviewed)
+            frame = _frame(source, label, changes, marks)
             try:
                 table = pa.Table.from_pandas(frame, preserve_index=False)
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -170,30 +173,30 @@ def _content(
         return lambda path: write(table, path)
     if source.text is not None:
         cells = {(row, names.index(label)): value for row, value in changes.items()}
-        added = None
-        if REVIEWED in names:
-            place = names.index(REVIEWED)
-            fresh = np.flatnonzero(reviewed != _marks(source.frame))
-            cells |= {(int(row), place): "1" for row in fresh}
-        else:
-            added = [REVIEWED, *reviewed.tolist()]
+        added = []
+        for name, values in marks.items():
+            if name not in names:
+                added.append([name, *values.tolist()])
+                continue
+            fresh = np.flatnonzero(values != _marks(source.frame, name))
+            cells |= {(int(row), names.index(name)): values[row] for row in fresh}
         content = source.text.changed(cells, added)
     else:
-        frame = _frame(source, label, changes, reviewed)
+        frame = _frame(source, label, changes, marks)
         text = frame.to_csv(index=False, sep="\t" if ending == ".tsv" else ",", lineterminator="\n")
         content = text.encode()
     return gzip.compress(content) if ending == ".gz" else content
 
 
-def _frame(source: TableFile, label: str, changes: dict[int, str], reviewed: Array) -> Any:
+def _frame(source: TableFile, label: str, changes: dict[int, str], marks: dict[str, Array]) -> Any:
     """Return the corrected table as a data frame; labels that occur keep their type."""
     frame = source.frame.copy()
     labels = frame[label].astype(object).to_numpy(copy=True)
     known = _known(labels.tolist())
     for row, value in changes.items():
         labels[row] = known.get(value, value)
-    frame[label], frame[REVIEWED] = labels, reviewed
-    return frame
+    frame[label] = labels
+    return frame.assign(**marks)
 
 
 def _known(values: list[Any]) -> dict[str, Any]:
@@ -202,7 +205,9 @@ def _known(values: list[Any]) -> dict[str, Any]:
     return {text.strip(): value for text, value in given.items()} | given
 
 
-def _changed(pa: Any, table: Any, label: str, changes: dict[int, str], reviewed: Array) -> Any:
+def _changed(
+    pa: Any, table: Any, label: str, changes: dict[int, str], marks: dict[str, Array]
+) -> Any:
     """Return an Arrow table with other labels; columns keep their types and categories."""
     place = table.column_names.index(label)
     column, field = table.column(place), table.field(place)
@@ -222,9 +227,11 @@ def _changed(pa: Any, table: Any, label: str, changes: dict[int, str], reviewed:
     else:
         column = pa.array(values, type=kind)
     table = table.set_column(place, field.with_type(column.type), column)
-    if REVIEWED in table.column_names:
-        table = table.drop_columns([REVIEWED])
-    return table.append_column(REVIEWED, pa.array(reviewed.tolist(), type=pa.string()))
+    for name, texts in marks.items():
+        if name in table.column_names:
+            table = table.drop_columns([name])
+        table = table.append_column(name, pa.array(texts.tolist(), type=pa.string()))
+    return table
 
 
 def _new_value(pa: Any, text: str, field: Any) -> Any:

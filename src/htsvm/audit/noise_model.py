@@ -12,7 +12,6 @@ likelihood, with out-of-sample scores.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -30,23 +29,16 @@ AMBIGUITY = 0.02
 # Where a fit starts: the slope of the scores, and the rate of wrong labels.
 START_SCALE, START_RATE = 4.0, 0.2
 MAX_ITER = 100
+# No wrong label of a class may be more than half as frequent as the right one: without the bound
+# the fit may swap two classes (news titles: ROC area .62 instead of .72).
+MOST_RATE = 0.5
 # Where it ends: relative decrease of the objective, and its slope.
 DECREASE, SLOPE = 1e-7, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseModel:
-    """A fitted model of wrong labels.
-
-    Attributes
-    ----------
-    rates : ndarray of shape (n_classes, n_classes)
-        ``rates[k, j]`` is the share of samples of class k that are given the label j.
-    scale : float
-        The factor a of the scores.
-    offsets, curves : ndarray of shape (n_classes,)
-        The offsets b and the factors c of the squared scores, per class.
-    """
+    """A fitted model of wrong labels."""
 
     rates: Array
     scale: float
@@ -57,6 +49,10 @@ class NoiseModel:
         """Return the probabilities of the true class, before the given label is looked at."""
         lines = self.scale * scores + self.offsets + self.curves * scores**2
         return np.asarray(softmax(lines, axis=1))
+
+    def given(self, scores: Array) -> Array:
+        """Return the probabilities of the label as it would be given."""
+        return np.asarray(self.classes(scores) @ self.rates)
 
     def posterior(self, scores: Array, codes: Array) -> Array:
         """Return the probabilities of the true class given scores and label."""
@@ -73,48 +69,18 @@ def fit_noise(
     weights: Array | None = None,
     trusted: Array | None = None,
     ambiguity: float = AMBIGUITY,
-    start: NoiseModel | None = None,
     max_iter: int = MAX_ITER,
 ) -> NoiseModel:
-    """Fit the model of wrong labels.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_classes)
-        Out-of-sample scores.
-    codes : ndarray of shape (n_samples,)
-        Given labels as numbers.
-    weights : ndarray of shape (n_samples,), optional
-        Sample weights.
-    trusted : ndarray of bool, optional
-        Samples whose label is known to be right.
-    ambiguity : float
-        What a sample of uncertain true class costs, per unit of entropy.
-    start : NoiseModel, optional
-        Where to start.
-    max_iter : int
-        The largest number of quasi-Newton steps.
-
-    Returns
-    -------
-    NoiseModel
-        The fit.
-    """
+    """Fit the model of wrong labels."""
     k = scores.shape[1]
     unit = _unit(scores)
     own = np.ones(len(codes)) if weights is None else weights
     objective = _Objective(scores / unit, codes, own, trusted, ambiguity)
-    if start is None:
-        rate = np.log(START_RATE / (k - 1) / (1.0 - START_RATE))
-        rates = np.full(k * k - k, rate)
-        x = np.concatenate([[np.log(START_SCALE)], np.zeros(2 * k), rates])
-    else:
-        logits = np.log(np.maximum(start.rates, 1e-12))
-        logits -= np.diag(logits)[:, None]
-        known = [[np.log(start.scale * unit)], start.offsets, start.curves * unit**2]
-        x = np.concatenate([*known, logits[objective.off]])
+    rates = np.full(k * k - k, np.log(START_RATE / (k - 1) / (1.0 - START_RATE)))
+    x = np.concatenate([[np.log(START_SCALE)], np.zeros(2 * k), rates])
     limits = {"maxiter": max_iter, "ftol": DECREASE, "gtol": SLOPE}
-    found = minimize(objective, x, jac=True, method="L-BFGS-B", options=limits)
+    bounds = [(None, None)] * (1 + 2 * k) + [(None, np.log(MOST_RATE))] * (k * k - k)
+    found = minimize(objective, x, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
     scale, offsets, curves, logits = objective.parts(found.x)
     rates = np.asarray(softmax(logits, axis=1))
     return NoiseModel(rates, scale / unit, offsets, curves / unit**2)
@@ -208,22 +174,3 @@ class _Objective:
             + 0.5 / RATE_VARIANCE * np.sum(apart**2)
         )
         return float(value), apart / RATE_VARIANCE - RIGHT_LABELS * (np.eye(self.k) - rates)
-
-
-def bootstrap_rates(
-    scores: Array, codes: Array, model: NoiseModel, options: dict[str, Array], draws: int, seed: int
-) -> Array:
-    """Return the rates of fits to resampled rows, of shape (draws, n_classes, n_classes).
-
-    Of more than 2,000 rows that many are drawn, and the deviations shrunk accordingly.
-    """
-    rng = np.random.default_rng(seed)
-    n = len(codes)
-    size = min(n, 2000)
-    found = []
-    for _ in range(draws):
-        rows = rng.integers(0, n, size)
-        own: dict[str, Any] = {name: values[rows] for name, values in options.items()}
-        fit = fit_noise(scores[rows], codes[rows], start=model, max_iter=25, **own)
-        found.append(model.rates + (fit.rates - model.rates) * np.sqrt(size / n))
-    return np.asarray(np.clip(np.array(found), 0.0, 1.0))

@@ -29,6 +29,10 @@
   let unkept = false;
   let view = [];
   let current = -1;
+  // The rows that calibrate the audit come first; what has been learned from reviewed rows so far.
+  const first = new Map(data.first.map((i, place) => [i, place]));
+  let found = null;
+  let fitted = 0;
 
   // ------------------------------------------------------------------------------- state
   const line = (i, [kind, label]) => [rows.key[i], classes[rows.given[i]], kind, label < 0 ? "" : classes[label]];
@@ -163,15 +167,32 @@
     if (status === "outlier") return rows.outlier[i] === 1;
     return true;
   };
+  // Reviewed rows with a label: what they say about the trust, and how many there are in all.
+  const judged = () => [...decisions].filter(([, [kind]]) => kind !== "unsure").map(([i, [, label]]) => [rows.evidence[i], label === rows.given[i] ? 1 : 0]);
+  const reviewed = () => data.review.reviewed + [...decisions.values()].filter(([kind]) => kind !== "unsure").length;
+  const calibrated = () => reviewed() >= data.review.enough;
+  // Once enough rows are reviewed the trust of all rows is computed anew, and after each 25 more.
+  const learn = () => {
+    const count = reviewed();
+    if (!calibrated() || !data.review.learnable || (found && Math.abs(count - fitted) < 25)) return;
+    found = htsvmReview.calibrate(data.review, judged());
+    fitted = count;
+    for (let i = 0; i < n; i++) rows.trust[i] = htsvmReview.trust(found, rows.evidence[i]);
+    data.sorted = false;
+  };
+  const waiting = (i) => (first.has(i) && !calibrated() ? first.get(i) : data.first.length);
   const orders = {
+    review: (a, b) => waiting(a) - waiting(b) || rows.trust[a] - rows.trust[b] || a - b,
     trust: (a, b) => rows.trust[a] - rows.trust[b] || a - b,
     pair: (a, b) => rows.given[a] - rows.given[b] || rows.suggested[a] - rows.suggested[b] || rows.trust[a] - rows.trust[b],
     row: (a, b) => rows.row[a] - rows.row[b],
   };
   const refresh = (restart) => {
+    learn();
     view = [];
     for (let i = 0; i < n; i++) if (wanted(i)) view.push(i);
-    if ($("order").value !== "trust" || !data.sorted) view.sort(orders[$("order").value]);
+    const plain = $("order").value === "trust" || ($("order").value === "review" && (calibrated() || !first.size));
+    if (!plain || !data.sorted) view.sort(orders[$("order").value]);
     $("spacer").style.height = view.length * HEIGHT + "px";
     $("belowText").textContent = (+$("below").value).toFixed(2);
     progress();
@@ -230,7 +251,7 @@
     return image;
   };
   // A rank and a coarse word: how many labels like this are right is not known before a review.
-  const doubt = (trust) => (trust < 0.1 ? "very doubtful" : trust < 0.5 ? "doubtful" : trust < 0.9 ? "a little doubtful" : "little speaks against it");
+  const doubt = (trust) => (found ? "about " + Math.round(100 * trust) + " in 100 such labels are right" : trust < 0.1 ? "very doubtful" : trust < 0.5 ? "doubtful" : trust < 0.9 ? "a little doubtful" : "little speaks against it");
   const nearest = (box, title, found) => {
     if (!found || !found.length) return;
     box.appendChild(make("h3", title));
@@ -286,13 +307,18 @@
 
   // ---------------------------------------------------------------------------- overview
   const progress = () => {
-    let sure = 0, settled = 0;
-    for (const [i, [kind]] of decisions) if (kind !== "unsure") { sure++; settled += 1 - rows.trust[i]; }
     $("bar").style.width = (n ? 100 * decisions.size / n : 0) + "%";
     $("progress").setAttribute("aria-valuemax", String(n));
     $("progress").setAttribute("aria-valuenow", String(decisions.size));
     $("left").textContent = decisions.size + " of " + n + " reviewed, " + (n - decisions.size) + " left" + (view.length === n ? "" : ", " + view.length + " shown") + (elsewhere.length ? ", " + elsewhere.length + " more about rows not listed here" : "");
-    $("wrong").textContent = "about " + Math.max(0, Math.round(data.wrong - settled)) + " wrong labels remain";
+    const review = data.review, per = (share) => (100 * share).toFixed(1) + " %";
+    if (!review.learnable) $("wrong").textContent = "";
+    else if (!calibrated()) $("wrong").textContent = "Review " + (review.enough - reviewed()) + " more of the rows that come first: then the audit knows how good it is.";
+    else if (found) {
+      const [share, low, high] = htsvmReview.share(found, review.sample, review.weight, review.free);
+      const odd = judged().filter(([evidence]) => htsvmReview.trust(found, evidence) < 0.5), right = odd.filter(([, good]) => good).length;
+      $("wrong").textContent = "Of the labels that nobody has reviewed " + per(share) + " are wrong (" + per(low) + " to " + per(high) + "), as " + reviewed() + " reviewed rows show. Of " + odd.length + " that are trusted less than one half " + right + " were right.";
+    }
   };
   const matrix = () => {
     const pairs = data.pairs;
@@ -302,10 +328,10 @@
       $("given").value = String(given); $("suggested").value = true_ === given ? "" : String(true_);
       refresh(true); $("list").focus();
     };
-    const cell = (k, j, share, low, high) => {
+    const cell = (k, j, share) => {
       const button = make("button", (100 * share).toFixed(0));
       button.style.setProperty("--heat", k === j ? "0%" : 60 * share / most + "%");
-      button.title = "true " + classes[k] + ", given " + classes[j] + ": " + (100 * share).toFixed(1) + " % (" + (100 * low).toFixed(1) + " to " + (100 * high).toFixed(1) + ")";
+      button.title = "true " + classes[k] + ", given " + classes[j] + ": " + (100 * share).toFixed(1) + " %";
       button.setAttribute("aria-label", button.title);
       button.addEventListener("click", () => choose(k, j));
       return button;
@@ -321,10 +347,10 @@
         classes.forEach((_, j) => line.appendChild(make("td")).appendChild(cell(k, j, ...pairs[k * classes.length + j].slice(2))));
       });
     } else {
-      for (const [k, j, share, low, high] of pairs) {
+      for (const [k, j, share] of pairs) {
         const line = table.appendChild(make("tr"));
         line.appendChild(make("th", classes[k] + " given as " + classes[j]));
-        line.appendChild(make("td")).appendChild(cell(k, j, share, low, high));
+        line.appendChild(make("td")).appendChild(cell(k, j, share));
       }
     }
     box.appendChild(table);
@@ -442,5 +468,5 @@
   if (!data.findings.length) $("findings").appendChild(make("li", "nothing"));
   load(); matrix(); histogram(); refresh(true);
   $("list").focus({ preventScroll: true });
-  window.htsvmAudit = { corrections, decisions: () => decisions.size, shown: () => view.length };
+  window.htsvmAudit = { corrections, reviewed, decisions: () => decisions.size, shown: () => view.length };
 })();

@@ -9,17 +9,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib import resources
 from io import BytesIO
+from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from htsvm._typing import Array
 from htsvm.audit.columns import text_of
+from htsvm.audit.reading import TableFile
 from htsvm.audit.reasons import reasons_of, word_reasons
-from htsvm.audit.table import digest_of
+from htsvm.audit.table import digest_of, table_of
+from htsvm.audit.trust import UNSEEN
 
 if TYPE_CHECKING:
     from htsvm.audit.result import LabelAudit
@@ -29,9 +34,32 @@ if TYPE_CHECKING:
 EXPLAINED = 2000
 # Classes up to which the whole noise matrix is shown, and pairs that are shown of larger ones.
 WHOLE, PAIRS = 15, 30
+# Rows on which the page estimates the share of wrong labels.
+SAMPLED = 4000
 # The side of a thumbnail in pixels, the characters of a text, and the bars of the histogram.
 THUMB, TEXT = 96, 1500
 BINS = 25
+
+
+def page_of_audit(audit: LabelAudit, frame: Any, path: Path) -> str:
+    """Return the page of an audit that was made in Python, from the table that people know."""
+    import pandas as pd
+
+    if frame is None:
+        if (
+            audit.samples is None
+            or isinstance(audit.samples, Mapping)
+            or sp.issparse(audit.samples)
+        ):
+            raise ValueError("to_html needs frame=, a data frame with what people should see.")
+        names = [f"column {j}" for j in range(audit.samples.shape[1])]
+        frame = pd.DataFrame(audit.samples, columns=names)
+    if len(frame) != len(audit):
+        raise ValueError(f"frame has {len(frame)} rows, but {len(audit)} labels were audited.")
+    label = next(name for name in ("label", "label_", "the label") if name not in frame.columns)
+    whole = frame.reset_index(drop=True).assign(**{label: audit.classes[audit.codes].astype(str)})
+    table = table_of(TableFile(path, path.stem, whole), label)
+    return page_text(audit, table, path.stem, audit.suspects())
 
 
 def page_text(audit: LabelAudit, table: Table, name: str, rows: Array) -> str:
@@ -42,9 +70,9 @@ def page_text(audit: LabelAudit, table: Table, name: str, rows: Array) -> str:
 def render(data: dict[str, Any]) -> str:
     """Return the page with the data that `payload` makes."""
     files = resources.files("htsvm.audit")
-    html, style, script = (
-        (files / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
-    )
+    names = ("page.html", "page.css", "review.js", "page.js")
+    html, style, review, script = ((files / name).read_text(encoding="utf-8") for name in names)
+    script = review + script
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -73,7 +101,8 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
     rank = np.empty(len(audit), dtype=int)
     rank[np.argsort(audit.trust, kind="stable")] = np.arange(1, len(audit) + 1)
     near = _near(audit, table, explained)
-    shares = audit.share_wrong_interval
+    first = audit.rows_to_review(max(audit.enough - audit.n_reviewed, 0))
+    place = {int(row): i for i, row in enumerate(rows)}
     return {
         "name": name,
         "place": digest_of([str(table.source.path.resolve()), table.source.name, table.label]),
@@ -83,11 +112,9 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
         "size": len(audit),
         "classes": [str(label) for label in audit.classes],
         "fits": int(audit.fits),
-        "wrong": float(audit.n_wrong),
-        "summary": (
-            f"{len(audit):,} labels of {len(audit.classes)} classes; about {shares.value:.1%} are "
-            f"wrong ({shares.low:.1%} to {shares.high:.1%}). {len(rows):,} are listed here."
-        ),
+        "summary": f"{audit.summary} {len(rows):,} rows are listed here.",
+        "first": [place[int(row)] for row in first if int(row) in place],
+        "review": _review(audit),
         "findings": [finding.text for finding in (*table.findings, *audit.findings)],
         "histogram": np.histogram(audit.trust, bins=BINS, range=(0.0, 1.0))[0].tolist(),
         "whole": len(audit.classes) <= WHOLE,
@@ -103,6 +130,7 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
             "given": audit.codes[rows].tolist(),
             "suggested": audit.suggested[rows].tolist(),
             "trust": np.round(audit.trust[rows], 4).tolist(),
+            "evidence": np.round(audit.evidence[rows, 1:], 3).tolist(),
             "ignored": audit.ignored[rows].tolist(),
             "duplicate": audit.duplicate[rows].tolist(),
             "outlier": audit.outlier[rows].astype(int).tolist(),
@@ -120,16 +148,29 @@ def row_name(table: Table, row: int) -> str:
     return str(table.frame[table.id].iloc[row])
 
 
+def _review(audit: LabelAudit) -> dict[str, Any]:
+    """Return what the page needs to calibrate itself: see `htsvm.audit.trust`."""
+    free = np.flatnonzero((audit.reviewed == UNSEEN) & ~audit.trusted)
+    some = free[:: max(1, len(free) // SAMPLED)]
+    return {
+        "mean": audit.calibration.mean.tolist(),
+        "precision": np.linalg.inv(audit.calibration.covariance).tolist(),
+        "reviewed": audit.n_reviewed,
+        "spotless": audit.calibration.spotless,
+        "enough": audit.enough,
+        "free": len(free),
+        "sample": np.round(audit.evidence[some, 1:], 3).tolist(),
+        "weight": audit.weights[some].tolist(),
+        "learnable": audit.learnable,
+    }
+
+
 def _pairs(audit: LabelAudit) -> list[list[float]]:
-    low, high = audit.noise_intervals
-    k = len(audit.classes)
+    k, rates = len(audit.classes), audit.noise_matrix
     order = np.arange(k * k)
     if k > WHOLE:
-        rates = audit.noise_matrix.copy()
-        np.fill_diagonal(rates, -1.0)
-        order = np.argsort(-rates.ravel(), kind="stable")[:PAIRS]
-    flat = (audit.noise_matrix.ravel(), low.ravel(), high.ravel())
-    return [[int(p // k), int(p % k), *(round(float(part[p]), 4) for part in flat)] for p in order]
+        order = np.argsort(-(rates - 2.0 * np.eye(k)).ravel(), kind="stable")[:PAIRS]
+    return [[int(p // k), int(p % k), round(float(rates.ravel()[p]), 4)] for p in order]
 
 
 def _near(audit: LabelAudit, table: Table, rows: Array) -> list[Any]:

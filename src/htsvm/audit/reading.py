@@ -63,19 +63,7 @@ class TableError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class TextTable:
-    """A table of separated values, as it is written.
-
-    Attributes
-    ----------
-    text : str
-        All of it, without a byte order mark.
-    separator : str
-        What stands between cells.
-    encoding, bom : str, bytes
-        How the text becomes bytes.
-    begin : int
-        Where the header begins.
-    """
+    """A table of separated values, as it is written."""
 
     text: str
     separator: str
@@ -135,25 +123,18 @@ class TextTable:
             else:
                 yield line, [_unquoted(text[low:high]) for low, high in spans]
 
-    def changed(self, cells: Mapping[tuple[int, int], str], added: list[str] | None) -> bytes:
-        """Return the bytes of the table with other values in some cells.
-
-        Parameters
-        ----------
-        cells : mapping of (row, column) to str
-            The new values, counted from the first record below the header.
-        added : list of str, optional
-            A further column: its name, and its values.
-        """
+    def changed(self, cells: Mapping[tuple[int, int], str], added: list[list[str]]) -> bytes:
+        """Return the bytes of the table with other values in some cells."""
         parts, kept = [self.text[: self.begin]], self.begin
         for row, (_, _, spans) in enumerate(self.records(), start=-1):
             for column, (low, high) in enumerate(spans):
                 if (row, column) in cells:
                     parts += [self.text[kept:low], self._quoted(cells[row, column])]
                     kept = high
-            if added is not None:
+            for place, values in enumerate(added):
                 end = spans[-1][1]
-                parts += [self.text[kept:end], self.separator, self._quoted(added[row + 1])]
+                before = self.text[kept:end] if place == 0 else ""
+                parts += [before, self.separator, self._quoted(values[row + 1])]
                 kept = end
         text = "".join([*parts, self.text[kept:]])
         try:
@@ -177,23 +158,7 @@ def _unquoted(cell: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table as it was read.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    name : str
-        What people call it.
-    frame : DataFrame
-        The table; cells of text tables are strings as they are written.
-    text : TextTable, optional
-        The text that it was read from.
-    arrow : Table, optional
-        The columns of Parquet or Feather, with their types.
-    findings : list of Finding
-        What was assumed.
-    """
+    """A table as it was read."""
 
     path: Path
     name: str
@@ -204,16 +169,7 @@ class TableFile:
 
 
 def read_source(name: str | Path, columns: tuple[str, ...] = ()) -> TableFile:
-    """Read a table.
-
-    Parameters
-    ----------
-    name : str or Path
-        A text table with ``,``, ``;``, tabs or ``|`` between its cells, perhaps packed by gzip; a
-        Parquet or Feather file; or ``data.db::table``, a table in an SQLite file.
-    columns : tuple of str
-        Columns that it is expected to have: they help to find the separator.
-    """
+    """Read a table."""
     path, _, inner = str(name).partition("::") if not Path(name).exists() else (str(name), "", "")
     file = Path(path)
     if not file.is_file():

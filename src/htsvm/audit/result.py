@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +12,42 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.audit.checks import Finding
-from htsvm.audit.noise_model import NoiseModel, bootstrap_rates, fit_noise
+from htsvm.audit.inputs import codes_of
+from htsvm.audit.trust import (
+    DEVIATE,
+    REVIEW,
+    UNSEEN,
+    Calibration,
+    evidence,
+    rows_to_replace,
+    rows_to_review,
+)
 
 POLICIES = ("review", "replace", "blank")
-# The level of intervals of the noise rates, and the bootstrap draws they come from: fewer with more
-# classes than a hundred, whose matrices take long to fit.
-LEVEL = 0.9
-LEAST_DRAWS, MOST_DRAWS, DRAWS_BY_CLASSES = 8, 40, 4000
+# Suspects on the page at most, unless all rows are asked for.
+MOST_SHOWN = 100_000
+# Words for a trust: a rank, which says no more than that.
+WORDS = {0.1: "very doubtful", 0.5: "doubtful", 0.9: "a little doubtful"}
+FINE = "little speaks against it"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with an interval."""
+    """A share, known to lie in a range; without a review it has no value, only an upper end."""
 
-    value: float
+    value: float | None
     low: float
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+        if self.value is None:
+            return f"at most {self.high:.1%}"
+        return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%})"
 
 
 @dataclass(frozen=True, eq=False)
 class LabelAudit:
-    """Which labels are wrong, as estimated by `audit_labels`.
+    """Which labels are wrong, as found by `audit_labels`.
 
     Attributes
     ----------
@@ -42,8 +55,8 @@ class LabelAudit:
         The labels that occur.
     codes, suggested : ndarray of shape (n_samples,)
         Given and suggested label of each sample, as numbers of `classes`.
-    trust : ndarray of shape (n_samples,)
-        An estimate of how likely each label is right, made to be ordered by; 1 for reviewed ones.
+    before : ndarray of shape (n_samples,)
+        Labels before an earlier review; `codes` where there was none.
     margin : ndarray of shape (n_samples,)
         By how much the score of the best other class exceeds that of the given label.
     ignored : ndarray of shape (n_samples,)
@@ -54,17 +67,28 @@ class LabelAudit:
         Samples far from all others, which no class explains.
     trusted : ndarray of bool of shape (n_samples,)
         Samples whose label was said to be reviewed.
-    noise : NoiseModel
-        The fitted model of wrong labels.
+    reviewed : ndarray of shape (n_samples,)
+        The right labels of reviewed rows; -1 for none of the classes, -2 where nobody looked.
+    share_given, share_other : ndarray of shape (n_samples,)
+        P(label as given to such samples), right or wrong: of this label, and of the best other.
+    best : ndarray of shape (n_samples,)
+        The label that is given most often to such samples.
+    suspicion, order : ndarray of shape (n_samples,)
+        Larger for labels that are more likely wrong, by one fit and by all of them.
+    noise_matrix : ndarray of shape (n_classes, n_classes)
+        Shares P(given label j | true class k) of a model of the noise, which may take classes that
+        overlap for wrong labels.
+    learnable : bool
+        Whether anything predicts the labels; if not, none is an issue.
     findings : tuple of Finding
-        What else was found: missing values, constant or identifier-like columns, rare classes.
+        What else was found: copies of rows, missing values, odd columns, rare classes.
     about : str
         What was fitted, in words.
     """
 
     classes: Array
     codes: Array
-    trust: Array
+    before: Array
     suggested: Array
     margin: Array
     ignored: Array
@@ -72,11 +96,17 @@ class LabelAudit:
     duplicate: Array
     outlier: Array
     trusted: Array
+    reviewed: Array
     weights: Array
-    doubt: Array
-    noise: NoiseModel
-    scores: Array
+    share_given: Array
+    share_other: Array
+    best: Array
+    suspicion: Array
+    order: Array
+    noise_matrix: Array
+    learnable: bool
     index: Array
+    seed: int = 0
     findings: tuple[Finding, ...] = ()
     about: str = ""
     samples: Any = field(default=None, repr=False)
@@ -86,79 +116,141 @@ class LabelAudit:
 
     def __repr__(self) -> str:
         return (
-            f"LabelAudit({len(self)} samples, {len(self.classes)} classes, about "
-            f"{self.n_wrong:.0f} wrong labels)"
+            f"LabelAudit({len(self)} samples, {len(self.classes)} classes, {self.share_wrong} of "
+            f"the labels wrong, {self.n_reviewed} reviewed)"
         )
 
-    # ----------------------------------------------------------------------------- shares
+    def _repr_html_(self) -> str:
+        told = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings)
+        first = self.issues().head(10).to_html() if self.learnable else ""
+        return f"<p>{escape(self.summary)}</p><ul>{told}</ul>{first}"
 
     @property
-    def share_wrong(self) -> float:
-        """The estimated share of wrong labels, by weight."""
-        return float(np.average(self.doubt, weights=self.weights))
+    def summary(self) -> str:
+        """What is known of the share of wrong labels, in a sentence."""
+        size = f"{len(self):,} labels of {len(self.classes)} classes: "
+        if not self.learnable:
+            return f"{size}no column predicts them measurably better than chance, so none is named."
+        if self.share_wrong.value is None:
+            return (
+                f"{size}{self.share_wrong} are wrong, unless some kind of sample is more often "
+                f"labelled wrongly than rightly. Overlap of classes counts as wrong here; a review "
+                f"of {self.enough} rows tells how many are."
+            )
+        return f"{size}{self.share_wrong} are wrong, as {self.n_reviewed} reviewed rows show."
+
+    # ----------------------------------------------------------------------------- a review
 
     @property
-    def n_wrong(self) -> float:
-        """The estimated number of wrong labels."""
-        return self.share_wrong * len(self)
+    def n_reviewed(self) -> int:
+        """The number of reviewed rows that calibrate the audit."""
+        return int((self.reviewed != UNSEEN).sum())
+
+    @property
+    def enough(self) -> int:
+        """The number of reviewed rows from which on the audit knows how good it is."""
+        return min(REVIEW, len(self))
+
+    def rows_to_review(self, n: int = REVIEW) -> Array:
+        """Return rows that tell most about the audit: half of them random suspects, half others.
+
+        Parameters
+        ----------
+        n : int, default=50
+            How many rows.
+        """
+        free = (self.reviewed == UNSEEN) & ~self.trusted
+        return rows_to_review(self.best != self.codes, free, n, self.seed + self.n_reviewed)
+
+    def update(self, rows: Any, labels: Any) -> LabelAudit:
+        """Return the audit with some reviewed rows: they calibrate trust and share.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Positions of samples.
+        labels : array-like
+            Their right labels, as people have found them.
+        """
+        rows, labels = np.atleast_1d(np.asarray(rows)), np.atleast_1d(np.asarray(labels))
+        odd = rows.dtype.kind not in "iu" or rows.ndim != 1 or len(np.unique(rows)) != len(rows)
+        if odd or rows.min(initial=0) < 0 or rows.max(initial=0) >= len(self):
+            raise ValueError(f"rows must be different whole numbers from 0 to {len(self) - 1}.")
+        if labels.shape != rows.shape:
+            raise ValueError(f"{len(rows)} rows need as many labels, got {labels.shape}.")
+        reviewed = self.reviewed.copy()
+        reviewed[rows] = codes_of(labels, self.classes)
+        return replace(self, reviewed=reviewed)
 
     @cached_property
-    def share_wrong_interval(self) -> Estimate:
-        """The estimated share with its range.
-
-        Its ends are two readings of the same labels, each widened by its sampling error: all
-        overlap of classes is their nature (low), or none is (high).
-        """
-        free = ~self.trusted
-        rows = np.arange(len(self))
-        kind = fit_noise(
-            self.scores, self.codes, weights=self.weights, trusted=self.trusted, ambiguity=0.0
-        )
-        posterior = kind.posterior(self.scores, self.codes)[rows, self.codes]
-        lower = np.where(free, 1.0 - posterior, 0.0)
-        upper = np.where(free, self.scores.argmax(axis=1) != self.codes, 0.0)
-        ends = [float(np.average(part, weights=self.weights)) for part in (lower, upper)]
-        error = 1.645 * float(np.sqrt(max(ends[1] * (1.0 - ends[1]), 0.0) / len(self)))
-        low, high = min(*ends, self.share_wrong) - error, max(*ends, self.share_wrong) + error
-        return Estimate(self.share_wrong, max(low, 0.0), min(high, 1.0))
-
-    @property
-    def noise_matrix(self) -> Array:
-        """The estimated shares P(given label j | true class k), row k and column j."""
-        return self.noise.rates
+    def evidence(self) -> Array:
+        """What the trust is computed from, see `htsvm.audit.trust`."""
+        return evidence(self.share_given, self.share_other, self.suspicion)
 
     @cached_property
-    def noise_intervals(self) -> tuple[Array, Array]:
-        """Low and high ends of the noise matrix: 90 % of a bootstrap of the noise model.
+    def calibration(self) -> Calibration:
+        """What the reviewed rows say about how evidence becomes trust."""
+        rows = np.flatnonzero(self.reviewed != UNSEEN)
+        return Calibration.of(self.evidence[rows], self.reviewed[rows] == self.before[rows])
 
-        They hold the error of sampling, not that of the model.
+    @property
+    def calibrated(self) -> bool:
+        """Whether enough rows were reviewed."""
+        return self.n_reviewed >= self.enough
+
+    @cached_property
+    def trust(self) -> Array:
+        """How far each label is trusted, from 0 to 1.
+
+        Before a review it is a rank, made to be ordered by. After it is the probability that the
+        label is right; 1 or 0 for reviewed rows.
         """
-        options = {"weights": self.weights, "trusted": self.trusted}
-        number = min(MOST_DRAWS, max(LEAST_DRAWS, DRAWS_BY_CLASSES // len(self.classes)))
-        draws = bootstrap_rates(self.scores, self.codes, self.noise, options, number, seed=0)
-        ends = np.quantile(draws, [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0], axis=0)
-        return np.minimum(ends[0], self.noise.rates), np.maximum(ends[1], self.noise.rates)
+        found = self.calibration.trust(self.evidence)
+        if not self.calibrated:
+            found[np.argsort(-self.order, kind="stable")] = np.sort(found)
+        seen = self.reviewed != UNSEEN
+        found[seen] = self.reviewed[seen] == self.codes[seen]
+        found[self.trusted] = 1.0
+        return found
 
-    def noise_frame(self) -> Any:
-        """Return a table of pairs of classes: estimated shares with intervals, and numbers."""
+    @cached_property
+    def share_wrong(self) -> Estimate:
+        """The share of wrong labels, by weight.
+
+        Without a review, at most that of labels that others are given more often than: an upper end
+        if samples of each kind are labelled rightly more often than as any other class. After one,
+        a value with a range that holds in nine of ten data sets.
+        """
+        free, total = (self.reviewed == UNSEEN) & ~self.trusted, self.weights.sum()
+        if not self.calibrated:
+            odd = float(self.weights @ (free & (self.best != self.codes))) / total
+            error = DEVIATE * float(np.sqrt(odd * (1.0 - odd) / len(self)))
+            return Estimate(None, 0.0, min(odd + error, 1.0))
+        known = float(self.weights @ (~free & (self.trust < 1.0))) / total
+        part = float(self.weights @ free) / total
+        if part == 0.0:
+            return Estimate(known, known, known)
+        found = self.calibration.share(self.evidence[free], self.weights[free])
+        return Estimate(*(known + part * one for one in found))
+
+    def reliability(self) -> Any:
+        """Return how trust and review agree: a row per word, with what trust said and what was so.
+
+        Columns: labels with that word; the mean of their trust; how many of them were reviewed, and
+        the share of those that was right.
+        """
         import pandas as pd
 
-        low, high = self.noise_intervals
-        n_classes = len(self.classes)
-        posterior = self.noise.posterior(self.scores, self.codes)
-        counts = np.zeros((n_classes, n_classes))
-        np.add.at(counts.T, self.codes, posterior)
-        true, given = np.divmod(np.arange(n_classes**2), n_classes)
-        return pd.DataFrame(
-            {
-                "true_label": self.classes[true],
-                "given_label": self.classes[given],
-                "share": self.noise.rates.ravel(),
-                "low": low.ravel(),
-                "high": high.ravel(),
-                "samples": counts.ravel(),
-            }
-        )
+        said, names = self.calibration.trust(self.evidence), [*WORDS.values(), FINE]
+        place = np.searchsorted(list(WORDS), said, side="right")
+        groups = pd.DataFrame({"word": place, "trust": said, "labels": 1}).groupby("word")
+        table = groups.agg({"labels": "sum", "trust": "mean"})
+        rows = np.flatnonzero(self.reviewed != UNSEEN)
+        right = (self.reviewed == self.before)[rows]
+        seen = pd.DataFrame({"word": place[rows], "right": right}).groupby("word")["right"]
+        table["reviewed"], table["right"] = seen.size(), seen.mean()
+        table = table.reindex(range(len(names))).fillna({"labels": 0, "reviewed": 0})
+        return table.set_axis(names)
 
     # ----------------------------------------------------------------------------- samples
 
@@ -172,7 +264,24 @@ class LabelAudit:
         """
         if not 0.0 <= threshold <= 1.0:
             raise ValueError(f"threshold must lie between 0 and 1, got {threshold!r}.")
-        return np.asarray((self.trust < threshold) & (self.suggested != self.codes) & ~self.trusted)
+        wrong = (self.trust < threshold) & (self.suggested != self.codes) & ~self.trusted
+        return np.asarray(wrong & self.learnable)
+
+    def suspects(self, whole: bool = False) -> Array:
+        """Return the rows for the page, the least trusted first; then others that tell most.
+
+        Parameters
+        ----------
+        whole : bool, default=False
+            Whether to return all rows.
+        """
+        shown = (self.suggested != self.codes) & self.learnable
+        shown |= self.is_issue() | (self.duplicate >= 0) | self.outlier
+        rows = np.arange(len(self)) if whole else np.flatnonzero(shown & ~self.trusted)
+        rows = rows[np.argsort(self.trust[rows], kind="stable")]
+        rows = rows if whole else rows[:MOST_SHOWN]
+        first = self.rows_to_review(max(self.enough - self.n_reviewed, 0))
+        return np.concatenate([rows, np.setdiff1d(first, rows)])
 
     def to_frame(self) -> Any:
         """Return one row per sample, under cleanlab's names first; the index is that of y."""
@@ -209,28 +318,40 @@ class LabelAudit:
         return frame
 
     def corrected_labels(self, policy: str = "review", *, threshold: float = 0.5) -> Array:
-        """Return the labels with the issues marked, blank, or replaced by their suggestions.
+        """Return the labels with the issues marked, blank, or replaced where that is sure to gain.
+
+        Reviewed rows have their right labels in any case.
 
         Parameters
         ----------
         policy : {"review", "blank", "replace"}, default="review"
-            "review" changes nothing: the labels are those given, as a masked array whose mask
+            "review" changes nothing else: the labels are those given, as a masked array whose mask
             marks the issues, for people to look at. "blank" puts None in the place of issues, for
-            rows to be left out or labelled anew. "replace" puts in the suggestions, unseen: where
-            few labels are wrong, or people gave them, most of these are wrong themselves.
+            rows to be left out or labelled anew. "replace" puts in the label that is given most
+            often to such samples, where it is 98 % sure that this makes more labels right than
+            wrong and the reviewed rows there agree; it needs 50 reviewed rows.
         threshold : float, default=0.5
-            The trust below which a label is an issue.
+            The trust below which a label is an issue, for "review" and "blank".
         """
         if policy not in POLICIES:
             raise ValueError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}.")
-        issue = self.is_issue(threshold)
+        seen = self.reviewed >= 0
+        labels = self.classes[np.where(seen, self.reviewed, self.codes)]
+        issue = self.is_issue(threshold) & ~seen
         if policy == "review":
-            return np.ma.masked_array(self.classes[self.codes], mask=issue)
+            return np.ma.masked_array(labels, mask=issue)
         if policy == "replace":
-            return np.asarray(self.classes[np.where(issue, self.suggested, self.codes)])
-        labels = self.classes[self.codes].astype(object)
-        labels[issue] = None
-        return np.asarray(labels)
+            if not self.calibrated:
+                raise ValueError(
+                    f"policy='replace' needs {self.enough} reviewed rows, and there are "
+                    f"{self.n_reviewed}: without them nobody knows how many suggestions are right, "
+                    "and replacing may make labels worse. Review audit.rows_to_review(), then "
+                    "audit.update(rows, labels)."
+                )
+            return np.where(rows_to_replace(self), self.classes[self.best], labels)
+        blank = labels.astype(object)
+        blank[issue] = None
+        return np.asarray(blank)
 
     def neighbours(self, rows: Any, k: int = 3) -> dict[int, dict[str, Array]]:
         """Return for some samples the nearest confirmed samples of both classes in question.
@@ -247,7 +368,7 @@ class LabelAudit:
         dict
             By position: "given" and "suggested", positions of samples, the nearest first.
         """
-        from htsvm.audit.neighbours import nearest_confirmed
+        from htsvm.audit.reasons import nearest_confirmed
 
         if self.samples is None:
             raise ValueError(
@@ -268,6 +389,22 @@ class LabelAudit:
         from htsvm.audit.plot import plot_audit
 
         return plot_audit(self, axes)
+
+    def to_html(self, path: str | Path, frame: Any = None) -> Path:
+        """Write the page on which people review suspects; needs pandas.
+
+        Parameters
+        ----------
+        path : str or Path
+            The page.
+        frame : DataFrame, optional
+            The table as people know it, a row per sample; the numbers of the samples by default.
+        """
+        from htsvm.audit.page import page_of_audit
+
+        path = Path(path)
+        path.write_text(page_of_audit(self, frame, path), encoding="utf-8")
+        return path
 
     def save(self, path: str | Path) -> Path:
         """Write a folder of CSV and JSON files, which `load` reads again.

@@ -15,7 +15,8 @@ from htsvm.audit.checks import Finding
 from htsvm.audit.columns import Columns, OddValueError, columns_of, has_decimal_commas
 from htsvm.audit.reading import TableError, TableFile, read_source
 
-REVIEWED = "htsvm_reviewed"
+# Columns that a review adds: which rows were reviewed, and the labels that they had before.
+REVIEWED, GIVEN = "htsvm_reviewed", "htsvm_given"
 # Fewer labels than this tell nothing.
 FEWEST_ROWS = 10
 # What programs write where there is no label; "-" and "none" may be classes.
@@ -25,35 +26,7 @@ MOST_CLASSES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table ready for an audit.
-
-    Attributes
-    ----------
-    source : TableFile
-        As read.
-    frame : DataFrame
-        The rows that have a label.
-    places : ndarray of int
-        Their places in the file, counted from 0.
-    label, id : str
-        Names of the columns with labels and, if there is one, identifiers.
-    X : matrix or mapping of matrices
-        Samples as numbers; text and images are views of their own.
-    y : ndarray of str
-        Labels, without blanks around them.
-    columns : Columns
-        How the other columns were read.
-    trusted : ndarray of bool
-        Rows marked as reviewed.
-    findings : list of Finding
-        What was noticed.
-    keys : list of str
-        What each row is known by: its id, or else a digest of its cells.
-    mark : str
-        A digest of the whole table.
-    images : list of Path, optional
-        The pictures.
-    """
+    """A table ready for an audit."""
 
     source: TableFile
     frame: Any
@@ -68,6 +41,7 @@ class Table:
     keys: list[str]
     mark: str
     images: list[Path] | None = None
+    given: Array | None = None
 
 
 def read_table(
@@ -79,33 +53,20 @@ def read_table(
     image: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Table:
-    """Read a table and turn its columns into numbers.
-
-    Parameters
-    ----------
-    path : str or Path
-        A file, or ``data.db::table``; see `read_source`.
-    label : str
-        The column with the labels.
-    id : str, optional
-        A column that names the rows; it must have no value twice.
-    text : sequence of str
-        Columns of texts. Others that look like texts are taken as such too.
-    image : str, optional
-        A column of paths of images (relative to the table).
-    progress : callable
-        Called with a few words before each step.
-    """
+    """Read a table and turn its columns into numbers."""
     progress("reading the table")
-    named = [
-        ("--label", label),
-        ("--id", id),
-        *(("--text", one) for one in text),
-        ("--image", image),
-    ]
-    source = read_source(path, tuple(column for _, column in named if column is not None))
+    named = tuple(one for one in (label, id, *text, image) if one is not None)
+    return table_of(read_source(path, named), label, id, text, image, progress)
+
+
+def table_of(
+    source: TableFile, label: str, id: str | None = None, text: Sequence[str] = (),
+    image: str | None = None, progress: Callable[[str], None] = lambda text: None,
+) -> Table:  # fmt: skip
+    """Turn the columns of a table that was read into numbers; see `read_table`."""
     frame = source.frame
-    _check_columns(frame, named, label)
+    named = [("--label", label), ("--id", id), *(("--text", one) for one in text)]
+    _check_columns(frame, [*named, ("--image", image)], label)
     _check_ids(frame, id)
     findings = list(source.findings)
     y, labelled = _labels_of(frame, label, findings)
@@ -115,12 +76,14 @@ def read_table(
     trusted = np.zeros(len(frame), dtype=bool)
     if REVIEWED in frame.columns:
         trusted = frame[REVIEWED].astype(str).str.lower().isin(["1", "true", "yes"]).to_numpy()
+    given = label_texts(frame[GIVEN]).astype(str) if GIVEN in frame.columns else None
     progress("columns")
-    used = [c for c in frame.columns if c in text or c not in (label, id, image, REVIEWED)]
+    left_out = (label, id, image, REVIEWED, GIVEN)
+    used = [c for c in frame.columns if c in text or c not in left_out]
     other = source.text is not None and source.text.separator != ","
     try:
         comma = other and has_decimal_commas(frame[used])
-        columns = columns_of(frame[used], texts=text, decimal_comma=comma)
+        columns = columns_of(frame[used], labels=y, texts=text, decimal_comma=comma)  # fmt: skip
     except OddValueError as error:
         raise TableError(str(error)) from error
     frame = frame.reset_index(drop=True)
@@ -137,7 +100,7 @@ def read_table(
     X = next(iter(views.values())) if len(views) == 1 else views
     return Table(
         source, frame, places, label, id, X, y, columns, trusted, findings,
-        [keys[place] for place in places], mark, images,
+        [keys[place] for place in places], mark, images, given,
     )  # fmt: skip
 
 
@@ -149,7 +112,7 @@ def _check_columns(frame: Any, named: list[tuple[str, str | None]], label: str) 
             raise TableError(
                 f"{option} {column}: there is no such column; there are {known}.{hint}"
             )
-        if column == REVIEWED:
+        if column in (REVIEWED, GIVEN):
             raise TableError(f"{option} {column}: that column marks reviewed rows; name another.")
         if column == label and option != "--label":
             raise TableError(
@@ -215,7 +178,7 @@ def row_keys(frame: Any, id: str | None) -> list[str]:
     """Return what each row is known by: its id, or a digest of its cells, numbered if equal."""
     if id is not None:
         return [str(value) for value in frame[id].tolist()]
-    kept = [column for column in frame.columns if column != REVIEWED]
+    kept = [column for column in frame.columns if column not in (REVIEWED, GIVEN)]
     seen: dict[str, int] = {}
     keys = []
     for row in _texts(frame[kept]):

@@ -99,6 +99,12 @@ def warn_shares(model: Any, share: Array) -> None:
     coefs = [np.atleast_2d(coef) for coef in given]
     if not any(np.any(coef[k if len(coef) > 1 else 0]) for coef in coefs):
         text += ": the lowest objective found is that of a constant classifier (coef_ = 0)"
-    advice = [] if model.class_weight == "balanced" else ["class_weight='balanced'"]
-    advice += ["a larger C"] + ([f"a larger {model._cap_name}"] if model._cap_name else [])
-    warn_user(f"{text}. Try {', '.join(advice)}.", IgnoredClassWarning)
+    advice = ["a larger C"] + ([f"a larger {model._cap_name}"] if model._cap_name else [])
+    advice += [] if model.class_weight == "balanced" else ["class_weight='balanced'"]
+    warn_user(
+        f"{text}. Either most labels of this class are wrong, or the fit has given up a class "
+        "whose labels are right; training data alone do not tell which. Look at some of these "
+        "samples (htsvm.audit_labels puts all in an order to review). If their labels are right, "
+        f"try {', '.join(advice)}.",
+        IgnoredClassWarning,
+    )
