@@ -15,6 +15,7 @@ from htsvm._documented import documented
 from htsvm._seeds import seed_of
 from htsvm._sklearn import Interval, StrOptions, validated_fit
 from htsvm._typing import Array
+from htsvm.linalg.threads import single_threaded_blas
 from htsvm.logistic.decisions import SoftmaxClassifier
 from htsvm.logistic.noise import fitted_slope, flipped_sigmoid, probabilities
 from htsvm.logistic.pool import Pool, PoolTask, fitted_pool
@@ -198,7 +199,9 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
 
     def _average(self, task: PoolTask) -> None:
         """Fit the pool and store its average."""
-        pool = fitted_pool(task, self._grids(task))
+        # Products of a batch are small: a second thread of BLAS mostly waits for a core.
+        with single_threaded_blas():
+            pool = fitted_pool(task, self._grids(task))
         found = averaged(pool.decisions, pool.codes, pool.weights)
         point = np.einsum("pmk,m->pk", pool.points, found.factors)
         self.coef_, self.intercept_ = task.columns.outside(point, task.intercept)
