@@ -129,7 +129,8 @@ def finish(
     system = system or NewtonSystem(problem)
     W, b, B = start
     before = problem.objective_at(W, b) + _elsewhere(rest, W, b)
-    most_allowed = before + ABOVE * abs(before)
+    # The problem without a cap leads where it leads.
+    most_allowed = math.inf if convex else before + ABOVE * abs(before)
     width = first_width(problem, W)
 
     def rounds(inner: MulticlassSteps | BlockSweeps, width: float) -> MulticlassEnd:
@@ -138,7 +139,7 @@ def finish(
     # 1. Sweeps, where they suit and lead somewhere.
     if rest is None and sweeping and sweeping(problem, system.formed, system.correlated):
         end = rounds(BlockSweeps(problem, rng), width)
-        if end.residual <= tol and (convex or end.objective <= most_allowed):
+        if end.residual <= tol and end.objective <= most_allowed:
             return end
     # 2. Newton's method; once more from another width, if that leads nowhere or up.
     newton, widest = MulticlassSteps(problem, system, rest), WIDEST * unit_of(problem)

@@ -244,16 +244,20 @@ class MulticlassSearch:
         flat = float(self.loss.profile_slope(2.0 if np.any(intercepts) else 1.0)) == 0.0
         settled = name == "constant" and flat
         most, searched = 0 if settled else self.options.max_iter, self.history.seconds
-        end_of = partial(finish, most=most, record=self._record, rng=self.rng, convex=convex)
+        end_of = partial(finish, most=most, record=self._record, rng=self.rng)
         if convex and self.share < 1.0:
             # Continuation in C, which ends there if no sample is at a bound.
             soft = problem.scaled(self.share)
-            end = end_of(soft, start, tol=max(tol, ROUGH))
+            end = end_of(soft, start, tol=max(tol, ROUGH), convex=True)
             if end.residual <= max(tol, ROUGH):
                 if end.residual <= tol and self.is_hard_margin(soft, end):
                     return self.result(name, end, searched)
                 start = end.W, end.b, end.pulls
-        end = end_of(problem, start, tol=tol)
+        end = end_of(problem, start, tol=tol, convex=convex)
+        if convex and end.objective > (1.0 + tol) * problem.objective_at(*start[:2]):
+            # What leads up from a good point is compared with what is near it.
+            near = end_of(problem, start, tol=tol)
+            end = near if near.residual <= tol and near.objective < end.objective else end
         result = self.result(name, end, searched)
         if settled or (flat and not end.objective < trivial * (1.0 - LOWER)):
             result = replace(
