@@ -106,7 +106,9 @@ def moments(operator: Operator, weights: Array, largest: float) -> Moments:
     np.maximum(weights, LIGHT, out=weights, where=weights > 0.0)
     none = np.zeros(operator.shape[1])
     parts = [Moments(0.0, none, none, operator.sparse)]
-    for rows, part in operator.blocks(max(BLOCK_VALUES // max(operator.shape[1], 1), 1)):
+    # Stored values of a row, on average.
+    width = operator.stored // max(operator.shape[0], 1)
+    for rows, part in operator.blocks(max(BLOCK_VALUES // max(width, 1), 1)):
         mass, total = weights[rows], float(weights[rows].sum())
         mean = mass @ part / (total or 1.0)
         if operator.sparse:

@@ -45,10 +45,8 @@ WIDEST, SPREAD, LAST = 2.8, 0.07, 0.35
 WAVES = 8.0
 # A stage ends where a step gains less than this share of the objective: stand-ins, the loss itself.
 ROUGH, FINE, TOL = 1e-3, 1e-4, 1e-4
-# Steps with stand-ins, with those of a push, with the loss itself.
+# Steps with stand-ins, and of conjugate gradients for least squares; of a push; of the loss itself.
 STEPS, PUSH_STEPS, FINE_STEPS = 10, 4, 25
-# Steps of conjugate gradients for a least squares fit to many columns.
-LEAST_SQUARES_STEPS = 30
 # Stored values that are searched with stand-ins, and with the loss itself.
 WIDE_VALUES, VALUES = 300_000, 800_000
 # Pushes: as many as this number of stored values allows, within the bounds.
@@ -300,7 +298,7 @@ class Search:
         for penalty in (problem.penalty, problem.penalty / problem.C):
             z = RidgeSystem(problem).solve(
                 penalty, np.ones(problem.n_samples), with_intercept=problem.fit_intercept,
-                tolerance=ROUGH, most_steps=LEAST_SQUARES_STEPS,
+                tolerance=ROUGH, most_steps=STEPS,
             )  # fmt: skip
             if not np.all(np.isfinite(z)):
                 continue
