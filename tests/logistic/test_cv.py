@@ -12,7 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from htsvm import HTLogisticRegression, HTLogisticRegressionCV
 from htsvm.datasets import flip_labels
-from htsvm.logistic.noise import confident_joint, flipped_sigmoid, probabilities
+from htsvm.logistic.noise import confident_joint, flipped_sigmoid
+from htsvm.losses.cross_entropy import log_probabilities
 from htsvm.svm.averaging import averaged, root_mean_square
 from htsvm.svm.choosing import agreement, predicted
 
@@ -316,7 +317,7 @@ def test_confident_joint_of_sure_probabilities():
     true = np.repeat([0, 1], 500)
     y = true.copy()
     y[:100] = 1
-    likely = probabilities(np.where(true == 1, 5.0, -5.0)[:, None])
+    likely = np.exp(log_probabilities(np.where(true == 1, 5.0, -5.0)[:, None]))
     found = confident_joint(likely, y, np.ones(1000))
     np.testing.assert_allclose(found, [[0.8, 0.2], [0.0, 1.0]], atol=0.01)
 

@@ -1,16 +1,17 @@
-"""The regulariser plus the truncated cross-entropy, as L-BFGS and Newton's method ask for it."""
+"""The regulariser plus the truncated cross-entropy, by L-BFGS and Newton's method."""
 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
 from htsvm._typing import Array
 from htsvm.linalg import Operator, Quadratic
 from htsvm.linalg.operators import dense, double
-from htsvm.logistic.batch import Members, binary, several
-from htsvm.losses.cross_entropy import TruncatedEntropy
+from htsvm.logistic.batch import levels
+from htsvm.losses.cross_entropy import TruncatedEntropy, log_probabilities, pulled
 from htsvm.optimality.residuals import balance
 from htsvm.solvers.lbfgs import minimise
 
@@ -22,27 +23,25 @@ FORMED, BLOCK_VALUES = 600, 1 << 19
 CURVED = 1e-7
 # A Newton step is halved so often at most; flat directions get this share of the largest curvature.
 MOST_HALVINGS, FLAT = 30, 1e-14
+# From a saddle point the descent goes on along the direction of negative curvature, so often.
+MOST_ESCAPES = 3
 
 
 class EntropyObjective:
-    """A function of z = (W, b), a row per score, the intercept last.
+    """A function of z = (W, b), a row per score, the intercept last. It counts its `steps` down.
 
     Parameters
     ----------
-    operator : Operator
-        The rows.
+    operator, R : Operator, Quadratic
+        The rows and the regulariser.
     codes, penalty : ndarray
-        Their classes, and C times their weights.
-    R : Quadratic
-        The regulariser.
-    classes : int
-        How many there are; two have one score.
-    intercept : bool
-        Whether b is free.
+        The classes of the rows, and C times their weights.
+    classes, intercept : int, bool
+        How many classes there are; two have one score. Whether b is free.
     """
 
     def __init__(
-        self, operator: Operator, codes: Array, penalty: Array, R: Quadratic, classes: int,
+        self, operator: Operator, R: Quadratic, codes: Array, penalty: Array, classes: int,
         intercept: bool,
     ) -> None:  # fmt: skip
         self.operator, self.codes, self.penalty = operator, codes, penalty
@@ -51,12 +50,18 @@ class EntropyObjective:
         bound = (classes - 1) / classes**2
         diagonal = R.diagonal() + bound * operator.squared_pull(penalty[:, None])[0]
         self.diagonal = np.append(diagonal, bound * float(penalty.sum()) if intercept else 1.0)
-        self.use(TruncatedEntropy())
+        self.loss, self.steps = TruncatedEntropy(), 0
 
-    def use(self, loss: TruncatedEntropy) -> None:
-        """Take another loss."""
-        self.loss = loss
-        self.members = Members([loss], np.ones(1), np.zeros((1, 1)))
+    @cached_property
+    def constant(self) -> Array:
+        """Zero weights, with intercepts that say how frequent classes are."""
+        z = np.zeros((self.scores, len(self.diagonal)))
+        if self.intercept:
+            found = levels(self.codes, self.penalty, self.classes, 0.0)
+            z[:, -1] = found - (found.mean() if self.scores > 1 else 0.0)
+        return z
+
+    # ---------------------------------------------------------- what `lbfgs.minimise` asks for
 
     def precondition(self, z: Array) -> Array:
         """Return z over a bound of the diagonal of the Hessian."""
@@ -72,8 +77,7 @@ class EntropyObjective:
     def value_slopes(self, image: Array) -> tuple[float, Array]:
         """Return the total of the loss and its derivatives in the scores."""
         slopes = image[:, None].copy()
-        of_scores = binary if self.scores == 1 else several
-        total = of_scores(slopes, self.codes, self.penalty, self.members)
+        total = pulled(slopes, self.codes, self.penalty, self.loss)
         return float(total[0]), slopes[:, 0]
 
     def pull(self, slopes: Array) -> Array:
@@ -88,6 +92,8 @@ class EntropyObjective:
         """Return the largest change of a score that counts."""
         return float(np.abs(image[self.penalty > 0.0]).max(initial=0.0))
 
+    # ---------------------------------------------------------------- values and derivatives
+
     def value(self, z: Array) -> float:
         """Return the objective."""
         return self.value_slopes(self.image(z))[0] + 0.5 * float(np.vdot(z, self.smooth(z)))
@@ -96,15 +102,10 @@ class EntropyObjective:
         """Return its gradient."""
         return self.smooth(z) + self.pull(self.value_slopes(self.image(z))[1])
 
-    def likelihoods(self, image: Array) -> tuple[Array, Array]:
-        """Return the probabilities of all classes, and the cross-entropy of each label."""
-        scores = image if self.scores > 1 else np.column_stack([np.zeros(len(image)), image])
-        scores = scores - scores.max(axis=1, keepdims=True)
-        likely = np.exp(scores)
-        total = likely @ np.ones(self.classes)
-        entropy = np.log(total) - scores[np.arange(len(scores)), self.codes]
-        likely /= total[:, None]
-        return likely, entropy
+    def logs(self, z: Array) -> tuple[Array, Array]:
+        """Return the logarithms of all probabilities, and the cross-entropy of each label."""
+        logs = log_probabilities(self.image(z))
+        return logs, -logs[np.arange(len(logs)), self.codes]
 
     def residuals(self, gradient: Array) -> tuple[float, float]:
         """Return the residuals of the gradient in W and in b, free of units.
@@ -120,12 +121,12 @@ class EntropyObjective:
 
         A common change of all intercepts, and intercepts that are not there, get a curvature.
         """
-        likely, entropy = self.likelihoods(self.image(z))
+        logs, entropy = self.logs(z)
         slope = self.loss.value_slope(entropy)[1]
         bend = self.penalty * self.loss.curvature(entropy)
         weight = self.penalty if slope is None else self.penalty * slope
         k, side = z.shape
-        likely = likely[:, -k:]
+        likely = np.exp(logs[:, -k:])
         miss = likely - np.equal.outer(self.codes, np.arange(self.classes)[-k:])
         out = np.zeros((k, side, k, side))
         for rows, part in self.operator.blocks(max(BLOCK_VALUES // side, 1)):
@@ -144,42 +145,58 @@ class EntropyObjective:
             out[:, -1, :, -1] += self.diagonal[-1] / k
         return out.reshape(k * side, k * side)
 
+    # ------------------------------------------------------------------------------ the way down
 
-def descend(
-    objective: EntropyObjective, z: Array, tol: float, most: int, start: str = ""
-) -> tuple[Array, str, int]:
-    """Go down until the residuals are below `tol`; return where that ends, the start, the steps."""
+    def descend(self, z: Array, tol: float, most: int) -> Array:
+        """Return where `most` steps lead, or as many as bring the residuals below `tol`."""
 
-    def enough(gradient: Array) -> bool:
-        return max(objective.residuals(gradient)) <= tol
+        def enough(gradient: Array) -> bool:
+            return max(self.residuals(gradient)) <= tol
 
-    z, _, steps = minimise(objective, z, most, LEAST_GAIN, enough)
-    gradient = objective.gradient(z)
-    while steps < most and z.size <= FORMED and not enough(gradient):
-        # Newton's method with the sizes of the curvatures, which never goes up.
-        values, vectors = np.linalg.eigh(objective.hessian(z))
-        sizes = np.maximum(np.abs(values), FLAT * np.abs(values).max(initial=1e-300))
-        step = -(vectors @ (vectors.T @ gradient.ravel() / sizes)).reshape(z.shape)
-        slope, value, share = float(np.vdot(step, gradient)), objective.value(z), 1.0
-        for _ in range(MOST_HALVINGS):
-            new = z + share * step
-            lower = objective.value(new) <= value + 1e-4 * share * slope + 1e-15 * abs(value)
-            if lower:
+        z, _, steps = minimise(self, z, most, LEAST_GAIN, enough)
+        gradient = self.gradient(z)
+        while steps < most and z.size <= FORMED and not enough(gradient):
+            # Newton's method with the sizes of the curvatures, which never goes up.
+            values, vectors = np.linalg.eigh(self.hessian(z))
+            sizes = np.maximum(np.abs(values), FLAT * np.abs(values).max(initial=1e-300))
+            step = -(vectors @ (vectors.T @ gradient.ravel() / sizes)).reshape(z.shape)
+            slope, value = float(np.vdot(step, gradient)), self.value(z)
+            for share in 0.5 ** np.arange(MOST_HALVINGS):
+                new = z + share * step
+                if self.value(new) <= value + 1e-4 * share * slope + 1e-15 * abs(value):
+                    break
+            else:
                 break
-            share *= 0.5
-        else:
-            break
-        z, gradient, steps = new, objective.gradient(new), steps + 1
-    return z, start, steps
+            z, gradient, steps = new, self.gradient(new), steps + 1
+        self.steps += steps
+        return z
 
+    def lowest_curvature(self, z: Array) -> tuple[float, Array]:
+        """Return the smallest eigenvalue of the Hessian, in units of its bound, and its direction.
 
-def lowest_curvature(objective: EntropyObjective, z: Array) -> tuple[float, Array]:
-    """Return the smallest eigenvalue of the Hessian, in units of its bound, and its direction.
+        NaN where there are too many variables to form it.
+        """
+        if z.size > FORMED:
+            return math.nan, np.zeros_like(z)
+        scale = np.tile(1.0 / np.sqrt(self.diagonal), len(z))
+        values, vectors = np.linalg.eigh(scale[:, None] * self.hessian(z) * scale)
+        return float(values[0]), (scale * vectors[:, 0]).reshape(z.shape)
 
-    NaN where there are too many variables to form it.
-    """
-    if z.size > FORMED:
-        return math.nan, np.zeros_like(z)
-    scale = np.tile(1.0 / np.sqrt(objective.diagonal), len(z))
-    values, vectors = np.linalg.eigh(scale[:, None] * objective.hessian(z) * scale)
-    return float(values[0]), (scale * vectors[:, 0]).reshape(z.shape)
+    def settled(self, z: Array, tol: float, most: int) -> tuple[Array, str, float]:
+        """Leave saddle points; return the end, whether it is a minimiser, and the curvature."""
+        for _ in range(MOST_ESCAPES + 1):
+            if math.isinf(self.loss.cap) or not np.any(self.loss.curvature(self.logs(z)[1])):
+                # Convex near the point.
+                return z, "yes", math.nan
+            curvature, direction = self.lowest_curvature(z)
+            if not curvature < -CURVED:
+                break
+            step = direction / max(self.largest(self.image(direction)), 1e-300)
+            ends = [self.descend(z + s * step, tol, most) for s in (1, -1)]
+            best = min(ends, key=self.value)
+            if not self.value(best) < self.value(z):
+                break
+            z = best
+        if abs(curvature) > CURVED:
+            return z, "yes" if curvature > 0.0 else "no", curvature
+        return z, "undecided", curvature

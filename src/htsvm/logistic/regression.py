@@ -16,10 +16,9 @@ from htsvm._sklearn import Interval
 from htsvm._typing import Array
 from htsvm.exceptions import warn_user
 from htsvm.linalg import Quadratic, as_operator
-from htsvm.logistic.decisions import SoftmaxClassifier
-from htsvm.logistic.objective import CURVED, EntropyObjective, descend, lowest_curvature
+from htsvm.logistic.objective import EntropyObjective
 from htsvm.losses import Hinge
-from htsvm.losses.cross_entropy import TruncatedEntropy
+from htsvm.losses.cross_entropy import TruncatedEntropy, log_probabilities
 from htsvm.optimality import Certificate
 from htsvm.problems import Problem
 from htsvm.problems.build import class_factors
@@ -28,10 +27,43 @@ from htsvm.svm.base import BaseSVC
 from htsvm.svm.validation import as_number, canonical, check_scale
 from htsvm.svm.warn import warn_ignored
 
-# From a saddle point the descent goes on along the direction of negative curvature, so often.
-MOST_ESCAPES = 3
 # To this residual the logistic solution is found from which a truncated one starts.
 START_TOL = 1e-2
+
+
+class SoftmaxClassifier(BaseSVC):
+    """A linear classifier that has probabilities."""
+
+    @documented
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        {X}
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            A column per class, in the order of ``classes_``.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @documented
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of the probabilities.
+
+        Parameters
+        ----------
+        {X}
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            A column per class, in the order of ``classes_``.
+        """
+        scores = np.asarray(self.decision_function(X))
+        return log_probabilities(getattr(self, "slope_", 1.0) * scores.reshape(len(scores), -1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -166,49 +198,47 @@ class HTLogisticRegression(SoftmaxClassifier):
             Quadratic(None, X.shape[1]), self.C, intercept,
         )  # fmt: skip
         coordinates = in_coordinates(given)
-        inside = coordinates.problem
-        objective = EntropyObjective(
-            inside.operator, codes, penalty, inside.regularizer, len(classes), intercept
-        )
-        z, start, steps = self._search(objective, self._last(coordinates, classes))
-        z, verdict, curvature, more = self._settled(objective, z)
-        self.classes_, self.start_, self.n_iter_ = classes, [start], steps + more
-        W = np.atleast_2d(coordinates.back(z[:, :-1]))
-        self.coef_ = np.ascontiguousarray(W)
-        self.intercept_ = z[:, -1] - W @ coordinates.mean
-        self._certify(objective, z, verdict, curvature)
+        operator, R = coordinates.problem.operator, coordinates.problem.regularizer
+        objective = EntropyObjective(operator, R, codes, penalty, len(classes), intercept)
+        z, start = self._search(objective, self._last(coordinates, classes))
+        z, verdict, curvature = objective.settled(z, self.tol, self.max_iter)
+        self.classes_, self.start_, self.n_iter_ = classes, [start], objective.steps
+        self.coef_ = np.ascontiguousarray(np.atleast_2d(coordinates.back(z[:, :-1])))
+        self.intercept_ = z[:, -1] - self.coef_ @ coordinates.mean
+        stationarity, balance = objective.residuals(objective.gradient(z))
+        certificate = LogisticCertificate(
+            objective=objective.value(z), tol=self.tol,
+            trivial_objective=objective.value(objective.constant),
+            stationarity=stationarity, balance=balance, convex=objective.loss.cap == math.inf,
+            local_minimizer=verdict, curvature=curvature,
+        )  # fmt: skip
+        self.certificate_, self.objective_ = [certificate], np.array([certificate.objective])
+        self.ignored_ = np.flatnonzero(objective.logs(z)[1] >= objective.loss.cap)
+        self.n_passes_ = float(operator.passes)
         warn_ignored(self, codes, weights)
-        self.n_passes_ = float(inside.operator.passes)
+        if not certificate.certified:
+            warn_user(
+                f"HTLogisticRegression did not converge: the residual is {certificate.residual:.2e}"
+                f", tol is {self.tol:.2e}, after {self.n_iter_} steps (max_iter={self.max_iter}). "
+                "Increase max_iter or tol, or lower C.",
+                ConvergenceWarning,
+            )
 
-    def _search(self, objective: EntropyObjective, last: Array | None) -> tuple[Array, str, int]:
-        """Return the lowest point that the starts lead to, its start, and the steps."""
+    def _search(self, objective: EntropyObjective, last: Array | None) -> tuple[Array, str]:
+        """Return the lowest point that the starts lead to, and its start."""
         loss = TruncatedEntropy.of_classes(self.cap, self.knee, objective.classes)
-        constant, convex = self._constant(objective), loss.cap == math.inf
-        if convex and last is not None:
-            return descend(objective, last, self.tol, self.max_iter, "warm")
-        exact = self.tol if convex else max(self.tol, START_TOL)
-        z, start, steps = descend(objective, constant, exact, self.max_iter, "logistic")
-        if convex:
-            return z, start, steps
-        objective.use(loss)
+        tol, most, constant = self.tol, self.max_iter, objective.constant
+        if loss.cap == math.inf:
+            start = constant if last is None else last
+            return objective.descend(start, tol, most), "logistic" if last is None else "warm"
+        z = objective.descend(constant, max(tol, START_TOL), most)
+        objective.loss = loss
         starts = {"logistic": z, "constant": constant} | ({} if last is None else {"warm": last})
         if objective.value(z) < objective.value(constant):
             del starts["constant"]
-        found = [descend(objective, at, self.tol, self.max_iter, by) for by, at in starts.items()]
-        best = min(found, key=lambda end: objective.value(end[0]))
-        return best[0], best[1], steps + sum(end[2] for end in found)
-
-    def _constant(self, objective: EntropyObjective) -> Array:
-        """Return zero weights, with intercepts that say how frequent classes are."""
-        columns = objective.operator.shape[1]
-        z = np.zeros((objective.scores, columns + 1))
-        if objective.intercept:
-            mass = np.bincount(
-                objective.codes, weights=objective.penalty, minlength=objective.classes
-            )
-            levels = np.log(np.maximum(mass / mass.sum(), 1e-12))
-            z[:, -1] = levels[1] - levels[0] if len(z) == 1 else levels - levels.mean()
-        return z
+        ends = {name: objective.descend(at, tol, most) for name, at in starts.items()}
+        best = min(ends, key=lambda name: objective.value(ends[name]))
+        return ends[best], best
 
     def _last(self, coordinates: Coordinates, classes: Array) -> Array | None:
         """Return the last solution as a start, if there is one of this shape."""
@@ -221,49 +251,3 @@ class HTLogisticRegression(SoftmaxClassifier):
             return None
         W, b, _ = coordinates.enter((self.coef_, self.intercept_, None))
         return np.column_stack([W, b if self.fit_intercept else np.zeros(rows)])
-
-    def _settled(self, objective: EntropyObjective, z: Array) -> tuple[Array, str, float, int]:
-        """Leave saddle points; return where that ends, the verdict, the curvature and steps."""
-        if objective.loss.cap == math.inf:
-            return z, "yes", math.nan, 0
-        taken = 0
-        for _ in range(MOST_ESCAPES + 1):
-            if not np.any(objective.loss.curvature(objective.likelihoods(objective.image(z))[1])):
-                # Convex near the point.
-                return z, "yes", math.nan, taken
-            curvature, direction = lowest_curvature(objective, z)
-            if not curvature < -CURVED:
-                break
-            step = direction / max(objective.largest(objective.image(direction)), 1e-300)
-            ends = [descend(objective, z + s * step, self.tol, self.max_iter) for s in (1, -1)]
-            taken += sum(steps for *_, steps in ends)
-            best = min((end[0] for end in ends), key=objective.value)
-            if not objective.value(best) < objective.value(z):
-                break
-            z = best
-        if math.isnan(curvature) or abs(curvature) <= CURVED:
-            return z, "undecided", curvature, taken
-        return z, "yes" if curvature > 0.0 else "no", curvature, taken
-
-    def _certify(
-        self, objective: EntropyObjective, z: Array, verdict: str, curvature: float
-    ) -> None:
-        """Store the certificate and what was ignored; warn if there is no convergence."""
-        stationarity, balance = objective.residuals(objective.gradient(z))
-        certificate = LogisticCertificate(
-            objective=objective.value(z), tol=self.tol,
-            trivial_objective=objective.value(self._constant(objective)),
-            stationarity=stationarity, balance=balance, convex=objective.loss.cap == math.inf,
-            local_minimizer=verdict, curvature=curvature,
-        )  # fmt: skip
-        self.certificate_, self.objective_ = [certificate], np.array([certificate.objective])
-        self.ignored_ = np.flatnonzero(
-            objective.likelihoods(objective.image(z))[1] >= objective.loss.cap
-        )
-        if not certificate.certified:
-            warn_user(
-                f"HTLogisticRegression did not converge: the residual is {certificate.residual:.2e}"
-                f", tol is {self.tol:.2e}, after {self.n_iter_} steps (max_iter={self.max_iter}). "
-                "Increase max_iter or tol, or lower C.",
-                ConvergenceWarning,
-            )

@@ -141,10 +141,7 @@ class SearchCV(BaseSVC):
             number = fewest if cv is None else int(cv or DEFAULT_FOLDS)
             cv = StratifiedKFold(number, shuffle=True, random_state=seed_of(self.random_state))
         X = data.X[0] if isinstance(data.X, list) else data.X
-        found = list(check_cv(cv, data.y, classifier=True).split(X, data.y, **params))
-        if not found:
-            raise ValueError(f"cv={cv!r} gave no folds; give a splitter with at least one.")
-        return found
+        return given_folds(cv, X, data.y, params)
 
     def _cross_validate(
         self, data: TrainingData, routed: Routed, splits: list[tuple[Array, Array]]
@@ -188,6 +185,14 @@ class SearchCV(BaseSVC):
         """Return an unfitted model of another kind, with the options of this one."""
         shared = kind().get_params().keys() & self.get_params().keys()
         return kind(**{name: getattr(self, name) for name in shared})
+
+
+def given_folds(cv: Any, X: Any, y: Array, params: dict[str, Any]) -> list[tuple[Array, Array]]:
+    """Return the folds of a splitter, or those that are given one by one; at least one."""
+    found = list(check_cv(cv, y, classifier=True).split(X, y, **params))
+    if not found:
+        raise ValueError(f"cv={cv!r} gave no folds; give a splitter with at least one.")
+    return found
 
 
 def _table(
