@@ -14,8 +14,8 @@ from htsvm import HTLogisticRegression, HTLogisticRegressionCV
 from htsvm.datasets import flip_labels
 from htsvm.logistic.noise import confident_joint, flipped_sigmoid
 from htsvm.losses.cross_entropy import log_probabilities
-from htsvm.svm.averaging import averaged, root_mean_square
-from htsvm.svm.choosing import agreement, predicted
+from htsvm.svm.averaging import averaged
+from htsvm.svm.choosing import agreement, centred, predicted
 
 
 @parametrize_with_checks([HTLogisticRegressionCV(), HTLogisticRegression()])
@@ -61,8 +61,8 @@ def test_average_by_brute_force(classes):
     ]
     shares = np.array([*powers, 0.0]) / sum(powers)
     np.testing.assert_allclose(found.shares, shares)
-    sizes = np.array([root_mean_square(d, weights) for d in decisions])
-    np.testing.assert_allclose(found.factors, shares / sizes * (shares @ sizes))
+    sizes = [np.sqrt(np.mean(centred(d[copies]) ** 2)) for d in decisions]
+    np.testing.assert_allclose(found.factors, shares / sizes * np.dot(shares, sizes))
     assert found.constant.tolist() == [False] * 4 + [True]
 
 

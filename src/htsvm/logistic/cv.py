@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
-from htsvm._sklearn import Interval, StrOptions, validated_fit
+from htsvm._sklearn import Interval, StrOptions
 from htsvm._typing import Array
 from htsvm.logistic.columns import SearchColumns
 from htsvm.logistic.noise import fitted_slope, flipped_sigmoid
@@ -23,7 +22,7 @@ from htsvm.problems.build import class_factors
 from htsvm.svm.averaging import Average, averaged
 from htsvm.svm.base import BaseSVC
 from htsvm.svm.choosing import predicted
-from htsvm.svm.search import DEFAULT_FOLDS, Routed, falling, given_folds
+from htsvm.svm.search import DEFAULT_FOLDS, FoldsFit, Routed, TrainingData, falling, given_folds
 from htsvm.svm.validation import canonical, check_scale
 
 # How many folds do from how many rows on, and up to how many rows are dealt out twice.
@@ -35,7 +34,7 @@ STEPS = 25
 
 @documented
 @dataclass(eq=False, repr=False)
-class HTLogisticRegressionCV(SoftmaxClassifier):
+class HTLogisticRegressionCV(SoftmaxClassifier, FoldsFit):
     """Logistic regression for labels that cannot all be trusted, with nothing to choose.
 
     A pool of logistic models is fitted on the folds of a cross-validation: plain ones, ones whose
@@ -153,26 +152,8 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
         "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
-    @validated_fit
-    @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
-        """Fit the pool on all folds, and average it.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        {y}, {sample_weight of folds}, {**params}
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        routed = Routed.of(self, X, sample_weight, params)
-        X, _, classes, codes, weights = self._validated(X, y, sample_weight)
-        self._fit_checked(X, classes, codes, weights, routed.split)
-        return self
+    def _search(self, data: TrainingData, routed: Routed) -> None:
+        self._fit_checked(data.X, data.classes, data.codes, data.weights, routed.split)
 
     def _fit_checked(
         self, X: Any, classes: Array, codes: Array, weights: Array | None,
@@ -268,12 +249,6 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
             "constant": found.constant,
             "weight": found.shares,
         }
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata are routed: to this estimator and to the splitter."""
-        mapping = MethodMapping().add(caller="fit", callee="split")
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(splitter=self.cv, method_mapping=mapping)
 
 
 def counted(class_weight: Any, classes: Array, codes: Array, weights: Array | None) -> Array | None:
