@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from htsvm.logistic.batch import Batch, Rows
-from htsvm.logistic.columns import SearchColumns
+from htsvm.logistic.pool import SearchColumns
 from htsvm.losses.cross_entropy import CorrectedEntropy, TruncatedEntropy
 
 FLIPS = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.05, 0.05, 0.9]])

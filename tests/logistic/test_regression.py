@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from htsvm import HTLogisticRegression
 from htsvm.linalg import Quadratic, as_operator
-from htsvm.logistic.objective import EntropyObjective
+from htsvm.logistic.regression import EntropyObjective
 from htsvm.losses.cross_entropy import TruncatedEntropy
 
 

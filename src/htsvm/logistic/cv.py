@@ -7,15 +7,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
 from htsvm._sklearn import Interval, StrOptions
 from htsvm._typing import Array
-from htsvm.logistic.columns import SearchColumns
 from htsvm.logistic.noise import fitted_slope, flipped_sigmoid
-from htsvm.logistic.pool import Kind, Pool
+from htsvm.logistic.pool import Kind, Pool, SearchColumns
 from htsvm.logistic.regression import SoftmaxClassifier
 from htsvm.losses.cross_entropy import log_probabilities
 from htsvm.problems.build import class_factors
@@ -23,7 +21,6 @@ from htsvm.svm.averaging import Average, averaged
 from htsvm.svm.base import BaseSVC
 from htsvm.svm.choosing import predicted
 from htsvm.svm.search import DEFAULT_FOLDS, FoldsFit, Routed, TrainingData, falling, given_folds
-from htsvm.svm.validation import canonical, check_scale
 
 # How many folds do from how many rows on, and up to how many rows are dealt out twice.
 FEW_FOLDS, MANY_ROWS, FEW_ROWS = 3, 10_000, 2000
@@ -37,41 +34,36 @@ STEPS = 25
 class HTLogisticRegressionCV(SoftmaxClassifier, FoldsFit):
     """Logistic regression for labels that cannot all be trusted, with nothing to choose.
 
-    A pool of logistic models is fitted on the folds of a cross-validation: plain ones, ones whose
-    cross-entropy is truncated, so that unlikely labels no longer pull, and ones that see labels
-    through an estimated flip matrix, each at several C. No point of this grid is chosen, since
-    held-out labels that are wrong themselves choose badly: all points that are as accurate as the
-    best, within one standard error, are averaged. The mean of linear models is a linear model.
+    Plain models, ones whose cross-entropy is truncated, so that unlikely labels no longer pull, and
+    ones that see labels through an estimated flip matrix are fitted on folds at several C. None is
+    chosen, since held-out labels that are wrong choose badly: all that are as accurate as the best,
+    within one standard error, are averaged. The mean of linear models is a linear model.
 
     Parameters
     ----------
     Cs : int or array-like, default=9
-        The penalties, in the units of `LogisticRegression`, or how many: then they go from
-        ``1 / (n v)`` to ``128 / v`` with n samples and the total variance v of the columns. 5 is
-        a fast mode.
+        The penalties, as in `LogisticRegression`, or how many from ``1 / (n v)`` to ``128 / v``,
+        with n samples and the total variance v of the columns. 5 is a fast mode.
     caps : float, array-like or None, default=(2.0, 1.0, 0.5)
         The caps of truncated models, in units of log K (K classes): at 1, labels less likely than
         chance are ignored. None leaves these models out.
     cv : int, splitter or iterable, default=None
         The folds: their number, a splitter of scikit-learn, or pairs of training and test indices.
-        None is 5, done twice up to 2,000 rows, and 3 from 10,000 rows on. Folds given by their
-        number are stratified and depend on the values in the rows and on `random_state`, not on the
-        order of the rows.
+        None is 5, done twice up to 2,000 rows, and 3 from 10,000 rows on. Folds given by number are
+        stratified and depend on the values in the rows and `random_state`, not on their order.
     noise : {"class-conditional"} or None, default=None
-        What `predict_proba` is to say. None: the probabilities of labels as noisy as those that
-        the model was fitted to; the boundary stays where the average has it. "class-conditional"
-        estimates how often each class was flipped, whatever the row: probabilities are those of
-        true classes, and of two classes the boundary moves. That gains one to three points of
-        accuracy where one class was flipped more than the other, and on large data costs six where
-        labels are wrong near the boundary, which looks the same.
+        None: probabilities are those of labels as noisy as the given ones, and the boundary is
+        that of the average. "class-conditional" estimates how often each class was flipped,
+        whatever the row: probabilities are those of true classes, and of two classes the boundary
+        moves. That gains one to three points of accuracy where one class was flipped more than the
+        other; on large data it costs six where labels are wrong near the boundary.
     standardize : bool or "auto", default="auto"
-        Whether the regulariser is that of columns of variance one. "auto" takes what predicts the
-        held-out labels better, and leaves columns that are more than the rows as they are; `coef_`
-        belongs to the columns as they were given in any case.
+        Whether the regulariser is that of columns of variance one; `coef_` belongs to the given
+        ones. "auto" takes what predicts held-out labels better, and leaves columns that are more
+        than the rows as they are.
     {knee}, {fit_intercept}
     class_weight : dict, "balanced" or None, default=None
-        Factors of C per class; they also weigh the held-out samples. "balanced" gives all classes
-        the same total weight.
+        Factors of C and of held-out samples per class; "balanced" gives classes equal weight.
     max_iter : int, default=25
         The most steps of a fit. More change next to nothing.
     {n_jobs of folds}
@@ -105,16 +97,14 @@ class HTLogisticRegressionCV(SoftmaxClassifier, FoldsFit):
 
     Notes
     -----
-    A weight is a number of copies: a sample of weight two counts twice in fits, held-out accuracy
-    and its error. Weights of less than one on average are scaled to one.
+    A sample of weight two counts twice in fits, held-out accuracy and its error. Weights of less
+    than one on average are scaled to one.
 
     The weight of a model in the average is the fourth power of its agreement
     (`htsvm.svm.choosing.agreement`), after all decisions have been scaled to the same held-out
-    size. Models that give all held-out samples the same class are left out. What each part of this
-    is worth was measured: docs/guide/robust-probabilities.md.
+    size; constant models have none. What each part is worth: docs/guide/robust-probabilities.md.
 
-    Data of up to 100,000 values are fitted in double precision, larger ones in single precision,
-    in centred and scaled columns. X is copied once at most.
+    More than 100,000 values are fitted in single precision, in centred and scaled columns.
 
     Examples
     --------
@@ -159,8 +149,6 @@ class HTLogisticRegressionCV(SoftmaxClassifier, FoldsFit):
         self, X: Any, classes: Array, codes: Array, weights: Array | None,
         params: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        X = canonical(sp.csr_matrix(X) if sp.issparse(X) else X)
-        check_scale(X)
         codes = codes.astype(np.intp)
         counts = counted(self.class_weight, classes, codes, weights)
         each = np.ones(len(codes)) if counts is None else counts
