@@ -150,6 +150,16 @@ def test_single_precision_withstands_offsets():
     assert other.score(X + 1e8, y) == pytest.approx(model.score(X, y), abs=0.003)
 
 
+def test_columns_of_rounding_have_no_weight(data):
+    X, _, y = data
+    rng = np.random.default_rng(0)
+    one, two = (HTLogisticRegressionCV(standardize=False, cv=KFold(5)) for _ in range(2))
+    one.fit(X, y)
+    two.fit(np.column_stack([X, 1e-15 * rng.normal(size=len(y))]), y)
+    far = np.column_stack([X, rng.normal(size=len(y))])
+    np.testing.assert_allclose(two.decision_function(far), one.decision_function(X), atol=1e-6)
+
+
 def test_standardised_columns_are_found_out(data):
     X, true, y = data
     scale = np.ones(8)

@@ -89,12 +89,13 @@ class Batch:
     penalty : ndarray of shape (n_members,)
         The factors of the losses.
     ridge : ndarray of shape (n_columns, n_members)
-        The regulariser is half the sum of ridge times squares; zero for intercepts.
+        The regulariser is half the sum of ridge times squares; zero for intercepts, and inf for
+        columns that are left as they start.
     """
 
     def __init__(self, rows: Rows, loss: Entropy, penalty: Array, ridge: Array) -> None:
         self.rows, self.loss, self.kind = rows, loss, rows.X.dtype
-        self.ridge = ridge.astype(self.kind)[:, :, None]
+        self.ridge = np.where(np.isinf(ridge), 0.0, ridge).astype(self.kind)[:, :, None]
         self.penalty = penalty / loss.information
         # An upper bound of the diagonal of the Hessian of the cross-entropy near W = 0.
         curved = (rows.classes - 1) / rows.classes**2 * penalty

@@ -32,7 +32,7 @@ from htsvm.losses.cross_entropy import (
 ROUNDING = 1e-13
 # Scales that differ by less than this factor count as equal.
 UNEVEN = 1.5
-# The least share of the total variance that a column counts with: float32 cannot hold its inverse.
+# A column with a smaller share of the total variance says nothing unless columns are standardised.
 LEAST_SHARE = 1e-16
 # Up to so many stored values double precision costs next to nothing, and weights are the same as
 # copies to its last digits.
@@ -76,7 +76,9 @@ class SearchColumns:
         # The mean squared length of rows, centred if there is an intercept, and who has a share.
         self.variance = float((variance if intercept else square).sum()) or 1.0
         shares = np.where(square > 0.0, square / self.variance, 1.0)
-        self.shares = np.maximum(shares, LEAST_SHARE)
+        self.given = np.divide(
+            1.0, shares, out=np.full(len(shares), np.inf), where=shares > LEAST_SHARE
+        )
         self.spread = np.sqrt(np.where(varies, variance, 1.0))
         self.varied = max(int(np.count_nonzero(varies)), 1)
 
@@ -91,7 +93,7 @@ class SearchColumns:
 
     def ridge(self, standardised: bool) -> Array:
         """Return the regulariser of each column in these, times the size; zero for an intercept."""
-        own = np.full(len(self.scale), float(self.varied)) if standardised else 1.0 / self.shares
+        own = np.full(len(self.scale), float(self.varied)) if standardised else self.given
         return np.append(own, [0.0] * self.intercept)
 
     def inside(self, X: Any, kind: Any) -> Any:

@@ -171,8 +171,8 @@ class EntropyObjective:
         They are shares of what the samples would pull if all did so in full, and none cancelled.
         """
         unit = float(self.penalty.sum())
-        pulled = self.R.length(gradient[:, :-1]) / (self.operator.row_length or 1.0)
-        return balance(pulled, unit), balance(float(np.linalg.norm(gradient[:, -1])), unit)
+        force = self.R.length(gradient[:, :-1]) / (self.operator.row_length or 1.0)
+        return balance(force, unit), balance(float(np.linalg.norm(gradient[:, -1])), unit)
 
     def hessian(self, z: Array) -> Array:
         """Return the Hessian at z, the variables of each score together.
