@@ -184,10 +184,8 @@ class HTLogisticRegressionCV(SoftmaxClassifier, FoldsFit):
         """Return the rows to train on and to hold out, for each fold."""
         if self.cv is not None and not isinstance(self.cv, Integral):
             every = np.arange(len(codes))
-            return [
-                (every[train], every[test])
-                for train, test in given_folds(self.cv, X, codes, params)
-            ]
+            folds = given_folds(self.cv, X, codes, params)
+            return [(every[train], every[test]) for train, test in folds]
         kept = np.flatnonzero(counts > 0.0)
         usual = FEW_FOLDS if len(kept) >= MANY_ROWS else DEFAULT_FOLDS
         number = min(int(self.cv or usual), len(kept))

@@ -76,9 +76,7 @@ class SearchColumns:
         # The mean squared length of rows, centred if there is an intercept, and who has a share.
         self.variance = float((variance if intercept else square).sum()) or 1.0
         shares = np.where(square > 0.0, square / self.variance, 1.0)
-        self.given = np.divide(
-            1.0, shares, out=np.full(len(shares), np.inf), where=shares > LEAST_SHARE
-        )
+        self.given = np.where(shares > LEAST_SHARE, 1.0 / np.maximum(shares, LEAST_SHARE), np.inf)
         self.spread = np.sqrt(np.where(varies, variance, 1.0))
         self.varied = max(int(np.count_nonzero(varies)), 1)
 
