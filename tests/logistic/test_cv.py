@@ -12,9 +12,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from htsvm import HTLogisticRegression, HTLogisticRegressionCV
 from htsvm.datasets import flip_labels
-from htsvm.logistic.noise import confident_joint, flipped_sigmoid, probabilities
-from htsvm.svm.averaging import averaged, root_mean_square
-from htsvm.svm.choosing import agreement, predicted
+from htsvm.logistic.noise import confident_joint, flipped_sigmoid
+from htsvm.losses.cross_entropy import log_probabilities
+from htsvm.svm.averaging import averaged
+from htsvm.svm.choosing import agreement, centred, predicted
 
 
 @parametrize_with_checks([HTLogisticRegressionCV(), HTLogisticRegression()])
@@ -60,8 +61,8 @@ def test_average_by_brute_force(classes):
     ]
     shares = np.array([*powers, 0.0]) / sum(powers)
     np.testing.assert_allclose(found.shares, shares)
-    sizes = np.array([root_mean_square(d, weights) for d in decisions])
-    np.testing.assert_allclose(found.factors, shares / sizes * (shares @ sizes))
+    sizes = [np.sqrt(np.mean(centred(d[copies]) ** 2)) for d in decisions]
+    np.testing.assert_allclose(found.factors, shares / sizes * np.dot(shares, sizes))
     assert found.constant.tolist() == [False] * 4 + [True]
 
 
@@ -147,6 +148,16 @@ def test_single_precision_withstands_offsets():
     assert HTLogisticRegressionCV(Cs=3).fit(stamps, y[:500]).score(stamps, y[:500]) > 0.75
     other = HTLogisticRegressionCV(Cs=3).fit(X + 1e8, y)
     assert other.score(X + 1e8, y) == pytest.approx(model.score(X, y), abs=0.003)
+
+
+def test_columns_of_rounding_have_no_weight(data):
+    X, _, y = data
+    rng = np.random.default_rng(0)
+    one, two = (HTLogisticRegressionCV(standardize=False, cv=KFold(5)) for _ in range(2))
+    one.fit(X, y)
+    two.fit(np.column_stack([X, 1e-15 * rng.normal(size=len(y))]), y)
+    far = np.column_stack([X, rng.normal(size=len(y))])
+    np.testing.assert_allclose(two.decision_function(far), one.decision_function(X), atol=1e-6)
 
 
 def test_standardised_columns_are_found_out(data):
@@ -316,7 +327,7 @@ def test_confident_joint_of_sure_probabilities():
     true = np.repeat([0, 1], 500)
     y = true.copy()
     y[:100] = 1
-    likely = probabilities(np.where(true == 1, 5.0, -5.0)[:, None])
+    likely = np.exp(log_probabilities(np.where(true == 1, 5.0, -5.0)[:, None]))
     found = confident_joint(likely, y, np.ones(1000))
     np.testing.assert_allclose(found, [[0.8, 0.2], [0.0, 1.0]], atol=0.01)
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from htsvm import HTLogisticRegression
 from htsvm.linalg import Quadratic, as_operator
-from htsvm.logistic.objective import EntropyObjective, descend, lowest_curvature
+from htsvm.logistic.regression import EntropyObjective
 from htsvm.losses.cross_entropy import TruncatedEntropy
 
 
@@ -102,16 +102,15 @@ def test_truncated_fit_is_a_certified_minimum(classes):
 def test_derivatives(classes, intercept):
     X, y = noisy(classes, rows=40)
     penalty = np.random.default_rng(0).uniform(0.1, 1.0, size=40)
-    objective = EntropyObjective(as_operator(X), y, penalty, Quadratic(None, 6), classes, intercept)
-    objective.use(TruncatedEntropy.of_classes(1.5, 0.5, classes))
+    objective = EntropyObjective(as_operator(X), Quadratic(None, 6), y, penalty, classes, intercept)
+    objective.loss = TruncatedEntropy.of_classes(1.5, 0.5, classes)
     z = np.random.default_rng(1).normal(size=(objective.scores, 7))
     if not intercept:
         z[:, -1] = 0.0
 
     def gradient(flat):
         at = flat.reshape(z.shape)
-        slopes = objective.value_slopes(objective.image(at))[1]
-        return (objective.smooth(at) + objective.pull(slopes)).ravel()
+        return objective.gradient(at).ravel()
 
     by_values = approx_fprime(z.ravel(), lambda v: objective.value(v.reshape(z.shape)), 1e-7)
     if not intercept:
@@ -134,11 +133,11 @@ def test_a_saddle_point_is_left():
     y = np.array([0, 0, 1, 1] * 10)
     y[X[:, 0] > 0.0] = np.arange(20) % 2
     y[X[:, 0] < 0.0] = np.arange(20) % 2
-    objective = EntropyObjective(as_operator(X), y, np.full(40, 5.0), Quadratic(None, 1), 2, True)
-    objective.use(TruncatedEntropy.of_classes(1.2, 0.2, 2))
-    curvature, direction = lowest_curvature(objective, np.zeros((1, 2)))
+    objective = EntropyObjective(as_operator(X), Quadratic(None, 1), y, np.full(40, 5.0), 2, True)
+    objective.loss = TruncatedEntropy.of_classes(1.2, 0.2, 2)
+    curvature, direction = objective.lowest_curvature(np.zeros((1, 2)))
     assert curvature < 0.0
-    end, *_ = descend(objective, 0.1 * direction, 1e-8, 100)
+    end = objective.descend(0.1 * direction, 1e-8, 100)
     assert objective.value(end) < objective.value(np.zeros((1, 2)))
     model = HTLogisticRegression(C=5.0, cap=1.2, knee=0.2).fit(X, y)
     assert model.objective_[0] < objective.value(np.zeros((1, 2)))

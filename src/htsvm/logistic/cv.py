@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.model_selection import check_cv
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
-from htsvm._sklearn import Interval, StrOptions, validated_fit
+from htsvm._sklearn import Interval, StrOptions
 from htsvm._typing import Array
 from htsvm.linalg.threads import single_threaded_blas
-from htsvm.logistic.decisions import SoftmaxClassifier
-from htsvm.logistic.noise import fitted_slope, flipped_sigmoid, probabilities
-from htsvm.logistic.pool import Pool, PoolTask, fitted_pool
-from htsvm.logistic.rows import SearchColumns
+from htsvm.logistic.noise import fitted_slope, flipped_sigmoid
+from htsvm.logistic.pool import Kind, Pool, SearchColumns
+from htsvm.logistic.regression import SoftmaxClassifier
+from htsvm.losses.cross_entropy import log_probabilities
 from htsvm.problems.build import class_factors
 from htsvm.svm.averaging import Average, averaged
 from htsvm.svm.base import BaseSVC
 from htsvm.svm.choosing import predicted
-from htsvm.svm.search import Routed, falling
-from htsvm.svm.validation import canonical, check_scale
+from htsvm.svm.search import DEFAULT_FOLDS, FoldsFit, Routed, TrainingData, falling, given_folds
 
-# Folds, and from how many rows on fewer of them do; up to how many rows are dealt out twice.
-FOLDS, FEW_FOLDS, MANY_ROWS, FEW_ROWS = 5, 3, 10_000, 2000
+# How many folds do from how many rows on, and up to how many rows are dealt out twice.
+FEW_FOLDS, MANY_ROWS, FEW_ROWS = 3, 10_000, 2000
 # The grid of C in units of the variance of the columns: from one over the rows to this.
 LARGEST = 2.0**7
 STEPS = 25
@@ -36,44 +32,39 @@ STEPS = 25
 
 @documented
 @dataclass(eq=False, repr=False)
-class HTLogisticRegressionCV(SoftmaxClassifier):
+class HTLogisticRegressionCV(SoftmaxClassifier, FoldsFit):
     """Logistic regression for labels that cannot all be trusted, with nothing to choose.
 
-    A pool of logistic models is fitted on the folds of a cross-validation: plain ones, ones whose
-    cross-entropy is truncated, so that unlikely labels no longer pull, and ones that see labels
-    through an estimated flip matrix, each at several C. No point of this grid is chosen, since
-    held-out labels that are wrong themselves choose badly: all points that are as accurate as the
-    best, within one standard error, are averaged. The mean of linear models is a linear model.
+    Plain models, ones whose cross-entropy is truncated, so that unlikely labels no longer pull, and
+    ones that see labels through an estimated flip matrix are fitted on folds at several C. None is
+    chosen, since held-out labels that are wrong choose badly: all that are as accurate as the best,
+    within one standard error, are averaged. The mean of linear models is a linear model.
 
     Parameters
     ----------
     Cs : int or array-like, default=9
-        The penalties, in the units of `LogisticRegression`, or how many: then they go from
-        ``1 / (n v)`` to ``128 / v`` with n samples and the total variance v of the columns. 5 is
-        a fast mode.
+        The penalties, as in `LogisticRegression`, or how many from ``1 / (n v)`` to ``128 / v``,
+        with n samples and the total variance v of the columns. 5 is a fast mode.
     caps : float, array-like or None, default=(2.0, 1.0, 0.5)
         The caps of truncated models, in units of log K (K classes): at 1, labels less likely than
         chance are ignored. None leaves these models out.
     cv : int, splitter or iterable, default=None
         The folds: their number, a splitter of scikit-learn, or pairs of training and test indices.
-        None is 5, done twice up to 2,000 rows, and 3 from 10,000 rows on. Folds given by their
-        number are stratified and depend on the values in the rows and on `random_state`, not on the
-        order of the rows.
+        None is 5, done twice up to 2,000 rows, and 3 from 10,000 rows on. Folds given by number are
+        stratified and depend on the values in the rows and `random_state`, not on their order.
     noise : {"class-conditional"} or None, default=None
-        What `predict_proba` is to say. None: the probabilities of labels as noisy as those that
-        the model was fitted to; the boundary stays where the average has it. "class-conditional"
-        estimates how often each class was flipped, whatever the row: probabilities are those of
-        true classes, and of two classes the boundary moves. That gains one to three points of
-        accuracy where one class was flipped more than the other, and on large data costs six where
-        labels are wrong near the boundary, which looks the same.
+        None: probabilities are those of labels as noisy as the given ones, and the boundary is
+        that of the average. "class-conditional" estimates how often each class was flipped,
+        whatever the row: probabilities are those of true classes, and of two classes the boundary
+        moves. That gains one to three points of accuracy where one class was flipped more than the
+        other; on large data it costs six where labels are wrong near the boundary.
     standardize : bool or "auto", default="auto"
-        Whether the regulariser is that of columns of variance one. "auto" takes what predicts the
-        held-out labels better, and leaves columns that are more than the rows as they are; `coef_`
-        belongs to the columns as they were given in any case.
+        Whether the regulariser is that of columns of variance one; `coef_` belongs to the given
+        ones. "auto" takes what predicts held-out labels better, and leaves columns that are more
+        than the rows as they are.
     {knee}, {fit_intercept}
     class_weight : dict, "balanced" or None, default=None
-        Factors of C per class; they also weigh the held-out samples. "balanced" gives all classes
-        the same total weight.
+        Factors of C and of held-out samples per class; "balanced" gives classes equal weight.
     max_iter : int, default=25
         The most steps of a fit. More change next to nothing.
     {n_jobs of folds}
@@ -107,16 +98,14 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
 
     Notes
     -----
-    A weight is a number of copies: a sample of weight two counts twice in fits, held-out accuracy
-    and its error. Weights of less than one on average are scaled to one.
+    A sample of weight two counts twice in fits, held-out accuracy and its error. Weights of less
+    than one on average are scaled to one.
 
     The weight of a model in the average is the fourth power of its agreement
     (`htsvm.svm.choosing.agreement`), after all decisions have been scaled to the same held-out
-    size. Models that give all held-out samples the same class are left out. What each part of this
-    is worth was measured: docs/guide/robust-probabilities.md.
+    size; constant models have none. What each part is worth: docs/guide/robust-probabilities.md.
 
-    Data of up to 100,000 values are fitted in double precision, larger ones in single precision,
-    in centred and scaled columns. X is copied once at most.
+    More than 100,000 values are fitted in single precision, in centred and scaled columns.
 
     Examples
     --------
@@ -154,99 +143,54 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
         "knee": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
-    @validated_fit
-    @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
-        """Fit the pool on all folds, and average it.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        {y}, {sample_weight of folds}, {**params}
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        routed = Routed.of(self, X, sample_weight, params)
-        X, _, classes, codes, weights = self._validated(X, y, sample_weight)
-        self._fit_checked(X, classes, codes, weights, routed.split)
-        return self
+    def _search(self, data: TrainingData, routed: Routed) -> None:
+        self._fit_checked(data.X, data.classes, data.codes, data.weights, routed.split)
 
     def _fit_checked(
-        self,
-        X: Any,
-        classes: Array,
-        codes: Array,
-        weights: Array | None,
+        self, X: Any, classes: Array, codes: Array, weights: Array | None,
         params: dict[str, Any] | None = None,
-    ) -> None:
-        X = canonical(sp.csr_matrix(X) if sp.issparse(X) else X)
-        check_scale(X)
-        intercept, codes = bool(self.fit_intercept), codes.astype(np.intp)
+    ) -> None:  # fmt: skip
+        codes = codes.astype(np.intp)
         counts = counted(self.class_weight, classes, codes, weights)
-        columns = SearchColumns.of(X, np.ones(len(codes)) if counts is None else counts, intercept)
-        splits = self._splits(X, codes, counts, columns, params or {})
+        each = np.ones(len(codes)) if counts is None else counts
+        columns = SearchColumns(X, each, bool(self.fit_intercept))
+        splits = self._splits(X, codes, each, columns, params or {})
         caps = [] if self.caps is None else falling("caps", self.caps).tolist()
-        task = PoolTask(
-            X, codes, counts, len(classes), columns, splits, intercept, caps, self.knee,
-            self.max_iter, self.n_jobs,
-        )  # fmt: skip
-        self.classes_ = classes
-        self._average(task)
-
-    def _average(self, task: PoolTask) -> None:
-        """Fit the pool and store its average."""
+        pool = Pool(
+            X, codes, counts, len(classes), columns, splits, self.knee, self.max_iter, self.n_jobs
+        )
         # Products of a batch are small: a second thread of BLAS mostly waits for a core.
         with single_threaded_blas():
-            pool = fitted_pool(task, self._grids(task))
-        found = averaged(pool.decisions, pool.codes, pool.weights)
+            pool.fit(self._grids(X, columns, float(each.sum())), caps)
+        found = averaged(pool.decisions, pool.held_codes, pool.held_weights)
         point = np.einsum("pmk,m->pk", pool.points, found.factors)
-        self.coef_, self.intercept_ = task.columns.outside(point, task.intercept)
+        self.classes_, self.n_splits_, self.n_iter_ = classes, len(splits), self.max_iter
+        self.coef_, self.intercept_ = columns.outside(point)
         held = np.einsum("mnk,m->nk", pool.decisions, found.factors)
         self._calibrate(held, pool, found)
-        self._tell(held, pool, found, len(task.splits))
+        self._tell(held, pool, found)
 
-    def _grids(self, task: PoolTask) -> dict[bool, Array]:
+    def _grids(self, X: Any, columns: SearchColumns, mass: float) -> dict[bool, Array]:
         """Return the C of given (False) and of standardised columns, where both are to be tried."""
-        columns = task.columns
-        mass = float(len(task.codes) if task.weights is None else task.weights.sum())
         kinds = [bool(self.standardize)] if self.standardize != "auto" else [False, True]
         # Scales that few rows of many columns show are chance, and rare entries would weigh most.
-        rows, width = task.X.shape
-        if self.standardize == "auto" and (width > rows or not columns.uneven):
+        if self.standardize == "auto" and (X.shape[1] > X.shape[0] or not columns.uneven):
             kinds = [False]
-        grids = {}
-        for own in kinds:
-            size = columns.varied if own else columns.variance
-            if isinstance(self.Cs, Integral):
-                grids[own] = np.geomspace(1.0 / mass, LARGEST, int(self.Cs)) / size
-            else:
-                grids[own] = np.sort(falling("Cs", self.Cs))
-        return grids
+        if not isinstance(self.Cs, Integral):
+            return {own: np.sort(falling("Cs", self.Cs)) for own in kinds}
+        grid = np.geomspace(1.0 / mass, LARGEST, int(self.Cs))
+        return {own: grid / columns.size(own) for own in kinds}
 
     def _splits(
-        self,
-        X: Any,
-        codes: Array,
-        counts: Array | None,
-        columns: SearchColumns,
-        params: dict[str, Any],
+        self, X: Any, codes: Array, counts: Array, columns: SearchColumns, params: dict[str, Any]
     ) -> list[tuple[Array, Array]]:
         """Return the rows to train on and to hold out, for each fold."""
         if self.cv is not None and not isinstance(self.cv, Integral):
-            found = list(check_cv(self.cv, codes, classifier=True).split(X, codes, **params))
-            if not found:
-                raise ValueError(
-                    f"cv={self.cv!r} gave no folds; give a splitter with at least one."
-                )
-            return [
-                (np.arange(len(codes))[train], np.arange(len(codes))[test]) for train, test in found
-            ]
-        kept = np.arange(len(codes)) if counts is None else np.flatnonzero(counts > 0.0)
-        usual = FEW_FOLDS if len(kept) >= MANY_ROWS else FOLDS
+            every = np.arange(len(codes))
+            folds = given_folds(self.cv, X, codes, params)
+            return [(every[train], every[test]) for train, test in folds]
+        kept = np.flatnonzero(counts > 0.0)
+        usual = FEW_FOLDS if len(kept) >= MANY_ROWS else DEFAULT_FOLDS
         number = min(int(self.cv or usual), len(kept))
         splits = []
         for turn in range(2 if self.cv is None and len(kept) <= FEW_ROWS else 1):
@@ -255,67 +199,45 @@ class HTLogisticRegressionCV(SoftmaxClassifier):
         return splits
 
     def _calibrate(self, held: Array, pool: Pool, found: Average) -> None:
-        """Find the slope of the probabilities, and what noise was estimated."""
-        classes, last = len(self.classes_), len(pool.flips)
-        own = found.shares[-last:]
+        """Find the slope of the probabilities, and what noise was estimated; may move `held`."""
+        own, flips, sigmoid = found.shares[-len(pool.flips) :], None, None
         if own.sum() > 0.0:
             self.noise_matrix_ = np.einsum("m,mij->ij", own / own.sum(), pool.flips)
         else:
-            self.noise_matrix_ = pool.flips[int(found.accuracy[-last:].argmax())]
-        conditional, flips = self.noise == "class-conditional", None
-        if conditional and classes == 2:
-            sigmoid = flipped_sigmoid(held[:, 0], pool.codes, pool.weights)
-            if sigmoid is not None:
-                self.slope_ = sigmoid.slope
-                self.intercept_ = self.intercept_ + sigmoid.offset / sigmoid.slope
-                held += sigmoid.offset / sigmoid.slope
-                up, down = sigmoid.up, sigmoid.down
-                self.noise_matrix_ = np.array([[1.0 - up, up], [down, 1.0 - down]])
-                return
-        elif conditional:
+            self.noise_matrix_ = pool.flips[int(found.accuracy[-len(own) :].argmax())]
+        if self.noise == "class-conditional" and pool.classes == 2:
+            sigmoid = flipped_sigmoid(held[:, 0], pool.held_codes, pool.held_weights)
+        elif self.noise == "class-conditional":
             flips = self.noise_matrix_
-        self.slope_ = fitted_slope(held, pool.codes, pool.weights, flips)
+        if sigmoid is None:
+            self.slope_ = fitted_slope(held, pool.held_codes, pool.held_weights, flips)
+            return
+        self.slope_, offset, self.noise_matrix_ = sigmoid
+        self.intercept_ = self.intercept_ + offset / self.slope_
+        held += offset / self.slope_
 
-    def _tell(self, held: Array, pool: Pool, found: Average, folds: int) -> None:
+    def _tell(self, held: Array, pool: Pool, found: Average) -> None:
         """Store what the average believed."""
-        likely = probabilities(held * self.slope_)
-        own = likely[np.arange(len(held)), pool.codes]
-        doubted = (own < 1.0 / len(self.classes_)) & (pool.weights > 0.0)
-        self.ignored_ = np.unique(pool.rows[doubted])
-        self.weights_, self.n_splits_ = found.shares, folds
-        self.n_iter_ = self.max_iter
-        names = [[one.family, one.cap, one.C, one.standardised] for one in pool.kinds]
-        columns = dict(
-            zip(("loss", "cap", "C", "standardize"), zip(*names, strict=True), strict=True)
-        )
-        right = [found_accuracy(pool, k) for k in range(folds)]
-        self.cv_results_ = {
-            "params": [dict(zip(columns, row, strict=True)) for row in names],
-            **{
-                f"param_{name}": np.ma.MaskedArray(values, dtype=object if name == "loss" else None)
-                for name, values in columns.items()
-            },
-            **{f"split{k}_test_score": row for k, row in enumerate(right)},
+        codes, weights = pool.held_codes, pool.held_weights
+        own = np.exp(log_probabilities(held * self.slope_))[np.arange(len(held)), codes]
+        doubted = (own < 1.0 / pool.classes) & (weights > 0.0)
+        self.ignored_, self.weights_ = np.unique(pool.rows[doubted]), found.shares
+        self.cv_results_: dict[str, Any] = {"params": [kind._asdict() for kind in pool.kinds]}
+        for name, values in zip(Kind._fields, zip(*pool.kinds, strict=True), strict=True):
+            kind = object if name == "loss" else None
+            self.cv_results_[f"param_{name}"] = np.ma.MaskedArray(values, dtype=kind)
+        for k in range(self.n_splits_):
+            some = pool.fold == k
+            right = predicted(pool.decisions[:, some]) == codes[some]
+            mass = float(weights[some].sum()) or 1.0
+            self.cv_results_[f"split{k}_test_score"] = right @ weights[some] / mass
+        self.cv_results_ |= {
             "mean_test_score": found.accuracy,
             "rank_test_score": 1 + np.sum(found.accuracy[None] > found.accuracy[:, None], axis=1),
             "agreement": found.agreement,
             "constant": found.constant,
             "weight": found.shares,
         }
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata are routed: to this estimator and to the splitter."""
-        mapping = MethodMapping().add(caller="fit", callee="split")
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(splitter=self.cv, method_mapping=mapping)
-
-
-def found_accuracy(pool: Pool, fold: int) -> Array:
-    """Return the accuracy of all models in a fold."""
-    some = pool.fold == fold
-    right = predicted(pool.decisions[:, some]) == pool.codes[some]
-    mass = pool.weights[some].sum()
-    return np.asarray(right @ pool.weights[some] / (mass or 1.0))
 
 
 def counted(class_weight: Any, classes: Array, codes: Array, weights: Array | None) -> Array | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -15,23 +16,248 @@ from htsvm._documented import documented
 from htsvm._sklearn import Interval
 from htsvm._typing import Array
 from htsvm.exceptions import warn_user
-from htsvm.linalg import Quadratic, as_operator
-from htsvm.logistic.decisions import SoftmaxClassifier
-from htsvm.logistic.objective import CURVED, EntropyObjective, descend, lowest_curvature
+from htsvm.linalg import Operator, Quadratic, as_operator
+from htsvm.linalg.operators import dense, double
+from htsvm.logistic.batch import levels
 from htsvm.losses import Hinge
-from htsvm.losses.cross_entropy import TruncatedEntropy
+from htsvm.losses.cross_entropy import TruncatedEntropy, log_probabilities, pulled
 from htsvm.optimality import Certificate
-from htsvm.problems import Problem
-from htsvm.problems.build import class_factors
+from htsvm.optimality.residuals import balance
+from htsvm.problems.build import Task, class_factors
 from htsvm.problems.coordinates import Coordinates, in_coordinates
+from htsvm.solvers.lbfgs import minimise
 from htsvm.svm.base import BaseSVC
+from htsvm.svm.fitted import is_warm
 from htsvm.svm.validation import as_number, canonical, check_scale
 from htsvm.svm.warn import warn_ignored
 
+# L-BFGS ends where a step gains less than this share; Newton's method does the rest.
+LEAST_GAIN = 1e-12
+# Up to so many variables the Hessian is formed; values of rows looked at together, 4 MB.
+FORMED, BLOCK_VALUES = 600, 1 << 19
+# Curvature counts if it is more than this share of the largest that the loss can have.
+CURVED = 1e-7
+# A Newton step is halved so often at most; flat directions get this share of the largest curvature.
+MOST_HALVINGS, FLAT = 30, 1e-14
 # From a saddle point the descent goes on along the direction of negative curvature, so often.
 MOST_ESCAPES = 3
 # To this residual the logistic solution is found from which a truncated one starts.
 START_TOL = 1e-2
+
+
+class SoftmaxClassifier(BaseSVC):
+    """A linear classifier that has probabilities."""
+
+    def _validated_data(self, X: Any, y: Any) -> tuple[Any, Array]:
+        X, y = super()._validated_data(X, y)
+        check_scale(X)
+        return canonical(sp.csr_matrix(X) if sp.issparse(X) else X), y
+
+    @documented
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        {X}
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            A column per class, in the order of ``classes_``.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @documented
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of the probabilities.
+
+        Parameters
+        ----------
+        {X}
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            A column per class, in the order of ``classes_``.
+        """
+        scores = np.asarray(self.decision_function(X))
+        return log_probabilities(getattr(self, "slope_", 1.0) * scores.reshape(len(scores), -1))
+
+
+class EntropyObjective:
+    """A function of z = (W, b), a row per score, the intercept last. It counts its `steps` down.
+
+    Parameters
+    ----------
+    operator, R : Operator, Quadratic
+        The rows and the regulariser.
+    codes, penalty : ndarray
+        The classes of the rows, and C times their weights.
+    classes, intercept : int, bool
+        How many classes there are; two have one score. Whether b is free.
+    """
+
+    def __init__(
+        self, operator: Operator, R: Quadratic, codes: Array, penalty: Array, classes: int,
+        intercept: bool,
+    ) -> None:  # fmt: skip
+        self.operator, self.codes, self.penalty = operator, codes, penalty
+        self.R, self.classes, self.intercept = R, classes, intercept
+        self.scores = 1 if classes == 2 else classes
+        bound = (classes - 1) / classes**2
+        diagonal = R.diagonal() + bound * operator.squared_pull(penalty[:, None])[0]
+        self.diagonal = np.append(diagonal, bound * float(penalty.sum()) if intercept else 1.0)
+        self.loss, self.steps = TruncatedEntropy(), 0
+
+    @cached_property
+    def constant(self) -> Array:
+        """Zero weights, with intercepts that say how frequent classes are."""
+        z = np.zeros((self.scores, len(self.diagonal)))
+        if self.intercept:
+            found = levels(self.codes, self.penalty, self.classes, 0.0)
+            z[:, -1] = found - (found.mean() if self.scores > 1 else 0.0)
+        return z
+
+    # ---------------------------------------------------------- what `lbfgs.minimise` asks for
+
+    def precondition(self, z: Array) -> Array:
+        """Return z over a bound of the diagonal of the Hessian."""
+        scaled: Array = z / self.diagonal
+        if not self.intercept:
+            scaled[:, -1] = 0.0
+        return scaled
+
+    def image(self, z: Array) -> Array:
+        """Return the scores."""
+        return self.operator.scores(np.ascontiguousarray(z[:, :-1]), z[:, -1])
+
+    def value_slopes(self, image: Array) -> tuple[float, Array]:
+        """Return the total of the loss and its derivatives in the scores."""
+        slopes = image[:, None].copy()
+        total = pulled(slopes, self.codes, self.penalty, self.loss)
+        return float(total[0]), slopes[:, 0]
+
+    def pull(self, slopes: Array) -> Array:
+        """Return the gradient of the loss, from the derivatives."""
+        return np.column_stack([self.operator.pull(slopes), slopes.sum(axis=0) * self.intercept])
+
+    def smooth(self, z: Array) -> Array:
+        """Return the gradient of the regulariser."""
+        return np.column_stack([self.R.dot(z[:, :-1]), np.zeros(len(z))])
+
+    def largest(self, image: Array) -> float:
+        """Return the largest change of a score that counts."""
+        return float(np.abs(image[self.penalty > 0.0]).max(initial=0.0))
+
+    # ---------------------------------------------------------------- values and derivatives
+
+    def value(self, z: Array) -> float:
+        """Return the objective."""
+        return self.value_slopes(self.image(z))[0] + 0.5 * float(np.vdot(z, self.smooth(z)))
+
+    def gradient(self, z: Array) -> Array:
+        """Return its gradient."""
+        return self.smooth(z) + self.pull(self.value_slopes(self.image(z))[1])
+
+    def logs(self, z: Array) -> tuple[Array, Array]:
+        """Return the logarithms of all probabilities, and the cross-entropy of each label."""
+        logs = log_probabilities(self.image(z))
+        return logs, -logs[np.arange(len(logs)), self.codes]
+
+    def residuals(self, gradient: Array) -> tuple[float, float]:
+        """Return the residuals of the gradient in W and in b, free of units.
+
+        They are shares of what the samples would pull if all did so in full, and none cancelled.
+        """
+        unit = float(self.penalty.sum())
+        force = self.R.length(gradient[:, :-1]) / (self.operator.row_length or 1.0)
+        return balance(force, unit), balance(float(np.linalg.norm(gradient[:, -1])), unit)
+
+    def hessian(self, z: Array) -> Array:
+        """Return the Hessian at z, the variables of each score together.
+
+        A common change of all intercepts, and intercepts that are not there, get a curvature.
+        """
+        logs, entropy = self.logs(z)
+        slope = self.loss.value_slope(entropy)[1]
+        bend = self.penalty * self.loss.curvature(entropy)
+        weight = self.penalty if slope is None else self.penalty * slope
+        k, side = z.shape
+        likely = np.exp(logs[:, -k:])
+        miss = likely - np.equal.outer(self.codes, np.arange(self.classes)[-k:])
+        out = np.zeros((k, side, k, side))
+        for rows, part in self.operator.blocks(max(BLOCK_VALUES // side, 1)):
+            X = np.column_stack([dense(double(part)), np.ones(rows.stop - rows.start)])
+            for i, j in np.ndindex(k, k):
+                each = weight[rows] * likely[rows, i] * ((i == j) - likely[rows, j])
+                each += bend[rows] * miss[rows, i] * miss[rows, j]
+                out[i, :, j] += X.T @ (each[:, None] * X)
+        columns = np.arange(side - 1)
+        for i in range(k):
+            out[i, columns, i, columns] += self.R.diagonal()
+        if not self.intercept:
+            out[:, -1], out[:, :, :, -1] = 0.0, 0.0
+            out[np.arange(k), -1, np.arange(k), -1] = self.diagonal[-1]
+        elif k > 1:
+            out[:, -1, :, -1] += self.diagonal[-1] / k
+        return out.reshape(k * side, k * side)
+
+    # ------------------------------------------------------------------------------ the way down
+
+    def descend(self, z: Array, tol: float, most: int) -> Array:
+        """Return where `most` steps lead, or as many as bring the residuals below `tol`."""
+
+        def enough(gradient: Array) -> bool:
+            return max(self.residuals(gradient)) <= tol
+
+        z, _, steps = minimise(self, z, most, LEAST_GAIN, enough)
+        gradient = self.gradient(z)
+        while steps < most and z.size <= FORMED and not enough(gradient):
+            # Newton's method with the sizes of the curvatures, which never goes up.
+            values, vectors = np.linalg.eigh(self.hessian(z))
+            sizes = np.maximum(np.abs(values), FLAT * np.abs(values).max(initial=1e-300))
+            step = -(vectors @ (vectors.T @ gradient.ravel() / sizes)).reshape(z.shape)
+            slope, value = float(np.vdot(step, gradient)), self.value(z)
+            for share in 0.5 ** np.arange(MOST_HALVINGS):
+                new = z + share * step
+                if self.value(new) <= value + 1e-4 * share * slope + 1e-15 * abs(value):
+                    break
+            else:
+                break
+            z, gradient, steps = new, self.gradient(new), steps + 1
+        self.steps += steps
+        return z
+
+    def lowest_curvature(self, z: Array) -> tuple[float, Array]:
+        """Return the smallest eigenvalue of the Hessian, in units of its bound, and its direction.
+
+        NaN where there are too many variables to form it.
+        """
+        if z.size > FORMED:
+            return math.nan, np.zeros_like(z)
+        scale = np.tile(1.0 / np.sqrt(self.diagonal), len(z))
+        values, vectors = np.linalg.eigh(scale[:, None] * self.hessian(z) * scale)
+        return float(values[0]), (scale * vectors[:, 0]).reshape(z.shape)
+
+    def settled(self, z: Array, tol: float, most: int) -> tuple[Array, str, float]:
+        """Leave saddle points; return the end, whether it is a minimiser, and the curvature."""
+        for _ in range(MOST_ESCAPES + 1):
+            if math.isinf(self.loss.cap) or not np.any(self.loss.curvature(self.logs(z)[1])):
+                # Convex near the point.
+                return z, "yes", math.nan
+            curvature, direction = self.lowest_curvature(z)
+            if not curvature < -CURVED:
+                break
+            step = direction / max(self.largest(self.image(direction)), 1e-300)
+            ends = [self.descend(z + s * step, tol, most) for s in (1, -1)]
+            best = min(ends, key=self.value)
+            if not self.value(best) < self.value(z):
+                break
+            z = best
+        if abs(curvature) > CURVED:
+            return z, "yes" if curvature > 0.0 else "no", curvature
+        return z, "undecided", curvature
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,8 +273,7 @@ class LogisticCertificate(Certificate):
     local_minimizer : {"yes", "no", "undecided"}
         What the Hessian says.
     curvature : float
-        Its smallest eigenvalue, in units of an upper bound of its diagonal; NaN if it was not
-        computed.
+        Its smallest eigenvalue, in units of a bound of its diagonal; NaN if it was not computed.
     """
 
     stationarity: float
@@ -80,9 +305,9 @@ class HTLogisticRegression(SoftmaxClassifier):
 
     .. math:: \tfrac12\|W\|^2 + C \sum_i T(-\log p(y_i \mid x_i))
 
-    with the softmax of linear scores as p, and the hybrid truncation T: the identity up to a knee,
-    then flattening, and constant from `cap` on. Two classes have one vector of weights. Without
-    truncation this is scikit-learn's `LogisticRegression`.
+    with the softmax p of linear scores, one for two classes, and the hybrid truncation T: the
+    identity up to a knee, then flattening, and constant from `cap` on. Without truncation this is
+    scikit-learn's `LogisticRegression`.
 
     Parameters
     ----------
@@ -120,9 +345,9 @@ class HTLogisticRegression(SoftmaxClassifier):
 
     Notes
     -----
-    With a cap the problem is not convex. The descent starts from the logistic solution at the same
-    C; from a saddle point it goes on. Probabilities of a truncated model are too sure, since it
-    does not see the labels that contradict it; those of `HTLogisticRegressionCV` are calibrated.
+    With a cap the problem is not convex; from a saddle point the descent goes on. Probabilities of
+    a truncated model are too sure, since it does not see the labels that contradict it; those of
+    `HTLogisticRegressionCV` are calibrated.
 
     Examples
     --------
@@ -154,112 +379,31 @@ class HTLogisticRegression(SoftmaxClassifier):
     }
 
     def _fit_checked(self, X: Any, classes: Array, codes: Array, weights: Array | None) -> None:
-        X = canonical(sp.csr_matrix(X) if sp.issparse(X) else X)
-        check_scale(X)
         codes, intercept = codes.astype(np.intp), bool(self.fit_intercept)
         mass = np.bincount(codes, weights=weights, minlength=len(classes))
-        penalty = as_number("C", self.C) * class_factors(self.class_weight, classes, mass)
-        penalty = penalty[codes] if weights is None else penalty[codes] * weights
-        # Labels play no part in the coordinates.
-        given = Problem(
-            as_operator(X), np.ones(len(codes), dtype=np.int8), penalty, Hinge(),
-            Quadratic(None, X.shape[1]), self.C, intercept,
-        )  # fmt: skip
+        factors = class_factors(self.class_weight, classes, mass)
+        # Labels and loss play no part in the coordinates.
+        task = Task(factors, as_number("C", self.C), Hinge(), intercept, positive=1)
+        given = task.problem(as_operator(X), codes, weights)
         coordinates = in_coordinates(given)
-        inside = coordinates.problem
-        objective = EntropyObjective(
-            inside.operator, codes, penalty, inside.regularizer, len(classes), intercept
-        )
-        z, start, steps = self._search(objective, self._last(coordinates, classes))
-        z, verdict, curvature, more = self._settled(objective, z)
-        self.classes_, self.start_, self.n_iter_ = classes, [start], steps + more
-        W = np.atleast_2d(coordinates.back(z[:, :-1]))
-        self.coef_ = np.ascontiguousarray(W)
-        self.intercept_ = z[:, -1] - W @ coordinates.mean
-        self._certify(objective, z, verdict, curvature)
-        warn_ignored(self, codes, weights)
-        self.n_passes_ = float(inside.operator.passes)
-
-    def _search(self, objective: EntropyObjective, last: Array | None) -> tuple[Array, str, int]:
-        """Return the lowest point that the starts lead to, its start, and the steps."""
-        loss = TruncatedEntropy.of_classes(self.cap, self.knee, objective.classes)
-        constant, convex = self._constant(objective), loss.cap == math.inf
-        if convex and last is not None:
-            return descend(objective, last, self.tol, self.max_iter, "warm")
-        exact = self.tol if convex else max(self.tol, START_TOL)
-        z, start, steps = descend(objective, constant, exact, self.max_iter, "logistic")
-        if convex:
-            return z, start, steps
-        objective.use(loss)
-        starts = {"logistic": z, "constant": constant} | ({} if last is None else {"warm": last})
-        if objective.value(z) < objective.value(constant):
-            del starts["constant"]
-        found = [descend(objective, at, self.tol, self.max_iter, by) for by, at in starts.items()]
-        best = min(found, key=lambda end: objective.value(end[0]))
-        return best[0], best[1], steps + sum(end[2] for end in found)
-
-    def _constant(self, objective: EntropyObjective) -> Array:
-        """Return zero weights, with intercepts that say how frequent classes are."""
-        columns = objective.operator.shape[1]
-        z = np.zeros((objective.scores, columns + 1))
-        if objective.intercept:
-            mass = np.bincount(
-                objective.codes, weights=objective.penalty, minlength=objective.classes
-            )
-            levels = np.log(np.maximum(mass / mass.sum(), 1e-12))
-            z[:, -1] = levels[1] - levels[0] if len(z) == 1 else levels - levels.mean()
-        return z
-
-    def _last(self, coordinates: Coordinates, classes: Array) -> Array | None:
-        """Return the last solution as a start, if there is one of this shape."""
-        if not (self.warm_start and hasattr(self, "coef_")):
-            return None
-        self.densify()
-        rows = 1 if len(classes) == 2 else len(classes)
-        shape = (rows, len(coordinates.mean))
-        if self.coef_.shape != shape or not np.array_equal(self.classes_, classes):
-            return None
-        W, b, _ = coordinates.enter((self.coef_, self.intercept_, None))
-        return np.column_stack([W, b if self.fit_intercept else np.zeros(rows)])
-
-    def _settled(self, objective: EntropyObjective, z: Array) -> tuple[Array, str, float, int]:
-        """Leave saddle points; return where that ends, the verdict, the curvature and steps."""
-        if objective.loss.cap == math.inf:
-            return z, "yes", math.nan, 0
-        taken = 0
-        for _ in range(MOST_ESCAPES + 1):
-            if not np.any(objective.loss.curvature(objective.likelihoods(objective.image(z))[1])):
-                # Convex near the point.
-                return z, "yes", math.nan, taken
-            curvature, direction = lowest_curvature(objective, z)
-            if not curvature < -CURVED:
-                break
-            step = direction / max(objective.largest(objective.image(direction)), 1e-300)
-            ends = [descend(objective, z + s * step, self.tol, self.max_iter) for s in (1, -1)]
-            taken += sum(steps for *_, steps in ends)
-            best = min((end[0] for end in ends), key=objective.value)
-            if not objective.value(best) < objective.value(z):
-                break
-            z = best
-        if math.isnan(curvature) or abs(curvature) <= CURVED:
-            return z, "undecided", curvature, taken
-        return z, "yes" if curvature > 0.0 else "no", curvature, taken
-
-    def _certify(
-        self, objective: EntropyObjective, z: Array, verdict: str, curvature: float
-    ) -> None:
-        """Store the certificate and what was ignored; warn if there is no convergence."""
-        stationarity, balance = objective.residuals(objective.gradient(z))
+        operator, R = coordinates.problem.operator, coordinates.problem.regularizer
+        objective = EntropyObjective(operator, R, codes, given.penalty, len(classes), intercept)
+        z, start = self._search(objective, self._last(coordinates, classes))
+        z, verdict, curvature = objective.settled(z, self.tol, self.max_iter)
+        self.classes_, self.start_, self.n_iter_ = classes, [start], objective.steps
+        self.coef_ = np.ascontiguousarray(np.atleast_2d(coordinates.back(z[:, :-1])))
+        self.intercept_ = z[:, -1] - self.coef_ @ coordinates.mean
+        stationarity, balanced = objective.residuals(objective.gradient(z))
         certificate = LogisticCertificate(
             objective=objective.value(z), tol=self.tol,
-            trivial_objective=objective.value(self._constant(objective)),
-            stationarity=stationarity, balance=balance, convex=objective.loss.cap == math.inf,
+            trivial_objective=objective.value(objective.constant),
+            stationarity=stationarity, balance=balanced, convex=objective.loss.cap == math.inf,
             local_minimizer=verdict, curvature=curvature,
         )  # fmt: skip
         self.certificate_, self.objective_ = [certificate], np.array([certificate.objective])
-        self.ignored_ = np.flatnonzero(
-            objective.likelihoods(objective.image(z))[1] >= objective.loss.cap
-        )
+        self.ignored_ = np.flatnonzero(objective.logs(z)[1] >= objective.loss.cap)
+        self.n_passes_ = float(operator.passes)
+        warn_ignored(self, codes, weights)
         if not certificate.certified:
             warn_user(
                 f"HTLogisticRegression did not converge: the residual is {certificate.residual:.2e}"
@@ -267,3 +411,26 @@ class HTLogisticRegression(SoftmaxClassifier):
                 "Increase max_iter or tol, or lower C.",
                 ConvergenceWarning,
             )
+
+    def _search(self, objective: EntropyObjective, last: Array | None) -> tuple[Array, str]:
+        """Return the lowest point that the starts lead to, and its start."""
+        loss = TruncatedEntropy.of_classes(self.cap, self.knee, objective.classes)
+        tol, most, constant = self.tol, self.max_iter, objective.constant
+        if loss.cap == math.inf:
+            start = constant if last is None else last
+            return objective.descend(start, tol, most), "logistic" if last is None else "warm"
+        z = objective.descend(constant, max(tol, START_TOL), most)
+        objective.loss = loss
+        starts = {"logistic": z, "constant": constant} | ({} if last is None else {"warm": last})
+        if objective.value(z) < objective.value(constant):
+            del starts["constant"]
+        ends = {name: objective.descend(at, tol, most) for name, at in starts.items()}
+        best = min(ends, key=lambda name: objective.value(ends[name]))
+        return ends[best], best
+
+    def _last(self, coordinates: Coordinates, classes: Array) -> Array | None:
+        """Return the last solution as a start, if there is one of this shape."""
+        if not is_warm(self, classes, len(coordinates.mean)):
+            return None
+        W, b, _ = coordinates.enter((self.coef_, self.intercept_, None))
+        return np.column_stack([W, b * bool(self.fit_intercept)])

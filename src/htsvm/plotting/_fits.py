@@ -292,12 +292,8 @@ def plot_average(model: Any, ax: Any = None) -> Any:
         )
     ax = axes(ax)
     accuracy, C = np.asarray(table["mean_test_score"]), np.asarray(table["param_C"], dtype=float)
-    names = np.array(
-        [
-            f"{p['loss']}, cap {p['cap']:g}" if math.isfinite(p["cap"]) else p["loss"]
-            for p in table["params"]
-        ]
-    )
+    caps = [f", cap {p['cap']:g}" if math.isfinite(p["cap"]) else "" for p in table["params"]]
+    names = np.array([p["loss"] + cap for p, cap in zip(table["params"], caps, strict=True)])
     for k, name in enumerate(dict.fromkeys(names.tolist())):
         rows = np.flatnonzero(names == name)
         share = float(weights[rows].sum())

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.svm.choosing import agreement, predicted
+from htsvm.svm.choosing import agreement, centred, predicted, root_mean_square
 
 # Points whose accuracy is within so many standard errors of the best take part, weighted by this
 # power of their agreement (robust-probabilities.md).
@@ -26,15 +26,11 @@ class Average(NamedTuple):
 
     Attributes
     ----------
-    shares : ndarray of shape (n_points,)
-        The share of each point; they add up to one.
-    factors : ndarray of shape (n_points,)
-        What its coefficients are multiplied by: its share over its held-out size, so that points
-        count alike however large their decision values are.
-    accuracy, agreement : ndarray of shape (n_points,)
-        On all held-out samples.
-    constant : ndarray of shape (n_points,)
-        Whether all of them get the same class.
+    shares, factors : ndarray of shape (n_points,)
+        The share of each point, and what its coefficients are multiplied by: its share over its
+        held-out size, so that points count alike however large their decision values are.
+    accuracy, agreement, constant : ndarray of shape (n_points,)
+        On all held-out samples; whether all of them get the same class.
     """
 
     shares: Array
@@ -54,17 +50,16 @@ def averaged(decisions: Array, codes: Array, weights: Array) -> Average:
     codes, weights : ndarray of shape (n_held,)
         The classes of the samples, and how often each counts.
     """
-    count, mass = len(decisions), float(weights.sum())
-    accuracy, agreed, size = np.zeros(count), np.zeros(count), np.zeros(count)
-    constant = np.zeros(count, dtype=bool)
-    counted = weights > 0.0
-    for k in range(count):
-        found = predicted(decisions[k])
-        accuracy[k] = weights @ (found == codes) / mass
-        constant[k] = len(np.unique(found[counted])) == 1
-        agreed[k] = agreement(decisions[k], codes, weights)
-        size[k] = root_mean_square(decisions[k], weights)
-    able = ~constant if not constant.all() else np.ones(count, dtype=bool)
+    mass, counted, share = float(weights.sum()), weights > 0.0, weights / weights.sum()
+    rows = []
+    for point in decisions:
+        found = predicted(point)
+        same = len(np.unique(found[counted])) == 1
+        size = root_mean_square(centred(point), share)
+        rows.append((weights @ (found == codes), agreement(point, codes, weights), same, size))
+    accuracy, agreed, constant, size = np.array(rows).T
+    accuracy, constant = accuracy / mass, constant > 0.0
+    able = ~constant | constant.all()
     top = float(accuracy[able].max())
     error = np.sqrt(top * (1.0 - top) / mass)
     able &= accuracy >= top - ERRORS * error - 1e-12
@@ -72,11 +67,3 @@ def averaged(decisions: Array, codes: Array, weights: Array) -> Average:
     shares /= shares.sum()
     factors = shares * float(shares @ size) / np.where(size > 0.0, size, 1.0)
     return Average(shares, factors, accuracy, agreed, constant)
-
-
-def root_mean_square(decisions: Array, weights: Array) -> float:
-    """Return the size of scores (n_samples, n_scores), of several classes less their mean."""
-    values = decisions.astype(np.float64)
-    if values.shape[1] > 1:
-        values -= values.mean(axis=1, keepdims=True)
-    return float(np.sqrt(weights @ np.square(values).mean(axis=1) / weights.sum()))

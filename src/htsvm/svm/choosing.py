@@ -191,6 +191,17 @@ def _mean(values: Array, weights: Array) -> Array:
     return np.asarray(values @ weights / total)
 
 
+def centred(decisions: Array) -> Array:
+    """Return scores (n_samples, n_scores) as float64, of several classes less their mean."""
+    values = np.asarray(decisions, dtype=np.float64)
+    return values - values.mean(axis=1, keepdims=True) if values.shape[1] > 1 else values
+
+
+def root_mean_square(values: Array, share: Array) -> float:
+    """Return the size of centred scores, for shares of samples that add up to one."""
+    return float(np.sqrt(share @ np.square(values).mean(axis=1)))
+
+
 def agreement(decisions: Array, codes: Array, weights: Array | None = None) -> float:
     """Return how well decision values agree with labels that may be wrong.
 
@@ -233,14 +244,10 @@ def agreement(decisions: Array, codes: Array, weights: Array | None = None) -> f
     >>> max([0.001, 0.1, 10.0], key=score)
     0.1
     """
-    values = np.array(decisions, dtype=np.float64)
-    values = values.reshape(len(values), -1)
+    values = centred(np.reshape(decisions, (len(decisions), -1)))
     share = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
     share = share / share.sum()
-    several = values.shape[1] > 1
-    if several:
-        values -= values.mean(axis=1, keepdims=True)
-    size = np.sqrt(float(share @ np.square(values).mean(axis=1)))
+    several, size = values.shape[1] > 1, root_mean_square(values, share)
     if size == 0.0:
         return 0.0
     sure = np.tanh(values / size)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.metrics import check_scoring, get_scorer
+from sklearn.metrics import check_scoring
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from htsvm._documented import documented
 from htsvm._seeds import seed_of
-from htsvm._sklearn import StrOptions, validated_fit
+from htsvm._sklearn import StrOptions
 from htsvm._typing import Array
 from htsvm.losses import HybridTruncated, Loss
 from htsvm.problems import AnyProblem
@@ -28,6 +27,7 @@ from htsvm.svm.grid import Grid
 from htsvm.svm.htsvc import HTSVC
 from htsvm.svm.path import check_grid
 from htsvm.svm.search import (
+    FoldsFit,
     Routed,
     SearchCV,
     TrainingData,
@@ -42,31 +42,11 @@ FOLD_TOL, FOLD_ROUNDS = 1e-2, 30
 CLEARLY = 4.0
 
 
-class LinearSearchCV(SearchCV, BaseLinearSVC):
+class LinearSearchCV(SearchCV, FoldsFit, BaseLinearSVC):
     """A search for C and cap whose folds are solved by a `Grid`, in the columns of X or others."""
 
     # Where the default grid of C begins and ends.
     _range_of_C: ClassVar[tuple[float, float]]
-
-    @validated_fit
-    @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose a point of the grid by cross-validation, then fit all the data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data; of a precomputed kernel its matrix.
-        {y}, {sample_weight of folds}, {**params}
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        routed = Routed.of(self, X, sample_weight, params)
-        self._search(TrainingData(*self._validated(X, y, sample_weight)), routed)
-        return self
 
     def _check_grid(self, data: TrainingData) -> None:
         self.Cs_ = check_grid(self.Cs, *self._range_of_C)
@@ -167,14 +147,6 @@ class LinearSearchCV(SearchCV, BaseLinearSVC):
 
     def _penalty(self) -> float:
         return self.C_
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata are routed: to this estimator, the splitter and the scorer."""
-        scoring = "accuracy" if self.scoring is None else self.scoring
-        split, score = (MethodMapping().add(caller="fit", callee=to) for to in ("split", "score"))
-        router = MetadataRouter(owner=self).add_self_request(self)
-        router = router.add(splitter=self.cv, method_mapping=split)
-        return router.add(scorer=get_scorer(scoring), method_mapping=score)
 
 
 @documented

@@ -74,23 +74,24 @@ def joined_history(results: Sequence[Any]) -> dict[str, Array]:
 # ------------------------------------------------------------------------------- warm starts
 
 
+def is_warm(model: Any, classes: Array, columns: int) -> bool:
+    """Return whether the last solution, of such a shape and as an array, is to be a start."""
+    if not (getattr(model, "warm_start", False) and hasattr(model, "coef_")):
+        return False
+    model.densify()
+    shape = (1 if len(classes) == 2 else len(classes), columns)
+    return bool(model.coef_.shape == shape and np.array_equal(model.classes_, classes))
+
+
 def warm_starts(model: Any, classes: Array, problems: Sequence[Any]) -> list[Any]:
     """Return the starts of the problems: the last solution, or None for cold ones.
 
     Only a solution of such problems is one. Multipliers go with it if the number of samples is the
     same.
     """
-    cold: list[Any] = [None] * len(problems)
-    if not (getattr(model, "warm_start", False) and hasattr(model, "coef_")):
-        return cold
-    model.densify()
-    rows = 1 if len(classes) == 2 else len(classes)
-    if not (
-        model.coef_.shape == (rows, problems[0].operator.shape[1])
-        and np.array_equal(model.classes_, classes)
-        and len(model.certificate_) == len(problems)
-    ):
-        return cold
+    columns = problems[0].operator.shape[1]
+    if not is_warm(model, classes, columns) or len(model.certificate_) != len(problems):
+        return [None] * len(problems)
     same_size = len(model.sample_status_) == problems[0].n_samples
     starts, first = [], 0
     for problem in problems:

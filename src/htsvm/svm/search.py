@@ -6,16 +6,17 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from itertools import product
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.metrics import get_scorer_names
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from htsvm._documented import documented
 from htsvm._seeds import seed_of
-from htsvm._sklearn import Interval, StrOptions, check_method_params, routing_enabled
+from htsvm._sklearn import Interval, StrOptions, check_method_params, routing_enabled, validated_fit
 from htsvm._typing import Array
 from htsvm.exceptions import warn_user
 from htsvm.svm import choosing
@@ -92,6 +93,44 @@ class Routed:
         return part
 
 
+class FoldsFit(BaseSVC):
+    """A classifier of one view whose fit is a search over folds: `_search`."""
+
+    @validated_fit
+    @documented
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Fit the grid on all folds, and what they tell to deliver.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data; of a precomputed kernel its matrix.
+        {y}, {sample_weight of folds}, {**params}
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        routed = Routed.of(self, X, sample_weight, params)
+        self._search(TrainingData(*self._validated(X, y, sample_weight)), routed)
+        return self
+
+    @abstractmethod
+    def _search(self, data: TrainingData, routed: Routed) -> None:
+        """Fit data that has been validated."""
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata are routed: to this estimator, the splitter and a scorer."""
+        split, score = (MethodMapping().add(caller="fit", callee=to) for to in ("split", "score"))
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router = router.add(splitter=self.cv, method_mapping=split)
+        if not hasattr(self, "scoring"):
+            return router
+        scoring = "accuracy" if self.scoring is None else self.scoring
+        return router.add(scorer=get_scorer(scoring), method_mapping=score)
+
+
 class SearchCV(BaseSVC):
     """A classifier that chooses a point of a grid by cross-validation, and is fitted there.
 
@@ -141,10 +180,7 @@ class SearchCV(BaseSVC):
             number = fewest if cv is None else int(cv or DEFAULT_FOLDS)
             cv = StratifiedKFold(number, shuffle=True, random_state=seed_of(self.random_state))
         X = data.X[0] if isinstance(data.X, list) else data.X
-        found = list(check_cv(cv, data.y, classifier=True).split(X, data.y, **params))
-        if not found:
-            raise ValueError(f"cv={cv!r} gave no folds; give a splitter with at least one.")
-        return found
+        return given_folds(cv, X, data.y, params)
 
     def _cross_validate(
         self, data: TrainingData, routed: Routed, splits: list[tuple[Array, Array]]
@@ -188,6 +224,14 @@ class SearchCV(BaseSVC):
         """Return an unfitted model of another kind, with the options of this one."""
         shared = kind().get_params().keys() & self.get_params().keys()
         return kind(**{name: getattr(self, name) for name in shared})
+
+
+def given_folds(cv: Any, X: Any, y: Array, params: dict[str, Any]) -> list[tuple[Array, Array]]:
+    """Return the folds of a splitter, or those that are given one by one; at least one."""
+    found = list(check_cv(cv, y, classifier=True).split(X, y, **params))
+    if not found:
+        raise ValueError(f"cv={cv!r} gave no folds; give a splitter with at least one.")
+    return found
 
 
 def _table(
