@@ -26,7 +26,7 @@ def test_versions_need_no_extras(argument, monkeypatch, capsys):
     cli.main()
     assert __version__ in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", ["htsvm", "audit"])
-    with pytest.raises(SystemExit, match=r"needs typer, rich. Install"):
+    with pytest.raises(SystemExit, match=r"needs typer, rich, pandas. Install"):
         cli.main()
 
 
@@ -44,11 +44,11 @@ def test_help_names_the_commands(runner):
     assert "versions" in result.output
 
 
-@pytest.mark.parametrize("missing", ["typer", "rich"])
+@pytest.mark.parametrize("missing", ["typer", "rich", "pandas"])
 def test_missing_extra_is_named(missing, monkeypatch):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(SystemExit) as stop:
         cli.main()
     message = str(stop.value.code)
     assert missing in message
-    assert 'pip install "htsvm[audit]"' in message
+    assert 'pip install ".[audit]"' in message

@@ -8,7 +8,11 @@ import sys
 from importlib.util import find_spec
 from typing import Annotated, Any
 
-NEEDED = ("typer", "rich")
+NEEDED = ("typer", "rich", "pandas")
+INSTALL = (
+    'Install with, in the folder of htsvm:\n  pip install ".[audit]"\nor from its wheel:\n'
+    '  pip install "htsvm[audit] @ file:///path/of/the/wheel.whl"'
+)
 # The exit code of a command that Ctrl-C ended.
 INTERRUPTED = 130
 
@@ -20,10 +24,7 @@ def main() -> None:
         return
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        sys.exit(
-            f"htsvm: the command line needs {', '.join(missing)}. Install with:\n"
-            '  pip install "htsvm[audit]"'
-        )
+        sys.exit(f"htsvm: the command line needs {', '.join(missing)}. {INSTALL}")
     try:
         build_app()(prog_name="htsvm")
     except KeyboardInterrupt:

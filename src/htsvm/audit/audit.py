@@ -12,7 +12,7 @@ from htsvm._typing import Array
 from htsvm.audit import checks, inputs, scoring
 from htsvm.audit.checks import Finding
 from htsvm.audit.result import LabelAudit
-from htsvm.audit.scoring import Scores, folds_of, violation
+from htsvm.audit.scoring import AuditTask, Scores, folds_of, violation
 from htsvm.audit.trust import UNSEEN
 
 QUALITIES = ("best", "fast")
@@ -42,17 +42,16 @@ def audit_labels(
     Parameters
     ----------
     X : {array-like, sparse matrix, DataFrame}, or a mapping or list of those
-        Samples of shape (n_samples, n_features). Several matrices are several views of the same
-        samples. Missing values (NaN) are filled with medians. The columns of a data frame are read
-        as on the command line, dates, categories and texts too; those of other matrices are scaled
-        to unit variance where one is ten times as wide as the median one. Dask collections are
-        brought into memory. None with `pred_probs`.
+        Samples of shape (n_samples, n_features), or several views of them. Missing values (NaN) are
+        filled with medians. The columns of a data frame are read as on the command line, dates,
+        categories and texts too; those of other matrices are scaled to unit variance where one is
+        ten times as wide as the median one. Dask collections are brought into memory.
     y : array-like of shape (n_samples,)
         Labels as given, of any type. A Series lends its index to the result.
     model : classifier, optional
-        Any classifier with `predict_proba` or `decision_function`, ours or not; it is fitted in
-        folds, to a data frame as it is given. None is kernel least squares with leave-one-out
-        scores, fitted once to the labels and once to what a model of the noise makes of them.
+        Any classifier with `predict_proba` or `decision_function`, fitted in folds, to a data frame
+        as it is given. None is kernel least squares with leave-one-out scores, fitted to the labels
+        and to what a model of the noise makes of them.
     pred_probs : array-like of shape (n_samples, n_classes), optional
         Out-of-sample probabilities of any model, classes in sorted order; in the place of `model`.
     groups : array-like of shape (n_samples,), optional
@@ -102,7 +101,7 @@ def audit_labels(
     classes, codes = inputs.classes_of(y)
     n, k, seed = len(codes), len(classes), seed_of(random_state)
     known, weights = inputs.flags(trusted, n), inputs.weights(sample_weight, n)
-    before = inputs.codes_before(given, codes, classes, inputs.all_true(known, n))
+    before = inputs.codes_before(given, codes, classes, known)
     findings = checks.class_findings(classes, codes)
     plain = None
     if X is not None:
@@ -111,25 +110,25 @@ def audit_labels(
     say("copies of rows")
     groups, more = checks.copies_of(plain, inputs.group_numbers(groups, n), seed)
     findings += more
-    folds = folds_of(codes, inputs.number_of_folds(cv), groups, seed)
-    task = (codes, k, weights, known, folds, seed, say)
+    folds = folds_of(codes, cv, groups, seed)
+    task = AuditTask(codes, k, weights, known, folds, groups, seed, say)
     if pred_probs is not None:
         logs = np.log(inputs.probabilities(pred_probs, n, k))
-        scores = scoring.rated(logs, codes, weights, known, 0, 1, seed, "given probabilities", True)
+        scores = scoring.rated(logs, task, 0, 1, "given probabilities", True)
     elif model is not None:
         frame = hasattr(X, "iloc") or isinstance(X, Mapping)
-        scores = _model_scores(model, X if frame else plain, *task)
+        scores = scoring.model_scores(model, X if frame else plain, task, sample_weight is not None)
     else:
-        scores = scoring.kernel_scores(plain, *task, groups)
+        scores = scoring.kernel_scores(plain, task)
         if quality == "best":
-            scores = scoring.with_ensemble(scores, plain, codes, *task[2:])
+            scores = scoring.with_ensemble(scores, plain, task)
     say("duplicates and outliers")
     learned = checks.learnable(scores.first, codes, weights)
     if not learned:
         findings.insert(0, Finding("nothing", "X", NOTHING))
     return _assembled(
-        scores, before, classes=classes, codes=codes, trusted=inputs.all_true(known, n),
-        weights=np.ones(n) if weights is None else weights, learnable=learned, seed=seed,
+        scores, before, classes=classes, codes=codes, trusted=known, weights=weights,
+        learnable=learned, seed=seed,
         duplicate=np.full(n, -1) if plain is None else checks.duplicates(plain, codes),
         outlier=checks.outliers(scores.isolation, n), findings=tuple(findings), samples=plain,
         index=np.arange(n) if index is None else np.asarray(index),
@@ -156,21 +155,3 @@ NOTHING = (
     "No column predicts the labels measurably better than chance: none is named. Other columns or "
     "more rows are needed, or the labels are random."
 )
-
-
-def _model_scores(
-    model: Any, X: Any, codes: Array, n_classes: int, weights: Array | None, known: Array | None,
-    folds: Array, seed: int, say: Callable[[str], None],
-) -> Scores:  # fmt: skip
-    scored = hasattr(model, "decision_function") or hasattr(model, "predict_proba")
-    if not (hasattr(model, "fit") and scored):
-        raise TypeError(
-            f"model must be a classifier with decision_function or predict_proba, got {model!r}."
-        )
-    fewest = int(np.bincount(codes, minlength=n_classes).min())
-    if fewest < 2:
-        raise ValueError(
-            f"a class has {fewest} sample: folds need at least 2 of each class. Leave the class "
-            "out, or use model=None, which needs no folds."
-        )
-    return scoring.model_scores(model, X, codes, n_classes, weights, known, folds, seed, say)

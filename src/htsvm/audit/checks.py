@@ -14,12 +14,13 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from htsvm._typing import Array
+from htsvm.audit.kernel_scores import squares
 
 # An outlier is further from the others than the upper quartile by this many quartile ranges.
 FAR = 3.0
 # A class is rare if it has less than this share of an even split.
 RARE = 0.1
-# Columns counted as one kind of identifier have all values different, on at least this many rows.
+# Identifiers have all values different, on at least this many rows.
 LEAST_ROWS = 20
 # More columns of a kind than this are counted instead of named one by one.
 MOST_NAMED = 5
@@ -30,11 +31,9 @@ CLOSE, NEAR, DIRECTIONS, FEWEST_COLUMNS = 0.05, 8, 6, 3
 MOST_NEAR = 50_000
 # Columns whose values are looked at to tell copies from chance.
 LOOKED_AT = 50
-# The share of rows in which a column that repeats the labels does so.
-REPEATED = 0.999
-# Standard deviations by which scores must be better than chance; random labels, which are scored
-# without themselves, rarely have one.
-SURE = 2.0
+# The share of rows in which a column that repeats the labels does so, and the standard deviations
+# by which scores must be better than chance.
+REPEATED, SURE = 0.999, 2.0
 MANY_COLUMNS = {
     "missing": "have missing values",
     "constant": "have the same value in every row",
@@ -66,7 +65,7 @@ def duplicates(X: Any, codes: Array) -> Array:
     from htsvm.multiview.clusters import row_keys
 
     keys = []
-    for view in X.values() if isinstance(X, Mapping) else [X]:
+    for view in views_of(X):
         if sp.issparse(view) and not view.has_canonical_format:
             view = view.copy()
             view.sum_duplicates()
@@ -75,28 +74,25 @@ def duplicates(X: Any, codes: Array) -> Array:
     for key in keys[1:]:  # An odd factor keeps different pairs different, but for one in 2^64.
         whole = whole * np.uint64(0x9E3779B97F4A7C15) + key
     group = np.unique(whole, return_inverse=True)[1].ravel()
-    top = np.full(group.max() + 1, -1)
-    low = np.full(group.max() + 1, np.iinfo(int).max)
+    top, low = np.full(group.max() + 1, -1), np.full(group.max() + 1, codes.max())
     np.maximum.at(top, group, codes)
     np.minimum.at(low, group, codes)
-    mixed = np.flatnonzero(top > low)
-    number = np.full(group.max() + 1, -1)
-    number[mixed] = np.arange(len(mixed))
-    return np.asarray(number[group])
+    mixed = top > low
+    return np.where(mixed, np.cumsum(mixed) - 1, -1)[group]
 
 
 def copies_of(X: Any, groups: Array | None, seed: int) -> tuple[Array | None, list[Finding]]:
     """Return groups of exact and near copies of rows, those given or those found; None for none.
 
-    A copy is a nearest neighbour (as seen in a few random directions) at a twentieth of the
-    distance of the eighth one. Equal rows are copies where so many equal values cannot be chance:
-    columns of few values have equal rows without any.
+    A copy is a nearest neighbour (in a few random directions) at a twentieth of the distance of the
+    eighth one. Equal rows are copies where so many equal values cannot be chance.
     """
-    if groups is not None or X is None or (n := _rows_of(X)) < LEAST_ROWS:
+    if groups is not None or X is None or (n := views_of(X)[0].shape[0]) < LEAST_ROWS:
         return groups, []
-    views = list(X.values()) if isinstance(X, Mapping) else [X]
+    views = views_of(X)
     rng = np.random.default_rng(seed)
-    seen = np.hstack([_directions(view, rng) for view in views])
+    mixed = (X @ rng.normal(size=(X.shape[1], DIRECTIONS)) / np.sqrt(X.shape[1]) for X in views)
+    seen = np.hstack(list(mixed))
     width = sum(view.shape[1] for view in views)
     if width < FEWEST_COLUMNS:
         return None, []
@@ -123,13 +119,9 @@ def copies_of(X: Any, groups: Array | None, seed: int) -> tuple[Array | None, li
     return np.asarray(found), [Finding("copies", "X", text)]
 
 
-def _rows_of(X: Any) -> int:
-    return int((next(iter(X.values())) if isinstance(X, Mapping) else X).shape[0])
-
-
-def _directions(X: Any, rng: np.random.Generator) -> Array:
-    """Return a few random combinations of the columns."""
-    return np.asarray(X @ rng.normal(size=(X.shape[1], DIRECTIONS)) / np.sqrt(X.shape[1]))
+def views_of(X: Any) -> list[Any]:
+    """Return the views of X."""
+    return list(X.values()) if isinstance(X, Mapping) else [X]
 
 
 def _apart(X: Any, rows: Array, other: Array) -> Array:
@@ -138,19 +130,12 @@ def _apart(X: Any, rows: Array, other: Array) -> Array:
     for low in range(0, len(rows), 10_000):
         part = slice(low, low + 10_000)
         gap = X[rows[part]] - X[other[part]]
-        square = (
-            gap.multiply(gap).sum(axis=1) if sp.issparse(gap) else np.einsum("ij,ij->i", gap, gap)
-        )
-        found[part] = np.asarray(square).ravel()
+        found[part] = squares(gap)
     return found
 
 
 def _surprise(X: Any, rows: Array, rng: np.random.Generator) -> Array:
-    """Return minus the logarithm of the chance of the values of some rows, column by column.
-
-    Equal rows count once. Of many columns a sample of them is looked at; of sparse ones, what is
-    not zero.
-    """
+    """Return minus the logarithm of the chance of the values of rows; equal rows count once."""
     from htsvm.multiview.clusters import row_keys
 
     first = np.unique(row_keys(X[rows]), return_index=True)[1] if len(rows) else rows
@@ -170,8 +155,8 @@ def _surprise(X: Any, rows: Array, rng: np.random.Generator) -> Array:
 def told_by(name: str, values: Array, labels: Array) -> tuple[list[Finding], bool]:
     """Return what is said of a column that tells the labels, and whether it is a copy of them.
 
-    It tells them if each of a few values goes with one class, for all classes; it is a copy if
-    these values are the labels themselves, or numbers of classes.
+    It tells them if each of a few values goes with one class; it is a copy if these values are the
+    labels themselves, or numbers of classes.
     """
     classes, codes = np.unique(labels, return_inverse=True)
     k = len(classes)
@@ -223,14 +208,13 @@ def without_labels(X: Any, names: list[str], labels: Array) -> tuple[Any, list[s
     return (X[:, kept] if left.any() else X), [names[j] for j in kept], told
 
 
-def learnable(scores: Array, codes: Array, weights: Array | None = None) -> bool:
+def learnable(scores: Array, codes: Array, weights: Array) -> bool:
     """Return whether out-of-sample scores know the labels better than labels in another order.
 
     The sum of the scores of the given labels is compared with its mean and variance over all
     permutations of the labels (Hoeffding's, in closed form).
     """
-    if weights is not None:
-        scores, codes = scores[weights > 0.0], codes[weights > 0.0]
+    scores, codes = scores[weights > 0.0], codes[weights > 0.0]
     n, counts = len(codes), np.bincount(codes, minlength=scores.shape[1])
     across = scores @ (counts / n)
     spread = scores - across[:, None] - (scores.mean(axis=0) - across.mean())
@@ -257,9 +241,8 @@ def column_findings(X: Any, names: Sequence[str]) -> list[Finding]:
         seen = column[~np.isnan(column)]
         if len(seen) < len(column):
             share = 1.0 - len(seen) / len(column)
-            found.append(
-                Finding("missing", name, f"{share:.1%} of the values of {name!r} are missing.")
-            )
+            text = f"{share:.1%} of the values of {name!r} are missing."
+            found.append(Finding("missing", name, text))
         if len(seen) == 0 or seen.min() == seen.max():
             found.append(Finding("constant", name, f"{name!r} has the same value in every row."))
         elif numbers_rows(column):
@@ -298,13 +281,10 @@ def class_findings(classes: Array, codes: Array) -> list[Finding]:
     """Name classes that have few samples, and those that hardly differ in writing."""
     counts = np.bincount(codes, minlength=len(classes))
     few = counts < RARE * len(codes) / len(classes)
-    found = [
-        Finding(
-            "rare class", str(label),
-            f"Class {label!s} has {count} of {len(codes)} samples: what is said of it is unsure.",
-        )
-        for label, count in zip(classes[few], counts[few], strict=True)
-    ]  # fmt: skip
+    found = []
+    for label, count in zip(classes[few], counts[few], strict=True):
+        text = f"Class {label} has {count} of {len(codes)} samples: what is said of it is unsure."
+        found.append(Finding("rare class", str(label), text))
     alike: dict[str, list[str]] = {}
     for label in map(str, classes):
         written = re.sub("[\u200b-\u200d\u2060\ufeff'\"]", "", normalize("NFKC", label).casefold())

@@ -39,8 +39,8 @@ class AuditedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     audit_ : LabelAudit
         What was found about the labels.
     kept_ : ndarray of bool of shape (n_samples,)
-        The rows whose label is confirmed by two votes: by the second fit, and by what is given most
-        often to such samples. They are weighted so that each class is as frequent as suggested.
+        The rows whose label is confirmed by the second fit and by what is given most often to such
+        samples. They are weighted so that each class is as frequent as suggested.
     classes_ : ndarray
         The labels that occur.
     """
@@ -70,18 +70,16 @@ class AuditedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kept = (audit.suggested == audit.codes) & (audit.best == audit.codes)
         # No class is given up, and where nothing is learned nothing is left out.
         k = len(audit.classes)
-        kept |= (np.bincount(audit.codes[kept], minlength=k)[audit.codes] == 0) | (
-            not audit.learnable
-        )
+        kept |= np.bincount(audit.codes[kept], minlength=k)[audit.codes] == 0
+        kept |= not audit.learnable
         rows, labels = np.flatnonzero(kept), np.asarray(y)
         extra = {}
         if has_fit_parameter(self.estimator, "sample_weight"):
             # Classes weigh as much as the audit thinks that they are frequent.
             held = np.bincount(audit.codes[rows], minlength=k)
             wanted = np.maximum(np.bincount(audit.suggested, minlength=k), held > 0)
-            extra["sample_weight"] = (
-                audit.weights[rows] * (wanted / np.maximum(held, 1))[audit.codes[rows]]
-            )
+            factors = wanted / np.maximum(held, 1)
+            extra["sample_weight"] = audit.weights[rows] * factors[audit.codes[rows]]
         X = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
         self.estimator_ = clone(self.estimator).fit(take(X, rows), labels[rows], **extra)
         self.audit_, self.kept_, self.classes_ = audit, kept, audit.classes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from htsvm._typing import Array
 from htsvm.audit.checks import Finding, gathered, numbers_rows, told_by
+from htsvm.audit.reading import TableError
 
 # Categories of a column beyond these count as one: "other".
 MOST_CATEGORIES = 50
@@ -32,6 +33,7 @@ BLANKS = (
 # Larger numbers stand for missing ones, as infinite ones do; their squares have no place.
 HUGE = 1e100
 AROUND = r"(?:USD|EUR|GBP|CHF|kr|[A-Z]{0,3}[$€£¥₹])"
+THIN = r"(?<=\d)[\s'\N{RIGHT SINGLE QUOTATION MARK}](?=\d{3}(?:\D|$))"
 # Also 1,23,456, as in India.
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{2,3})*,\d{3}(?:\.\d+)?")
 DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?")
@@ -48,10 +50,6 @@ NAMED_MONTH = re.compile(
     rf"(?:\d{{1,2}}[ -]{MONTH}[ -]\d{{2,4}}|{MONTH} \d{{1,2}},? \d{{4}})(?: {CLOCK})?",
     re.IGNORECASE,
 )
-
-
-class OddValueError(ValueError):
-    """A column of numbers with a few values that are none; the message says where."""
 
 
 class Feature(NamedTuple):
@@ -84,11 +82,7 @@ class Columns:
 
 
 def columns_of(
-    frame: Any,
-    *,
-    labels: Array | None = None,
-    texts: Sequence[str] = (),
-    decimal_comma: bool = False,
+    frame: Any, labels: Array | None = None, texts: Sequence[str] = (), decimal_comma: bool = False
 ) -> Columns:
     """Turn the columns of a data frame into numbers."""
     columns = Columns()
@@ -156,9 +150,6 @@ def has_decimal_commas(frame: Any) -> bool:
     return any(DECIMAL_COMMA.fullmatch(cell) and not THOUSANDS.fullmatch(cell) for cell in cells)
 
 
-# ------------------------------------------------------------------------------ one column
-
-
 def _read(series: Any, decimal_comma: bool) -> tuple[str, Array, list[str]]:
     """Return what a column is, its values, and what is to be said of it."""
     kind = getattr(series.dtype, "kind", "O")
@@ -184,10 +175,8 @@ def _read(series: Any, decimal_comma: bool) -> tuple[str, Array, list[str]]:
         return kind, read, [how, *marks[:4]]
     if len(odd) <= MOST_ODD * (~blank).sum():
         row, value = series.index[odd[0]] + 1, values.iloc[odd[0]]
-        raise OddValueError(
-            f"column {series.name!r} holds {kind} but for {len(odd)} of its {len(values)} rows; "
-            f"row {row} has {value!r}. Mend that value, or leave the cell empty."
-        )
+        text = f"column {series.name!r} holds {kind} but for {len(odd)} of its {len(values)} rows;"
+        raise TableError(f"{text} row {row} has {value!r}. Mend it, or leave the cell empty.")
     return _words(values, blank)
 
 
@@ -212,9 +201,7 @@ def _as_numbers(values: Any, blank: Array, decimal_comma: bool) -> tuple[str, Ar
     bare = signs.str.replace(r"^\(([^()]*\d)\)$", r"-\1", regex=True)
     bare = bare.str.replace(rf"^([+-]?)\s*{AROUND}\s*([+-]?)", r"\1\2", regex=True)
     bare = bare.str.replace(rf"\s*(?:{AROUND}|%)$", "", regex=True)
-    bare = bare.str.replace(
-        r"(?<=\d)[\s'\N{RIGHT SINGLE QUOTATION MARK}](?=\d{3}(?:\D|$))", "", regex=True
-    )
+    bare = bare.str.replace(THIN, "", regex=True)
     given = bare[~blank]
     commas = given[given.str.contains(",", regex=False)]
     thousands = bool(commas.str.fullmatch(THOUSANDS).all())
@@ -261,9 +248,7 @@ def _dates(values: Any) -> tuple[Array, str]:
     first, second, third = parts.iloc[:, :3].astype(int).to_numpy().T
     if (parts[0].str.len() == 4).all():
         year, month, day, order = first, second, third, "year, month, day"
-    elif (second > 12).any() or (
-        not (first > 12).any() and values.str.contains("/", regex=False).all()
-    ):
+    elif (second > 12).any() or ((first <= 12).all() and values.str.contains("/").all()):
         year, month, day, order = third, first, second, "month, day, year"
     else:
         year, month, day, order = third, second, first, "day, month, year"
@@ -307,9 +292,6 @@ def _words(values: Any, blank: Array) -> tuple[str, Array, list[str]]:
     return "categories", columns, [str(label) for label in kept]
 
 
-# ------------------------------------------------------------------------------------ text
-
-
 def _add_words(columns: Columns, frame: Any, named: Sequence[str]) -> None:
     """Add weights of the words of all columns of texts."""
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -323,9 +305,8 @@ def _add_words(columns: Columns, frame: Any, named: Sequence[str]) -> None:
             weights = sp.csr_matrix(vectorizer.fit_transform(texts))
         except ValueError as error:
             if name in named:
-                raise OddValueError(
-                    f"--text {name}: no word of this column occurs twice; leave the option out."
-                ) from error
+                text = f"--text {name}: no word of this column occurs twice; leave the option out."
+                raise TableError(text) from error
             text = f"{name!r} has no word that occurs twice and was left out."
             columns.findings.append(Finding("identifier", str(name), text))
             continue
@@ -337,9 +318,3 @@ def _add_words(columns: Columns, frame: Any, named: Sequence[str]) -> None:
         columns.words += [f"{name}: {word}" if len(found) > 1 else str(word) for word in words]
     if found:
         columns.text = sp.hstack([weights for weights, _ in found.values()], format="csr")
-
-
-def text_of(frame: Any, texts: Iterable[str], row: int) -> str:
-    """Return the texts of a row, one below the other."""
-    values = (frame[name].iloc[row] for name in texts)
-    return "\n\n".join("" if value is None or value != value else str(value) for value in values)

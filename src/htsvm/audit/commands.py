@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,21 +37,13 @@ def add_commands(app: Any) -> None:
 
     @group.command(context_settings={"ignore_unknown_options": False})
     def run(
-        table: Annotated[
-            str,
-            typer.Argument(help="A text table, Parquet, Feather, or data.db::table of SQLite."),
-        ],
+        table: Annotated[str, typer.Argument(help="CSV, Parquet, Feather, data.db::table.")],
         label: Annotated[str, typer.Option(help="The column with the labels.")],
         id: Annotated[str | None, typer.Option(help="A column that names the rows.")] = None,
-        text: Annotated[
-            list[str] | None, typer.Option(help="A column of texts; may be given again.")
-        ] = None,
-        image: Annotated[
-            str | None, typer.Option(help="A column of image files, relative to the table.")
-        ] = None,
+        text: Annotated[list[str] | None, typer.Option(help="Texts; may be given again.")] = None,
+        image: Annotated[str | None, typer.Option(help="Files, relative to the table.")] = None,
         output: Annotated[
-            Path,
-            typer.Option("--output", "-o", help="The page; a CSV of the same name goes beside it."),
+            Path, typer.Option("--output", "-o", help="The page; beside it a CSV of that name.")
         ] = Path("audit.html"),
         whole: Annotated[bool, typer.Option("--all", help="Show all rows on the page.")] = False,
         force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
@@ -73,21 +64,13 @@ def add_commands(app: Any) -> None:
             from htsvm.audit.corrections import apply_corrections
 
             done = apply_corrections(table, corrections, output, force)
-            typer.echo(
-                f"{done['changed']} labels changed, {done['kept']} confirmed, {done['unsure']} "
-                f"left as unsure: {output}"
-            )
+            said = f"{done['changed']} labels changed, {done['kept']} confirmed"
+            typer.echo(f"{said}, {done['unsure']} left as unsure: {output}")
 
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turn refused input into one line; end at once where pandas is missing."""
-    if find_spec("pandas") is None:
-        typer.echo(
-            'htsvm: an audit of tables needs pandas. Install with:\n  pip install "htsvm[audit]"',
-            err=True,
-        )
-        raise typer.Exit(1)
+    """Turn refused input into one line."""
     try:
         yield
     except (ValueError, OSError) as error:
@@ -106,23 +89,22 @@ def _run(
 
     from htsvm.audit.audit import audit_labels
     from htsvm.audit.corrections import safe_cell
-    from htsvm.audit.page import page_text, row_name
+    from htsvm.audit.page import payload, render, row_name
     from htsvm.audit.reading import write_all
     from htsvm.audit.table import read_table
 
     issues_path = _checked_output(path, output, force)
-    console = Console(stderr=True)
-    with console.status("reading the table") as status:
+    with Console(stderr=True).status("reading the table") as status:
         table = read_table(path, label, id=id, text=text, image=image, progress=status.update)
         audit = audit_labels(
             table.X, table.y, trusted=table.trusted, given=table.given, progress=status.update
         )
         rows = audit.suspects(whole)
         status.update("writing the page")
-        page = page_text(audit, table, table.source.name, rows)
+        page = render(payload(audit, table, rows))
         frame = audit.issues()
         frame.insert(0, "row", table.places[frame.index] + 1)
-        frame.insert(1, "id", [row_name(table, int(row)) for row in frame.index])
+        frame.insert(1, "id", [row_name(table, row) for row in frame.index])
         for column in ("id", "given_label", "predicted_label"):
             frame[column] = frame[column].astype(str).map(safe_cell)
     issues = frame.to_csv(index=False, lineterminator="\n")
@@ -140,10 +122,7 @@ def _checked_output(path: str, output: Path, force: bool) -> Path:
     from htsvm.audit.reading import TableError, check_target
 
     if output.suffix.lower() not in (".html", ".htm"):
-        raise TableError(
-            f"-o {output}: the page is HTML; give a name that ends in .html. The list of suspects "
-            "goes beside it, as a CSV of the same name."
-        )
+        raise TableError(f"-o {output}: the page is HTML; give a name that ends in .html.")
     issues_path = output.with_suffix(".csv")
     source = Path(path if Path(path).exists() else path.partition("::")[0])
     for target in (output, issues_path):

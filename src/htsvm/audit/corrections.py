@@ -11,15 +11,8 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
-from htsvm.audit.reading import (
-    ARROW_ENDINGS,
-    TableError,
-    TableFile,
-    check_target,
-    pyarrow_for,
-    read_source,
-    write_all,
-)
+from htsvm.audit import reading
+from htsvm.audit.reading import ARROW_ENDINGS, TableError, TableFile, read_source
 from htsvm.audit.table import GIVEN, REVIEWED, label_texts, row_keys, table_mark
 
 NEEDED = (
@@ -49,18 +42,16 @@ def apply_corrections(
 ) -> dict[str, int]:
     """Write the table with the decisions of a review, and mark the rows that were reviewed.
 
-    A text table keeps its encoding, its line ends and every cell that no decision is about; Parquet
-    and Feather keep the types of their columns. `output` is CSV, Parquet or Feather by its ending.
+    A text table keeps every byte that no decision is about; Parquet and Feather keep their types.
     Returns how many labels were changed, kept, and left as unsure.
     """
     source = read_source(table)
-    check_target(output, (source.path, corrections_path), force)
-    if output.suffix.lower() not in WRITTEN and (
-        source.text is None or output.suffix != source.path.suffix
-    ):
+    reading.check_target(output, (source.path, corrections_path), force)
+    same = source.text is not None and output.suffix == source.path.suffix
+    if output.suffix.lower() not in WRITTEN and not same:
+        endings = ", ".join(WRITTEN)
         raise TableError(
-            f"-o {output}: give a name that ends in one of {', '.join(WRITTEN)}; other formats are "
-            "not written."
+            f"-o {output}: give an ending of {endings}; other formats are not written."
         )
     decisions = _decisions(corrections_path)
     label, places = _places(source, decisions, corrections_path)
@@ -74,12 +65,9 @@ def apply_corrections(
     # What an earlier review found the label to be stays what it was.
     marks[GIVEN][places[sure]] = np.where(seen, marks[GIVEN][places[sure]], before)
     changes = dict(zip(places[sure][different].tolist(), fresh[different].tolist(), strict=True))
-    write_all({output: _content(source, output, label, changes, marks)})
+    reading.write_all({output: _content(source, output, label, changes, marks)})
     changed = int(different.sum())
     return {"changed": changed, "kept": int(sure.sum()) - changed, "unsure": int((~sure).sum())}
-
-
-# --------------------------------------------------------------------------------- decisions
 
 
 def _decisions(path: Path) -> Any:
@@ -88,11 +76,9 @@ def _decisions(path: Path) -> Any:
     frame = source.frame
     missing = [name for name in NEEDED if name not in frame.columns]
     if missing or source.text is None:
-        raise TableError(
-            f"{path} is not a corrections file of this version: it "
-            f"{f'has no column {missing[0]!r}' if missing else 'is no CSV'}. Audit the table again "
-            "and export from the new page."
-        )
+        why = f"has no column {missing[0]!r}" if missing else "is no CSV"
+        text = f"{path} is not a corrections file of this version: it {why}."
+        raise TableError(f"{text} Audit the table again and export from the new page.")
     frame = frame[list(NEEDED)].apply(lambda column: column.map(plain_cell))
     for column in ("given_label", "new_label", "decision"):
         frame[column] = frame[column].str.strip()
@@ -102,10 +88,8 @@ def _decisions(path: Path) -> Any:
     unknown = ~frame["decision"].isin(DECISIONS).to_numpy()
     if unknown.any():
         line = int(np.flatnonzero(unknown)[0])
-        raise TableError(
-            f"{path}, line {line + 2}: decision {frame['decision'].iloc[line]!r} is not one of "
-            f"{', '.join(DECISIONS)}."
-        )
+        text = f"{path}, line {line + 2}: decision {frame['decision'].iloc[line]!r} is not one of"
+        raise TableError(f"{text} {', '.join(DECISIONS)}.")
     empty = ((frame["decision"] != "unsure") & (frame["new_label"] == "")).to_numpy()
     if empty.any():
         raise TableError(f"{path}: row {frame['row'][empty].iloc[0]} has no new_label.")
@@ -121,24 +105,17 @@ def _places(source: TableFile, decisions: Any, path: Path) -> tuple[str, Array]:
             raise TableError(f"{path} is of another table: {source.name} has no column {column!r}.")
     marks = set(decisions["table"])
     if marks != {table_mark(frame, label, id)}:
-        raise TableError(
-            f"{path} was made for another table, or {source.name} has changed since. Audit it "
-            "again: the page offers to take over decisions about rows that are still the same."
-        )
+        text = f"{path} was made for another table, or {source.name} has changed since."
+        raise TableError(f"{text} Audit it again: the page takes over what is still the same.")
     known = {key: place for place, key in enumerate(row_keys(frame, id))}
-    lost = [
-        row for row, key in zip(decisions["row"], decisions["key"], strict=True) if key not in known
-    ]
+    places = np.array([known.get(key, -1) for key in decisions["key"]], dtype=int)
+    lost = decisions["row"][places < 0].tolist()
     if lost:
         raise TableError(f"{path}: row {lost[0]} is not in {source.name}.")
-    places = np.array([known[key] for key in decisions["key"]], dtype=int)
-    given = decisions["given_label"].to_numpy(dtype=object)
-    odd = np.flatnonzero(label_texts(frame[label])[places] != given)
-    if len(odd):
-        raise TableError(
-            f"{path}, row {decisions['row'].iloc[odd[0]]}: the reviewed label is "
-            f"{given[odd[0]]!r}, but column {label!r} holds {frame[label].iloc[places[odd[0]]]!r}."
-        )
+    given, held = decisions["given_label"].to_numpy(dtype=object), label_texts(frame[label])[places]
+    for row in np.flatnonzero(held != given)[:1]:
+        text = f"{path}, row {decisions['row'].iloc[row]}: the reviewed label is {given[row]!r},"
+        raise TableError(f"{text} but column {label!r} holds {held[row]!r}.")
     return label, places
 
 
@@ -148,9 +125,6 @@ def _marks(frame: Any, name: str) -> Array:
     return np.full(len(frame), "", dtype=object)
 
 
-# ----------------------------------------------------------------------------------- writing
-
-
 def _content(
     source: TableFile, output: Path, label: str, changes: dict[int, str], marks: dict[str, Array]
 ) -> bytes | Callable[[Path], Any]:
@@ -158,7 +132,7 @@ def _content(
     ending, names = output.suffix.lower(), list(source.frame.columns)
     kind = ARROW_ENDINGS.get(ending)
     if kind is not None:
-        pa = pyarrow_for(output)
+        pa = reading.pyarrow_for(output)
         if source.arrow is not None:
             table = _changed(pa, source.arrow, label, changes, marks)
         else:
@@ -166,9 +140,8 @@ def _content(
             try:
                 table = pa.Table.from_pandas(frame, preserve_index=False)
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-                raise TableError(
-                    f"{output}: {error}. Write CSV, whose columns may hold several types."
-                ) from error
+                text = f"{output}: {error}. Write CSV, whose columns may hold several types."
+                raise TableError(text) from error
         write = pa.parquet.write_table if kind == "parquet" else pa.feather.write_feather
         return lambda path: write(table, path)
     if source.text is not None:
@@ -240,7 +213,5 @@ def _new_value(pa: Any, text: str, field: Any) -> Any:
     try:
         return pa.scalar(text).cast(kind).as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise TableError(
-            f"column {field.name!r} holds values of the type {kind}; the new label {text!r} is "
-            "none."
-        ) from error
+        said = f"column {field.name!r} holds values of the type {kind}; the new label {text!r}"
+        raise TableError(f"{said} is none.") from error

@@ -14,14 +14,14 @@ from htsvm.audit.checks import Finding, column_findings, without_labels
 from htsvm.audit.columns import HUGE, columns_of
 from htsvm.audit.trust import UNSEEN
 
-# More different labels than this look like an identifier or a number, and are refused.
+# More different labels than this look like an identifier.
 MOST_CLASSES = 1000
 # A column this much wider than the median one would drown the others.
 WIDE = 10.0
 
 
-def classes_of(y: Any) -> tuple[Array, Array]:
-    """Return the classes and the labels as numbers."""
+def classes_of(y: Any, name: str = "y") -> tuple[Array, Array]:
+    """Return the classes and the labels as numbers; refuse what is no classes."""
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] != 1:
         raise ValueError(f"y must hold one label per sample, got the shape {values.shape}.")
@@ -31,32 +31,23 @@ def classes_of(y: Any) -> tuple[Array, Array]:
     missing = _missing(values)
     if missing.any():
         rows = np.flatnonzero(missing)
-        raise ValueError(
-            f"y has {len(rows)} missing labels, the first in row {rows[0]}; leave these rows out."
-        )
+        text = f"y has {len(rows)} missing labels, the first in row {rows[0]}; leave them out."
+        raise ValueError(text)
     if values.dtype.kind == "O":
         kinds = {type(value) for value in values}
         if len(kinds) > 1 and not all(issubclass(kind, (int, float, np.number)) for kind in kinds):
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             odd = next(i for i, v in enumerate(values) if type(v) is not type(values[0]))
-            raise ValueError(
-                f"y mixes labels of the types {names}; row {odd} holds {values[odd]!r}. Convert "
-                "them to one type, for instance with astype(str)."
-            )
+            said = f"y mixes labels of the types {names}; row {odd} holds {values[odd]!r}."
+            raise ValueError(f"{said} Convert them to one type, for instance with astype(str).")
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) < 2:
+        raise ValueError(f"{name} holds only one class, {classes.tolist()[0]!r}.")
+    if len(classes) > min(MOST_CLASSES, len(values) / 2):
         raise ValueError(
-            f"y holds only one class, {classes.tolist()[0]!r}; an audit compares classes."
-        )
-    if len(classes) > MOST_CLASSES:
-        raise ValueError(
-            f"y has {len(classes)} different labels, more than {MOST_CLASSES}: that looks like an "
-            "identifier or a measurement, not like classes. Check the label column, or group them."
-        )
-    if len(values) < 2 * len(classes):
-        raise ValueError(
-            f"y has {len(classes)} classes for {len(values)} samples; an audit needs at least two "
-            "samples per class on average."
+            f"{name} has {len(classes)} different labels in {len(values)} rows: that looks like an "
+            f"identifier or a measurement, not like classes. An audit needs two samples per class "
+            f"on average, and at most {MOST_CLASSES} classes."
         )
     return classes, codes.ravel()
 
@@ -111,42 +102,41 @@ def check_frames(X: Any, **others: Any) -> None:
         )
 
 
-def flags(trusted: Any, n: int) -> Array | None:
-    """Return which labels are trusted; None where none is."""
-    if trusted is None:
-        return None
-    flags = np.asarray(trusted)
-    if flags.shape != (n,) or flags.dtype.kind != "b":
+def per_sample(values: Any, n: int, name: str, what: str, kinds: str = "") -> Array:
+    """Return values as an array, one for each of n samples."""
+    found = np.asarray(values)
+    if found.shape != (n,) or (kinds and found.dtype.kind not in kinds):
         raise ValueError(
-            f"trusted must hold one truth value for each of the {n} samples, got the type "
-            f"{flags.dtype} and the shape {flags.shape}."
+            f"{name} must hold {what} for each of the {n} samples, got the type {found.dtype} and "
+            f"the shape {found.shape}."
         )
-    return flags if flags.any() else None
+    return found
 
 
-def weights(sample_weight: Any, n: int) -> Array | None:
+def flags(trusted: Any, n: int) -> Array:
+    """Return which labels are trusted."""
+    if trusted is None:
+        return np.zeros(n, dtype=bool)
+    return per_sample(trusted, n, "trusted", "one truth value", "b")
+
+
+def weights(sample_weight: Any, n: int) -> Array:
     """Return the weights with a mean of one."""
     if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=float)
-    if weights.shape != (n,) or not np.all(np.isfinite(weights)) or np.any(weights < 0.0):
-        raise ValueError(
-            f"sample_weight must hold {n} finite numbers, none of them negative, got the shape "
-            f"{weights.shape}."
-        )
+        return np.ones(n)
+    weights = per_sample(np.asarray(sample_weight, dtype=float), n, "sample_weight", "a number")
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0.0):
+        raise ValueError("sample_weight must hold finite numbers, none of them negative.")
     if weights.sum() == 0.0:
         raise ValueError("sample_weight is zero for all samples.")
-    scaled: Array = weights * (n / weights.sum())
-    return scaled
+    return np.asarray(weights * (n / weights.sum()))
 
 
 def codes_before(given: Any, codes: Array, classes: Array, trusted: Array) -> Array:
     """Return labels before a review as numbers: -1 for no class, `UNSEEN` where none is known."""
     if given is None:
         return np.full(len(codes), UNSEEN)
-    values = np.asarray(given)
-    if values.shape != codes.shape:
-        raise ValueError(f"given must hold {len(codes)} labels, got the shape {values.shape}.")
+    values = per_sample(given, len(codes), "given", "a label")
     known = trusted & ~_missing(values) & (values.astype(str) != "")
     return np.where(known, codes_of(values, classes), UNSEEN)
 
@@ -161,36 +151,20 @@ def group_numbers(groups: Any, n: int) -> Array | None:
     """Return groups as numbers."""
     if groups is None:
         return None
-    values = np.asarray(groups)
-    if values.shape != (n,):
-        raise ValueError(f"groups must hold {n} values, got the shape {values.shape}.")
-    return np.asarray(np.unique(values.astype(str), return_inverse=True)[1]).ravel()
-
-
-def number_of_folds(cv: Any) -> int:
-    """Return cv if it is a number of folds."""
-    if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2:
-        raise ValueError(f"cv must be a number of folds, at least 2, got {cv!r}.")
-    return int(cv)
+    values = per_sample(groups, n, "groups", "a value").astype(str)
+    return np.asarray(np.unique(values, return_inverse=True)[1]).ravel()
 
 
 def probabilities(pred_probs: Any, n: int, n_classes: int) -> Array:
     """Return probabilities, none of them zero, that sum to one."""
     found = np.asarray(pred_probs, dtype=float)
     if found.shape != (n, n_classes):
-        raise ValueError(
-            f"pred_probs must have a row per label and a column per class in sorted order, "
-            f"{n} x {n_classes}, got the shape {found.shape}."
-        )
+        need = f"a row per label and a column per class in sorted order, {n} x {n_classes}"
+        raise ValueError(f"pred_probs must have {need}, got the shape {found.shape}.")
     if not np.all(np.isfinite(found)) or np.any(found < 0.0):
         raise ValueError("pred_probs must be finite and not negative.")
     found = np.maximum(found, 1e-9)
     return np.asarray(found / found.sum(axis=1, keepdims=True))
-
-
-def all_true(known: Array | None, n: int) -> Array:
-    """Return flags, none of them set where there are none."""
-    return np.zeros(n, dtype=bool) if known is None else known
 
 
 def samples(X: Any, labels: Array) -> tuple[Any, Any, list[Finding]]:
@@ -199,11 +173,9 @@ def samples(X: Any, labels: Array) -> tuple[Any, Any, list[Finding]]:
     if not parts:
         raise ValueError("X is an empty mapping; it should hold one matrix per view.")
     if "X" not in parts or parts["X"] is not X:
-        found, views = [], {}
-        for name, view in parts.items():
-            views[name], more = _matrix(view, labels, f"{name}: ")
-            found += more
-        return X, views, found
+        read = {name: _matrix(view, labels, f"{name}: ") for name, view in parts.items()}
+        found = [finding for _, more in read.values() for finding in more]
+        return X, {name: view for name, (view, _) in read.items()}, found
     if not (hasattr(X, "iloc") and hasattr(X, "columns")):
         return X, *_matrix(X, labels, "")
     if len(X) != len(labels):
@@ -227,10 +199,8 @@ def _matrix(X: Any, labels: Array, prefix: str) -> tuple[Any, list[Finding]]:
     except ValueError as error:
         if "could not convert" not in str(error):
             raise
-        raise ValueError(
-            f"{prefix}X holds what is no number ({error}). Give one pandas.DataFrame, whose "
-            "columns of texts, dates and categories are read."
-        ) from error
+        hint = "Give one pandas.DataFrame, whose texts, dates and categories are read."
+        raise ValueError(f"{prefix}X holds what is no number ({error}). {hint}") from error
     if matrix.shape[0] != n:
         raise ValueError(f"{prefix}X has {matrix.shape[0]} rows, but y has {n} labels.")
     names = [f"{prefix}{name}" for name in getattr(X, "columns", [])]
@@ -238,20 +208,17 @@ def _matrix(X: Any, labels: Array, prefix: str) -> tuple[Any, list[Finding]]:
     matrix, names, told = without_labels(matrix, names, labels)
     if sp.issparse(matrix):
         if not np.all(np.abs(matrix.data) <= HUGE):
-            raise ValueError(
-                f"{prefix}X is sparse and has missing or infinite values; fill them first."
-            )
+            text = f"{prefix}X is sparse and has missing or infinite values; fill them first."
+            raise ValueError(text)
         return matrix, told
-    endless = 0
     # The sum of a column shows cheaply whether it holds anything odd.
     with np.errstate(all="ignore"):
         odd = not np.all(np.abs(matrix.sum(axis=0)) < HUGE)
-    if odd:
-        large = np.abs(matrix) > HUGE
-        endless, matrix = int(large.sum()), np.where(large, np.nan, matrix)
+    large = np.abs(matrix) > HUGE if odd else np.zeros(1, dtype=bool)
+    matrix = np.where(large, np.nan, matrix) if odd else matrix
     found = told + column_findings(matrix, names)
-    if endless:
-        text = f"{prefix}X has {endless:,} infinite or too large values, which count as missing."
+    if large.any():
+        text = f"{prefix}X has {large.sum():,} infinite or too large values: they count as missing."
         found.append(Finding("note", prefix + "X", text))
     if np.isnan(matrix.sum()):
         middle = np.nanmedian(np.where(np.isnan(matrix).all(axis=0), 0.0, matrix), axis=0)

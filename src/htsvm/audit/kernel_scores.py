@@ -47,19 +47,16 @@ Blocks = Callable[[], Iterable[tuple[slice, Array]]]
 
 
 class LandmarkSpace:
-    """Kernel features of n samples, made for blocks of rows whenever they are asked for.
-
-    Several views, given as a mapping, count alike.
-    """
+    """Kernel features of n samples, made in blocks of rows; views in a mapping count alike."""
 
     def __init__(self, X: Any, n: int, seed: int, most: int = MOST_LANDMARKS) -> None:
         self.X, self.n = X, n
-        views = X if isinstance(X, Mapping) else {"": X}
-        width = sum(view.shape[1] for view in views.values())
+        views = list(X.values()) if isinstance(X, Mapping) else [X]
+        width = sum(view.shape[1] for view in views)
         most = min(most, max(FEW, PER_COLUMN * width), n // 3, int(np.sqrt(WORK / n)))
         most = min(n, max(LEAST_LANDMARKS, most))
         self.marks = np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
-        self.views = [_View(view, self.marks) for view in views.values()]
+        self.views = [_View(view, self.marks) for view in views]
         self.kind = np.float32 if n > MANY_ROWS else np.float64
         squared = self._distances(self.marks)
         between = _kernel(squared).astype(np.float64)
@@ -68,8 +65,7 @@ class LandmarkSpace:
         self.columns = None if isinstance(X, Mapping) or X.shape[1] > LINEAR_COLUMNS else X
         if self.columns is not None:
             self.middle = np.asarray(X.mean(axis=0)).ravel()
-            squares = _squares(X).mean() - self.middle @ self.middle
-            size = float(np.sqrt(max(squares, 0.0)))
+            size = float(np.sqrt(max(squares(X).mean() - self.middle @ self.middle, 0.0)))
             # Equal rows differ by rounding alone.
             self.unit = LINEAR_PART / size if size > 1e-9 * np.abs(self.middle).max() else 0.0
         #: Squared distance of each sample to the third nearest landmark, in units of the median.
@@ -78,9 +74,7 @@ class LandmarkSpace:
         self.parts = [slice(low, min(low + step, n)) for low in range(0, n, step)]
 
     def _distances(self, rows: Any) -> Array:
-        found = self.views[0].distances(rows)
-        for view in self.views[1:]:
-            found += view.distances(rows)
+        found = sum(view.distances(rows) for view in self.views)
         return np.asarray(found / len(self.views), dtype=self.kind)
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
@@ -112,7 +106,7 @@ class _View:
 
     def __init__(self, X: Any, marks: Array) -> None:
         self.X, self.chosen = X, X[marks]
-        self.other = _squares(self.chosen)
+        self.other = squares(self.chosen)
         if sp.issparse(X) and X.shape[1] <= DENSE_COLUMNS:
             self.chosen = self.chosen.toarray()
         self.unit = 1.0
@@ -124,14 +118,15 @@ class _View:
         if sp.issparse(squared):
             squared = squared.toarray()
         squared *= -2.0
-        squared += _squares(own)[:, None].astype(squared.dtype)
+        squared += squares(own)[:, None].astype(squared.dtype)
         squared += self.other.astype(squared.dtype)
         np.maximum(squared, 0.0, out=squared)
         squared /= self.unit
         return np.asarray(squared)
 
 
-def _squares(X: Any) -> Array:
+def squares(X: Any) -> Array:
+    """Return the squared lengths of the rows."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.asarray(np.einsum("ij,ij->i", X, X))
@@ -204,8 +199,7 @@ class LeaveOneOut:
         for part, tried in self._tried(targets, PENALTIES):
             if part.start > CHOSEN_ON:
                 break
-            missed = [self.weights[part] @ ((own - targets[part]) ** 2).sum(1) for own in tried]
-            errors += missed
+            errors += [self.weights[part] @ ((own - targets[part]) ** 2).sum(1) for own in tried]
         penalty = PENALTIES[int(np.argmin(errors))]
         return self.scores(targets, penalty), penalty
 

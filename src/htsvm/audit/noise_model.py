@@ -65,17 +65,15 @@ class NoiseModel:
 def fit_noise(
     scores: Array,
     codes: Array,
-    *,
     weights: Array | None = None,
     trusted: Array | None = None,
-    ambiguity: float = AMBIGUITY,
     max_iter: int = MAX_ITER,
 ) -> NoiseModel:
     """Fit the model of wrong labels."""
     k = scores.shape[1]
     unit = _unit(scores)
     own = np.ones(len(codes)) if weights is None else weights
-    objective = _Objective(scores / unit, codes, own, trusted, ambiguity)
+    objective = _Objective(scores / unit, codes, own, trusted, AMBIGUITY)
     rates = np.full(k * k - k, np.log(START_RATE / (k - 1) / (1.0 - START_RATE)))
     x = np.concatenate([[np.log(START_SCALE)], np.zeros(2 * k), rates])
     limits = {"maxiter": max_iter, "ftol": DECREASE, "gtol": SLOPE}
@@ -94,10 +92,7 @@ def _unit(scores: Array) -> float:
 
 
 class _Objective:
-    """The negative log-likelihood with its priors, per sample, and its gradient.
-
-    Arrays have one row per class: sums over a few classes are then sums of long rows.
-    """
+    """The negative log-likelihood with its priors and its gradient, per sample; a row per class."""
 
     def __init__(
         self, scores: Array, codes: Array, weights: Array, trusted: Array | None, ambiguity: float
@@ -147,7 +142,12 @@ class _Objective:
         slope *= self.weights
         joint *= self.weights
         counts = np.column_stack([joint[:, rows].sum(axis=1) for rows in self.members])
-        prior, pull = self._priors(offsets, curves, logits, rates)
+        # The priors.
+        apart = np.where(self.off, logits - logits[self.off].mean(), 0.0)
+        right = np.log(np.maximum(np.diag(rates), 1e-300))
+        value += 0.5 * (OFFSET_PRECISION * offsets @ offsets + CURVE_PRECISION * curves @ curves)
+        value += 0.5 / RATE_VARIANCE * np.sum(apart**2) - RIGHT_LABELS * right.sum()
+        pull = apart / RATE_VARIANCE - RIGHT_LABELS * (np.eye(self.k) - rates)
         d_logits = rates * counts.sum(axis=1, keepdims=True) - counts + pull
         gradient = np.concatenate(
             [
@@ -158,19 +158,4 @@ class _Objective:
             ]
         )
         n = len(self.codes)
-        return float(value + prior) / n, gradient / n
-
-    def _priors(
-        self, offsets: Array, curves: Array, logits: Array, rates: Array
-    ) -> tuple[float, Array]:
-        """Return the priors' part of the objective, and its derivative by the logits."""
-        apart = np.zeros((self.k, self.k))
-        apart[self.off] = logits[self.off] - logits[self.off].mean()
-        right = np.log(np.maximum(np.diag(rates), 1e-300))
-        value = (
-            0.5 * OFFSET_PRECISION * offsets @ offsets
-            + 0.5 * CURVE_PRECISION * curves @ curves
-            - RIGHT_LABELS * right.sum()
-            + 0.5 / RATE_VARIANCE * np.sum(apart**2)
-        )
-        return float(value), apart / RATE_VARIANCE - RIGHT_LABELS * (np.eye(self.k) - rates)
+        return float(value) / n, gradient / n

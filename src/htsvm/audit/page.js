@@ -298,7 +298,7 @@
     const near = rows.near ? rows.near[i] : null;
     if (near) {
       nearest(box, "Nearest confirmed " + classes[rows.suggested[i]], near[1]);
-      nearest(box, "Nearest confirmed " + classes[rows.given[i]], near[0]);
+      if (rows.given[i] !== rows.suggested[i]) nearest(box, "Nearest confirmed " + classes[rows.given[i]], near[0]);
     }
     $("other").value = "";
     const decision = decisions.get(i);

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
 from importlib import resources
 from io import BytesIO
 from pathlib import Path
@@ -17,14 +16,11 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from htsvm._typing import Array
-from htsvm.audit.columns import text_of
 from htsvm.audit.reading import TableFile
 from htsvm.audit.reasons import reasons_of, word_reasons
-from htsvm.audit.table import digest_of, table_of
-from htsvm.audit.trust import UNSEEN
+from htsvm.audit.table import digest_of, read_table
 
 if TYPE_CHECKING:
     from htsvm.audit.result import LabelAudit
@@ -46,11 +42,7 @@ def page_of_audit(audit: LabelAudit, frame: Any, path: Path) -> str:
     import pandas as pd
 
     if frame is None:
-        if (
-            audit.samples is None
-            or isinstance(audit.samples, Mapping)
-            or sp.issparse(audit.samples)
-        ):
+        if not isinstance(audit.samples, np.ndarray):
             raise ValueError("to_html needs frame=, a data frame with what people should see.")
         names = [f"column {j}" for j in range(audit.samples.shape[1])]
         frame = pd.DataFrame(audit.samples, columns=names)
@@ -58,13 +50,8 @@ def page_of_audit(audit: LabelAudit, frame: Any, path: Path) -> str:
         raise ValueError(f"frame has {len(frame)} rows, but {len(audit)} labels were audited.")
     label = next(name for name in ("label", "label_", "the label") if name not in frame.columns)
     whole = frame.reset_index(drop=True).assign(**{label: audit.classes[audit.codes].astype(str)})
-    table = table_of(TableFile(path, path.stem, whole), label)
-    return page_text(audit, table, path.stem, audit.suspects())
-
-
-def page_text(audit: LabelAudit, table: Table, name: str, rows: Array) -> str:
-    """Return the page as HTML; `rows` are the suspects, in the order in which they are shown."""
-    return render(payload(audit, table, name, rows))
+    table = read_table(TableFile(path, path.stem, whole), label)
+    return render(payload(audit, table, audit.suspects()))
 
 
 def render(data: dict[str, Any]) -> str:
@@ -77,9 +64,8 @@ def render(data: dict[str, Any]) -> str:
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    return Template(html).substitute(
-        policy=policy, style=style, script=script, data=safe_json(data)
-    )
+    page = Template(html)
+    return page.substitute(policy=policy, style=style, script=script, data=safe_json(data))
 
 
 def safe_json(data: Any) -> str:
@@ -95,8 +81,8 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(digest).decode("ascii")
 
 
-def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str, Any]:
-    """Return all that the page shows, as what JSON can hold; see `page_text`."""
+def payload(audit: LabelAudit, table: Table, rows: Array) -> dict[str, Any]:
+    """Return what the page shows, as JSON can hold it; `rows` are in the order of the page."""
     explained = rows[:EXPLAINED]
     rank = np.empty(len(audit), dtype=int)
     rank[np.argsort(audit.trust, kind="stable")] = np.arange(1, len(audit) + 1)
@@ -104,7 +90,7 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
     first = audit.rows_to_review(max(audit.enough - audit.n_reviewed, 0))
     place = {int(row): i for i, row in enumerate(rows)}
     return {
-        "name": name,
+        "name": table.source.name,
         "place": digest_of([str(table.source.path.resolve()), table.source.name, table.label]),
         "mark": table.mark,
         "label": table.label,
@@ -125,7 +111,7 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
             "row": rows.tolist(),
             "number": (table.places[rows] + 1).tolist(),
             "key": [table.keys[row] for row in rows],
-            "id": [row_name(table, int(row)) for row in rows],
+            "id": [row_name(table, row) for row in rows],
             "rank": rank[rows].tolist(),
             "given": audit.codes[rows].tolist(),
             "suggested": audit.suggested[rows].tolist(),
@@ -134,7 +120,7 @@ def payload(audit: LabelAudit, table: Table, name: str, rows: Array) -> dict[str
             "ignored": audit.ignored[rows].tolist(),
             "duplicate": audit.duplicate[rows].tolist(),
             "outlier": audit.outlier[rows].astype(int).tolist(),
-            "text": _texts(table, rows),
+            "text": [text_of(table, row)[:TEXT] for row in rows] if table.columns.texts else None,
             "reasons": _reasons(audit, table, rows),
             "near": near,
         },
@@ -150,7 +136,7 @@ def row_name(table: Table, row: int) -> str:
 
 def _review(audit: LabelAudit) -> dict[str, Any]:
     """Return what the page needs to calibrate itself: see `htsvm.audit.trust`."""
-    free = np.flatnonzero((audit.reviewed == UNSEEN) & ~audit.trusted)
+    free = np.flatnonzero(audit.unseen)
     some = free[:: max(1, len(free) // SAMPLED)]
     return {
         "mean": audit.calibration.mean.tolist(),
@@ -187,18 +173,16 @@ def _near(audit: LabelAudit, table: Table, rows: Array) -> list[Any]:
 def _brief(table: Table, row: int) -> str:
     """Return a sample in a few words."""
     if table.columns.texts:
-        return f"{row_name(table, row)}: {text_of(table.frame, table.columns.texts, row)[:160]}"
-    skipped = {table.label, table.id}
-    shown = [c for c in table.frame.columns if c not in skipped][:4]
+        return f"{row_name(table, row)}: {text_of(table, row)[:160]}"
+    shown = [c for c in table.frame.columns if c not in (table.label, table.id)][:4]
     values = ", ".join(f"{c} {table.frame[c].iloc[row]}" for c in shown)
     return f"{row_name(table, row)}: {values[:200]}"
 
 
-def _texts(table: Table, rows: Array) -> list[str] | None:
-    texts = table.columns.texts
-    if not texts:
-        return None
-    return [text_of(table.frame, texts, int(row))[:TEXT] for row in rows]
+def text_of(table: Table, row: int) -> str:
+    """Return the texts of a row, one below the other."""
+    values = (table.frame[name].iloc[row] for name in table.columns.texts)
+    return "\n\n".join("" if value is None or value != value else str(value) for value in values)
 
 
 def _reasons(audit: LabelAudit, table: Table, rows: Array) -> list[Any] | None:
@@ -215,10 +199,8 @@ def _thumbs(table: Table, rows: Array, near: list[Any]) -> dict[str, str] | None
         return None
     from PIL import Image
 
-    wanted = {int(row) for row in rows}
-    wanted |= {r for parts in near for part in parts for r, _ in part}
     found = {}
-    for row in sorted(wanted):
+    for row in sorted({*rows.tolist(), *(r for parts in near for part in parts for r, _ in part)}):
         with Image.open(table.images[row]) as image:
             small = image.convert("RGB")
             small.thumbnail((2 * THUMB, 2 * THUMB))

@@ -16,7 +16,8 @@ NUMBERED = 12
 def plot_audit(audit: LabelAudit, axes: Any = None) -> Any:
     """Draw the distribution of trust beside the noise matrix."""
     if axes is None:
-        plt = _pyplot()
+        import matplotlib.pyplot as plt
+
         _, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     left, right = axes
     kept = audit.suggested == audit.codes
@@ -40,11 +41,3 @@ def plot_audit(audit: LabelAudit, axes: Any = None) -> Any:
             for j, share in enumerate(line):
                 right.text(j, k, f"{100 * share:.0f}", ha="center", va="center", fontsize=8)
     return axes
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('Pictures need matplotlib: pip install "htsvm[plot]"') from error
-    return plt

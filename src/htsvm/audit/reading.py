@@ -1,8 +1,4 @@
-"""From a file to a table: text as people write it, Parquet, Feather and SQLite.
-
-A text table keeps its bytes: `TextTable.changed` puts other values into some cells and leaves every
-other character, the encoding and the line ends as they were.
-"""
+"""From a file to a table: text as people write it, Parquet, Feather and SQLite."""
 
 from __future__ import annotations
 
@@ -43,12 +39,10 @@ MAGIC = (
     (b"$FL2", "foreign"),
 )  # fmt: skip
 REFUSED = {
-    "sheet": "is a spreadsheet: save the sheet with the labels as 'CSV UTF-8' (File, Save as) and "
-    "audit that file.",
+    "sheet": "is a spreadsheet: save the sheet with the labels as 'CSV UTF-8'; audit that file.",
     "packed": "is packed: unpack it and audit the table in it, or pack that by gzip.",
     "page": "is a page, not a table: open it in a spreadsheet, if it can be, and save it as CSV.",
-    "json": "is JSON, not a table: write it as CSV first, for instance with "
-    "pandas.read_json(...).to_csv('table.csv', index=False).",
+    "json": "is JSON, not a table: write CSV by pandas.read_json(...).to_csv(name, index=False).",
     "foreign": "is of another program (HDF5, NumPy, Stata or SPSS): write it as CSV from there.",
     "pickle": "is a pickle, which may run code when it is read: write it as CSV or Parquet.",
 }
@@ -73,7 +67,7 @@ class TextTable:
 
     def records(self) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
         """Yield place, line and the spans of the cells of each record that is not blank."""
-        place, line = self.begin, self._first_line
+        place, line = self.begin, 2 if self.begin else 1
         while place < len(self.text):
             spans = self._spans(place, line)
             end = spans[-1][1]
@@ -82,10 +76,6 @@ class TextTable:
             line += 1 + len(NEWLINE.findall(self.text, place, end))
             newline = NEWLINE.match(self.text, end)
             place = end if newline is None else newline.end()
-
-    @property
-    def _first_line(self) -> int:
-        return 1 + len(NEWLINE.findall(self.text[: self.begin]))
 
     def _spans(self, place: int, line: int) -> list[tuple[int, int]]:
         """Return where the cells of the record at `place` begin and end."""
@@ -112,19 +102,15 @@ class TextTable:
         text, separator = self.text, self.separator
         if '"' not in text:
             lines = NEWLINE.split(text[self.begin :])
-            for line, record in enumerate(lines, start=self._first_line):
+            for line, record in enumerate(lines, start=2 if self.begin else 1):
                 if record.strip():
                     yield line, record.split(separator)
             return
-        for place, line, spans in self.records():
-            end = spans[-1][1]
-            if '"' not in text[place:end]:
-                yield line, text[place:end].split(separator)
-            else:
-                yield line, [_unquoted(text[low:high]) for low, high in spans]
+        for _, line, spans in self.records():
+            yield line, [_unquoted(text[low:high]) for low, high in spans]
 
     def changed(self, cells: Mapping[tuple[int, int], str], added: list[list[str]]) -> bytes:
-        """Return the bytes of the table with other values in some cells."""
+        """Return the bytes of the table with other values in some cells; all else stays."""
         parts, kept = [self.text[: self.begin]], self.begin
         for row, (_, _, spans) in enumerate(self.records(), start=-1):
             for column, (low, high) in enumerate(spans):
@@ -141,9 +127,8 @@ class TextTable:
             return self.bom + text.encode(self.encoding)
         except UnicodeEncodeError as error:
             odd = error.object[error.start]
-            raise TableError(
-                f"the table is written in {self.encoding}, without {odd!r}."
-            ) from error
+            text = f"the table is written in {self.encoding}, without {odd!r}."
+            raise TableError(text) from error
 
     def _quoted(self, value: str) -> str:
         odd = self.separator in value or any(c in value for c in '"\r\n')
@@ -151,9 +136,7 @@ class TextTable:
 
 
 def _unquoted(cell: str) -> str:
-    if len(cell) > 1 and QUOTED.fullmatch(cell):
-        return cell[1:-1].replace('""', '"')
-    return cell
+    return cell[1:-1].replace('""', '"') if cell[:1] == '"' and QUOTED.fullmatch(cell) else cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,9 +198,6 @@ def _kind(path: Path, content: bytes) -> str:
     return "text"
 
 
-# ------------------------------------------------------------------------------------- text
-
-
 def _from_text(path: Path, content: bytes, columns: tuple[str, ...]) -> TableFile:
     import pandas as pd
 
@@ -238,12 +218,10 @@ def _from_text(path: Path, content: bytes, columns: tuple[str, ...]) -> TableFil
         if len(row) != len(names):
             raise TableError(_odd_length(line, row, names, separator))
         for cell in row if quoted and NEWLINE.search("".join(row)) else ():
-            breaks = cell.count("\n") or cell.count("\r")
-            if breaks and cell.count(separator) >= breaks * (len(names) - 1):
-                text = (
-                    f"Line {line} has a cell of {breaks + 1} lines like rows: is a quote missing?"
-                )
-                findings.append(Finding("note", path.name, text))
+            size = 1 + (cell.count("\n") or cell.count("\r"))
+            if size > 1 and cell.count(separator) >= (size - 1) * (len(names) - 1):
+                said = f"Line {line} has a cell of {size} lines like rows: is a quote missing?"
+                findings.append(Finding("note", path.name, said))
         cells.append(row)
     frame = pd.DataFrame(cells, columns=names, dtype=object)
     return TableFile(path, path.name, frame, table, findings=findings)
@@ -280,19 +258,16 @@ def _decoded(path: Path, content: bytes, findings: list[Finding]) -> tuple[str, 
     try:
         text = content.decode("cp1252")
     except UnicodeDecodeError:
-        raise TableError(
-            f"{path} is neither UTF-8 nor Windows-1252: line {line} holds the byte 0x{odd:02x}. "
-            "Save it as UTF-8, or convert it, for instance with: iconv -f latin1 -t utf-8."
-        ) from None
-    findings.append(
-        Finding("note", path.name, f"Line {line} is not UTF-8: the table was read as Windows-1252.")
-    )
+        said = f"{path} is neither UTF-8 nor Windows-1252: line {line} holds the byte 0x{odd:02x}."
+        raise TableError(f"{said} Save it as UTF-8.") from None
+    said = f"Line {line} is not UTF-8: the table was read as Windows-1252."
+    findings.append(Finding("note", path.name, said))
     return text, "cp1252", b""
 
 
 def _separator(text: str, columns: tuple[str, ...]) -> str:
     """Return what separates the cells: what the header and the first records agree on."""
-    best, merit = SEPARATORS[0], (0, 0, 0)
+    merits = {}
     for candidate in SEPARATORS:
         try:
             rows = [row for _, row in islice(TextTable(text, candidate).rows(), LOOKED_AT)]
@@ -300,13 +275,8 @@ def _separator(text: str, columns: tuple[str, ...]) -> str:
             continue
         known = sum(cell.strip() in columns for cell in rows[0])
         agreeing = sum(len(row) == len(rows[0]) for row in rows)
-        found = (known, int(len(rows[0]) > 1 and agreeing == len(rows)), len(rows[0]))
-        if found > merit:
-            best, merit = candidate, found
-    return best
-
-
-# -------------------------------------------------------------------------- other formats
+        merits[candidate] = (known, len(rows[0]) > 1 and agreeing == len(rows), len(rows[0]))
+    return max(merits, key=lambda one: merits[one], default=SEPARATORS[0])
 
 
 def _from_arrow(path: Path, kind: str) -> TableFile:
@@ -328,9 +298,7 @@ def pyarrow_for(path: Path) -> Any:
         import pyarrow.feather
         import pyarrow.parquet
     except ImportError as error:
-        raise TableError(
-            f"{path} needs pyarrow; install it with: pip install pyarrow. Or use CSV."
-        ) from error
+        raise TableError(f"{path} needs pyarrow: pip install pyarrow. Or use CSV.") from error
     return pyarrow
 
 
@@ -342,18 +310,12 @@ def _from_sqlite(path: Path, table: str) -> TableFile:
         names = [name for (name,) in base.execute(query)]
         if table not in names:
             known = ", ".join(names) or "none"
-            raise TableError(
-                f"{path} is an SQLite file: name one of its tables, {path.name}::TABLE. There are: "
-                f"{known}."
-            )
+            raise TableError(f"name a table of {path}: {path.name}::TABLE. There are: {known}.")
         quoted = table.replace('"', '""')
         cursor = base.execute(f'SELECT * FROM "{quoted}"')
         columns = [column for column, *_ in cursor.description]
         frame = pd.DataFrame(cursor.fetchall(), columns=columns, dtype=object)
     return TableFile(path, f"{path.name}::{table}", frame)
-
-
-# ---------------------------------------------------------------------------------- writing
 
 
 def check_target(target: Path, sources: Iterable[Path], force: bool) -> None:
@@ -362,9 +324,7 @@ def check_target(target: Path, sources: Iterable[Path], force: bool) -> None:
     for source in sources:
         same = target.resolve() == source.resolve()
         if same or (target.exists() and source.exists() and target.samefile(source)):
-            raise TableError(
-                f"{target} is read here and never written to; give another name with -o."
-            )
+            raise TableError(f"{target} is read here and never written to; give another with -o.")
     if target.is_dir():
         raise TableError(f"{target} is a folder; give the name of a file with -o.")
     if target.exists() and not force:

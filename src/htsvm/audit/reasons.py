@@ -25,9 +25,8 @@ MOST = 5000
 def class_means(X: Any, audit: LabelAudit) -> Array:
     """Return the means of the classes over trusted samples, of shape (n_classes, n_features)."""
     k = len(audit.classes)
-    members = sp.csr_matrix(
-        (audit.trust, (audit.codes, np.arange(len(audit)))), shape=(k, len(audit))
-    )
+    places = (audit.codes, np.arange(len(audit)))
+    members = sp.csr_matrix((audit.trust, places), shape=(k, len(audit)))
     total = np.maximum(np.asarray(members.sum(axis=1)).ravel(), 1e-12)
     means = members @ X
     dense = means.toarray() if sp.issparse(means) else means
@@ -37,8 +36,7 @@ def class_means(X: Any, audit: LabelAudit) -> Array:
 def reasons_of(audit: LabelAudit, table: Table, rows: Array) -> list[list[list[str]]]:
     """Return per sample of `rows` the columns that put it nearer to the suggested class.
 
-    A column is a line of its name, its value here, and the typical values of the given and of the
-    suggested class.
+    A line is a name, the value here, and typical values of the given and of the suggested class.
     """
     X = np.asarray(table.columns.numbers)
     means = class_means(X, audit)
@@ -72,13 +70,9 @@ def word_reasons(audit: LabelAudit, table: Table, rows: Array) -> list[list[list
         given, better = means[audit.codes[row]][places], means[audit.suggested[row]][places]
         away = X.data[start:stop] * (better - given)
         best = np.argsort(-away, kind="stable")[:SHOWN]
-        found.append(
-            [
-                [words[places[j]], "in the text", f"{given[j]:.3f}", f"{better[j]:.3f}"]
-                for j in best
-                if away[j] > 0.0
-            ]
-        )
+        best = best[away[best] > 0.0]
+        values = ((words[places[j]], f"{given[j]:.3f}", f"{better[j]:.3f}") for j in best)
+        found.append([[word, "in the text", *typical] for word, *typical in values])
     return found
 
 
@@ -92,9 +86,11 @@ def nearest_confirmed(audit: LabelAudit, rows: Array, k: int) -> dict[int, dict[
         for code in np.unique(wanted[rows]):
             asking = rows[wanted[rows] == code]
             pool = _confirmed(audit, int(code))
-            near = _search(X, asking, pool, k)
-            for row, chosen in zip(asking, near, strict=True):
-                found[int(row)][part] = chosen
+            # One more, because a sample may be in the pool itself.
+            index = NearestNeighbors(n_neighbors=min(k + 1, len(pool))).fit(take(X, pool))
+            near = pool[index.kneighbors(take(X, asking), return_distance=False)]
+            for row, line in zip(asking, near, strict=True):
+                found[int(row)][part] = line[line != row][:k]
     return found
 
 
@@ -108,13 +104,6 @@ def _confirmed(audit: LabelAudit, code: int) -> Array:
     sure = sure[audit.trust[sure] >= np.median(audit.trust[sure])] if len(sure) else sure
     pool = sure if len(sure) else own
     return np.asarray(pool[np.argsort(-audit.trust[pool], kind="stable")][:MOST])
-
-
-def _search(X: Any, asking: Array, pool: Array, k: int) -> list[Array]:
-    size = min(k + 1, len(pool))  # One more, because a sample may be in the pool itself.
-    index = NearestNeighbors(n_neighbors=size).fit(take(X, pool))
-    near = pool[index.kneighbors(take(X, asking), return_distance=False)]
-    return [line[line != row][:k] for row, line in zip(asking, near, strict=True)]
 
 
 def _side_by_side(X: Any) -> Any:

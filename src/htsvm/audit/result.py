@@ -11,17 +11,10 @@ from typing import Any
 import numpy as np
 
 from htsvm._typing import Array
+from htsvm.audit import trust as reviews
 from htsvm.audit.checks import Finding
 from htsvm.audit.inputs import codes_of
-from htsvm.audit.trust import (
-    DEVIATE,
-    REVIEW,
-    UNSEEN,
-    Calibration,
-    evidence,
-    rows_to_replace,
-    rows_to_review,
-)
+from htsvm.audit.trust import REVIEW, UNSEEN, Calibration
 
 POLICIES = ("review", "replace", "blank")
 # Suspects on the page at most, unless all rows are asked for.
@@ -29,11 +22,15 @@ MOST_SHOWN = 100_000
 # Words for a trust: a rank, which says no more than that.
 WORDS = {0.1: "very doubtful", 0.5: "doubtful", 0.9: "a little doubtful"}
 FINE = "little speaks against it"
+UNLESS = (
+    "unless some kind of sample is more often labelled wrongly than rightly. Overlap of classes "
+    "counts as wrong here; a review of {} rows tells how many are."
+)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A share, known to lie in a range; without a review it has no value, only an upper end."""
+    """A share, known to lie in a range; without a review it has only an upper end."""
 
     value: float | None
     low: float
@@ -53,10 +50,9 @@ class LabelAudit:
     ----------
     classes : ndarray of shape (n_classes,)
         The labels that occur.
-    codes, suggested : ndarray of shape (n_samples,)
-        Given and suggested label of each sample, as numbers of `classes`.
-    before : ndarray of shape (n_samples,)
-        Labels before an earlier review; `codes` where there was none.
+    codes, suggested, before : ndarray of shape (n_samples,)
+        Given and suggested label of each sample, and the one before an earlier review, as numbers
+        of `classes`.
     margin : ndarray of shape (n_samples,)
         By how much the score of the best other class exceeds that of the given label.
     ignored : ndarray of shape (n_samples,)
@@ -65,14 +61,12 @@ class LabelAudit:
         A number for each group of equal samples with different labels; -1 for others.
     outlier : ndarray of bool of shape (n_samples,)
         Samples far from all others, which no class explains.
-    trusted : ndarray of bool of shape (n_samples,)
-        Samples whose label was said to be reviewed.
-    reviewed : ndarray of shape (n_samples,)
-        The right labels of reviewed rows; -1 for none of the classes, -2 where nobody looked.
-    share_given, share_other : ndarray of shape (n_samples,)
-        P(label as given to such samples), right or wrong: of this label, and of the best other.
-    best : ndarray of shape (n_samples,)
-        The label that is given most often to such samples.
+    trusted, reviewed : ndarray of shape (n_samples,)
+        Whether the label was said to be reviewed; and the right label of reviewed rows: -1 for none
+        of the classes, -2 where nobody looked.
+    share_given, share_other, best : ndarray of shape (n_samples,)
+        P(label as given to such samples), right or wrong: of this label and of the best other; and
+        the label that is given most often to such samples.
     suspicion, order : ndarray of shape (n_samples,)
         Larger for labels that are more likely wrong, by one fit and by all of them.
     noise_matrix : ndarray of shape (n_classes, n_classes)
@@ -115,10 +109,8 @@ class LabelAudit:
         return len(self.codes)
 
     def __repr__(self) -> str:
-        return (
-            f"LabelAudit({len(self)} samples, {len(self.classes)} classes, {self.share_wrong} of "
-            f"the labels wrong, {self.n_reviewed} reviewed)"
-        )
+        size = f"{len(self)} samples, {len(self.classes)} classes"
+        return f"LabelAudit({size}, {self.share_wrong} wrong, {self.n_reviewed} reviewed)"
 
     def _repr_html_(self) -> str:
         told = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings)
@@ -132,19 +124,18 @@ class LabelAudit:
         if not self.learnable:
             return f"{size}no column predicts them measurably better than chance, so none is named."
         if self.share_wrong.value is None:
-            return (
-                f"{size}{self.share_wrong} are wrong, unless some kind of sample is more often "
-                f"labelled wrongly than rightly. Overlap of classes counts as wrong here; a review "
-                f"of {self.enough} rows tells how many are."
-            )
+            return f"{size}{self.share_wrong} are wrong, {UNLESS.format(self.enough)}"
         return f"{size}{self.share_wrong} are wrong, as {self.n_reviewed} reviewed rows show."
-
-    # ----------------------------------------------------------------------------- a review
 
     @property
     def n_reviewed(self) -> int:
         """The number of reviewed rows that calibrate the audit."""
         return int((self.reviewed != UNSEEN).sum())
+
+    @property
+    def unseen(self) -> Array:
+        """Which rows nobody has reviewed."""
+        return np.asarray((self.reviewed == UNSEEN) & ~self.trusted)
 
     @property
     def enough(self) -> int:
@@ -159,8 +150,8 @@ class LabelAudit:
         n : int, default=50
             How many rows.
         """
-        free = (self.reviewed == UNSEEN) & ~self.trusted
-        return rows_to_review(self.best != self.codes, free, n, self.seed + self.n_reviewed)
+        odd = self.best != self.codes
+        return reviews.rows_to_review(odd, self.unseen, n, self.seed + self.n_reviewed)
 
     def update(self, rows: Any, labels: Any) -> LabelAudit:
         """Return the audit with some reviewed rows: they calibrate trust and share.
@@ -185,7 +176,7 @@ class LabelAudit:
     @cached_property
     def evidence(self) -> Array:
         """What the trust is computed from, see `htsvm.audit.trust`."""
-        return evidence(self.share_given, self.share_other, self.suspicion)
+        return reviews.evidence(self.share_given, self.share_other, self.suspicion)
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -217,14 +208,13 @@ class LabelAudit:
     def share_wrong(self) -> Estimate:
         """The share of wrong labels, by weight.
 
-        Without a review, at most that of labels that others are given more often than: an upper end
-        if samples of each kind are labelled rightly more often than as any other class. After one,
-        a value with a range that holds in nine of ten data sets.
+        Without a review an upper end, if samples of each kind are labelled rightly more often than
+        as any other class. After one a value, with a range that holds in nine of ten data sets.
         """
-        free, total = (self.reviewed == UNSEEN) & ~self.trusted, self.weights.sum()
+        free, total = self.unseen, self.weights.sum()
         if not self.calibrated:
             odd = float(self.weights @ (free & (self.best != self.codes))) / total
-            error = DEVIATE * float(np.sqrt(odd * (1.0 - odd) / len(self)))
+            error = reviews.DEVIATE * float(np.sqrt(odd * (1.0 - odd) / len(self)))
             return Estimate(None, 0.0, min(odd + error, 1.0))
         known = float(self.weights @ (~free & (self.trust < 1.0))) / total
         part = float(self.weights @ free) / total
@@ -234,9 +224,9 @@ class LabelAudit:
         return Estimate(*(known + part * one for one in found))
 
     def reliability(self) -> Any:
-        """Return how trust and review agree: a row per word, with what trust said and what was so.
+        """Return how trust and review agree: a row per word.
 
-        Columns: labels with that word; the mean of their trust; how many of them were reviewed, and
+        Columns: labels with that word, the mean of their trust, how many of them were reviewed, and
         the share of those that was right.
         """
         import pandas as pd
@@ -251,8 +241,6 @@ class LabelAudit:
         table["reviewed"], table["right"] = seen.size(), seen.mean()
         table = table.reindex(range(len(names))).fillna({"labels": 0, "reviewed": 0})
         return table.set_axis(names)
-
-    # ----------------------------------------------------------------------------- samples
 
     def is_issue(self, threshold: float = 0.5) -> Array:
         """Return which labels are less trusted than the threshold and have a better suggestion.
@@ -325,11 +313,10 @@ class LabelAudit:
         Parameters
         ----------
         policy : {"review", "blank", "replace"}, default="review"
-            "review" changes nothing else: the labels are those given, as a masked array whose mask
-            marks the issues, for people to look at. "blank" puts None in the place of issues, for
-            rows to be left out or labelled anew. "replace" puts in the label that is given most
-            often to such samples, where it is 98 % sure that this makes more labels right than
-            wrong and the reviewed rows there agree; it needs 50 reviewed rows.
+            "review" changes nothing else: a masked array, whose mask marks the issues. "blank" puts
+            None in the place of issues. "replace" puts in the label that is given most often to
+            such samples, where it is 98 % sure that this makes more labels right than wrong and the
+            reviewed rows there agree; it needs 50 reviewed rows.
         threshold : float, default=0.5
             The trust below which a label is an issue, for "review" and "blank".
         """
@@ -344,11 +331,10 @@ class LabelAudit:
             if not self.calibrated:
                 raise ValueError(
                     f"policy='replace' needs {self.enough} reviewed rows, and there are "
-                    f"{self.n_reviewed}: without them nobody knows how many suggestions are right, "
-                    "and replacing may make labels worse. Review audit.rows_to_review(), then "
-                    "audit.update(rows, labels)."
+                    f"{self.n_reviewed}: nobody knows how many suggestions are right. Review "
+                    "audit.rows_to_review(), then audit.update(rows, labels)."
                 )
-            return np.where(rows_to_replace(self), self.classes[self.best], labels)
+            return np.where(reviews.rows_to_replace(self), self.classes[self.best], labels)
         blank = labels.astype(object)
         blank[issue] = None
         return np.asarray(blank)
@@ -371,12 +357,8 @@ class LabelAudit:
         from htsvm.audit.reasons import nearest_confirmed
 
         if self.samples is None:
-            raise ValueError(
-                "This audit holds no samples (loaded, or made on Dask), so it has no neighbours."
-            )
+            raise ValueError("This audit holds no samples, so it has no neighbours.")
         return nearest_confirmed(self, np.asarray(rows, dtype=int), k)
-
-    # ----------------------------------------------------------------------------- in and out
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the distribution of trust beside the noise matrix; needs matplotlib.
@@ -405,28 +387,3 @@ class LabelAudit:
         path = Path(path)
         path.write_text(page_of_audit(self, frame, path), encoding="utf-8")
         return path
-
-    def save(self, path: str | Path) -> Path:
-        """Write a folder of CSV and JSON files, which `load` reads again.
-
-        Parameters
-        ----------
-        path : str or Path
-            A folder that does not exist yet.
-        """
-        from htsvm.audit.store import save_audit
-
-        return save_audit(self, Path(path))
-
-    @classmethod
-    def load(cls, path: str | Path) -> LabelAudit:
-        """Read what `save` wrote; the samples themselves are not part of it.
-
-        Parameters
-        ----------
-        path : str or Path
-            The folder.
-        """
-        from htsvm.audit.store import load_audit
-
-        return load_audit(Path(path))

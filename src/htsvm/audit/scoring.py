@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from htsvm._typing import Array
 from htsvm.audit.kernel_scores import LandmarkSpace, LeaveOneOut, one_hot
 from htsvm.audit.noise_model import NoiseModel, fit_noise
+from htsvm.audit.trust import standard
 
 # How far the second fit follows the noise model instead of the labels as given.
 BELIEF = 0.5
@@ -27,7 +28,20 @@ NOISE_ROWS, NOISE_ROWS_PER_CLASS = 20_000, 50
 # Tables of up to this many columns are judged by trees and logistic regression too, each fold
 # fitted to this many rows at most: average precision +.03 on tables, nothing on images and texts.
 ENSEMBLE_COLUMNS, ENSEMBLE_ROWS = 100, 20_000
-Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class AuditTask:
+    """Labels as numbers, and how they are judged."""
+
+    codes: Array
+    n_classes: int
+    weights: Array
+    trusted: Array
+    folds: Array
+    groups: Array | None
+    seed: int
+    say: Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,108 +68,82 @@ def violation(scores: Array, codes: Array) -> Array:
     return np.asarray(others.max(axis=1) - scores[rows, codes])
 
 
-def kernel_scores(
-    X: Any, codes: Array, n_classes: int, weights: Array | None, trusted: Array | None,
-    folds: Array, seed: int, progress: Progress, groups: Array | None = None,
-) -> Scores:  # fmt: skip
+def kernel_scores(X: Any, task: AuditTask) -> Scores:
     """Score by kernel least squares: on the labels, then on what the noise model makes of them.
 
-    A label that the first fit and the noise model together disbelieve counts little in the
-    second, as a truncated loss would have it; its own score never depends on it. A label is
-    suspicious if another class has a higher score in the second fit, if its own score is low there,
-    and if it was unlikely in the first.
+    A label is suspicious if another class has a higher score in the second fit, if its own score is
+    low there, and if it was unlikely in the first.
     """
-    progress("kernel features")
-    space = LandmarkSpace(X, len(codes), seed)
-    progress("leave-one-out scores")
+    codes = task.codes
+    task.say("kernel features")
+    space = LandmarkSpace(X, len(codes), task.seed)
+    task.say("leave-one-out scores")
     copies = None
-    if groups is not None:  # Rows with copies are scored in folds, all others one by one.
-        _, place, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-        copies = np.where(sizes[place.ravel()] > 1, folds, -1)
-    own = np.ones(len(codes)) if weights is None else weights
-    problem = LeaveOneOut.of(space, own, copies)
-    given = one_hot(codes, n_classes)
+    if task.groups is not None:  # Rows with copies are scored in folds, all others one by one.
+        _, place, sizes = np.unique(task.groups, return_inverse=True, return_counts=True)
+        copies = np.where(sizes[place.ravel()] > 1, task.folds, -1)
+    problem = LeaveOneOut.of(space, task.weights, copies)
+    given = one_hot(codes, task.n_classes)
     first, penalty = problem.best(given)
-    progress("noise model")
-    noise = noise_of(first, codes, weights, trusted, seed)
+    task.say("noise model")
+    noise = noise_of(first, task)
     blended = 2.0 * noise.posterior(first, codes) - 1.0
     blended = BELIEF * blended + (1.0 - BELIEF) * given
-    if trusted is not None:
-        blended[trusted] = given[trusted]
-    progress("second fit")
+    blended[task.trusted] = given[task.trusted]
+    task.say("second fit")
     final = problem.scores(blended, penalty)
     gone = [violation(scores, codes) > 0.0 for scores in (first, final)]
     rows = np.arange(len(codes))
     likely = noise.classes(first)[rows, codes]
     suspicion = violation(final, codes) - final[rows, codes] - likely
+    about = f"kernel least squares, leave-one-out, penalty {penalty:g}"
     return Scores(
-        first=first,
-        final=final,
-        shares=tempered(noise.given(first), codes),
-        suspicion=suspicion,
-        order=suspicion,
-        ignored=np.sum(gone, axis=0),
-        fits=len(gone),
-        noise=noise,
-        isolation=space.isolation,
-        about=f"kernel least squares, leave-one-out, penalty {penalty:g}",
-    )
+        first, final, tempered(noise.given(first), codes), suspicion, suspicion,
+        np.sum(gone, axis=0), len(gone), noise, space.isolation, about,
+    )  # fmt: skip
 
 
-def noise_of(
-    first: Array, codes: Array, weights: Array | None, trusted: Array | None, seed: int
-) -> NoiseModel:
+def noise_of(first: Array, task: AuditTask) -> NoiseModel:
     """Fit the noise model, to some of the rows where there are many."""
-    n, most = len(codes), max(NOISE_ROWS, NOISE_ROWS_PER_CLASS * first.shape[1])
-    if n <= most:
-        return fit_noise(first, codes, weights=weights, trusted=trusted)
-    rows = np.random.default_rng(seed).choice(n, most, replace=False)
-    if trusted is not None:
-        rows = np.union1d(rows, np.flatnonzero(trusted))
-    some = [None if part is None else part[rows] for part in (weights, trusted)]
-    return fit_noise(first[rows], codes[rows], weights=some[0], trusted=some[1])
+    n, most = len(first), max(NOISE_ROWS, NOISE_ROWS_PER_CLASS * first.shape[1])
+    rows = np.arange(n)
+    if n > most:
+        rows = np.random.default_rng(task.seed).choice(n, most, replace=False)
+        if task.trusted.any():
+            rows = np.union1d(rows, np.flatnonzero(task.trusted))
+    some = task.weights[rows], task.trusted[rows]
+    return fit_noise(first[rows], task.codes[rows], weights=some[0], trusted=some[1])
 
 
-def with_ensemble(
-    found: Scores, X: Any, codes: Array, weights: Array | None, trusted: Array | None,
-    folds: Array, seed: int, progress: Progress,
-) -> Scores:  # fmt: skip
+def with_ensemble(found: Scores, X: Any, task: AuditTask) -> Scores:
     """Return the scores judged by logistic regression and trees as well, where X suits them."""
     if isinstance(X, Mapping) or X.shape[1] > ENSEMBLE_COLUMNS:
         return found
-    rng, total = np.random.default_rng(seed), found.shares.copy()
-    own = np.ones(len(codes)) if weights is None else weights
-    models = (
-        make_pipeline(
-            StandardScaler(with_mean=not sp.issparse(X)), LogisticRegression(max_iter=300)
-        ),
-        ExtraTreesClassifier(50, min_samples_leaf=5, random_state=seed),
-    )
-    for fold in range(int(folds.max()) + 1):
-        progress(f"trees, fold {fold + 1}")
-        train, test = np.flatnonzero((folds != fold) & (own > 0.0)), folds == fold
+    rng, total = np.random.default_rng(task.seed), found.shares.copy()
+    codes, own, n_folds = task.codes, task.weights, int(task.folds.max()) + 1
+    scaler = StandardScaler(with_mean=not sp.issparse(X))
+    models = {
+        "logisticregression__": make_pipeline(scaler, LogisticRegression(max_iter=300)),
+        "": ExtraTreesClassifier(50, min_samples_leaf=5, random_state=task.seed),
+    }
+    for fold in range(n_folds):
+        task.say(f"trees, fold {fold + 1}")
+        test = task.folds == fold
+        train = np.flatnonzero(~test & (own > 0.0))
         if len(train) > ENSEMBLE_ROWS:
             train = np.sort(rng.choice(train, ENSEMBLE_ROWS, replace=False))
         if len(np.unique(codes[train])) < 2:
             return found
-        for model in models:
-            name = getattr(model, "steps", [("",)])[-1][0]
-            name = f"{name}__sample_weight" if name else "sample_weight"
-            model.fit(X[train], codes[train], **{name: own[train]})
+        for step, model in models.items():
+            model.fit(X[train], codes[train], **{f"{step}sample_weight": own[train]})
             total[np.ix_(test, model.classes_)] += model.predict_proba(X[test])
-    shares = tempered(total / (1 + len(models)), codes)
-    logs = np.log(np.maximum(total / (1 + len(models)), 1e-6))
+    total /= 1 + len(models)
+    logs = np.log(np.maximum(total, 1e-6))
     logs -= logs.mean(axis=1, keepdims=True)
-    noise = noise_of(logs, codes, weights, trusted, seed)
-    likely = noise.posterior(logs, codes)[np.arange(len(codes)), codes]
-    order = _standard(found.suspicion) - _standard(likely)
-    about = f"{found.about}; logistic regression and trees in {int(folds.max()) + 1} folds"
-    return replace(found, shares=shares, order=order, about=about)
-
-
-def _standard(values: Array) -> Array:
-    spread = float(values.std())
-    return np.asarray((values - values.mean()) / (spread if spread > 1e-12 else 1.0))
+    likely = noise_of(logs, task).posterior(logs, codes)[np.arange(len(codes)), codes]
+    order = standard(found.suspicion) - standard(likely)
+    about = f"{found.about}; logistic regression and trees in {n_folds} folds"
+    return replace(found, shares=tempered(total, codes), order=order, about=about)
 
 
 def tempered(shares: Array, codes: Array) -> Array:
@@ -171,48 +159,52 @@ def tempered(shares: Array, codes: Array) -> Array:
     return np.asarray(softmax(np.exp(power) * logs, axis=1))
 
 
-def folds_of(codes: Array, number: int, groups: Array | None, seed: int) -> Array:
+def folds_of(codes: Array, cv: int, groups: Array | None, seed: int) -> Array:
     """Return the fold of each sample: classes are spread evenly, rows of a group stay together."""
+    if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2:
+        raise ValueError(f"cv must be a number of folds, at least 2, got {cv!r}.")
     rows = np.arange(len(codes)) if groups is None else groups
     _, first, place = np.unique(rows, return_index=True, return_inverse=True)
     order = np.random.default_rng(seed).permutation(len(first))
     order = order[np.argsort(codes[first][order], kind="stable")]
     folds = np.empty(len(first), dtype=int)
-    folds[order] = np.arange(len(first)) % number
+    folds[order] = np.arange(len(first)) % cv
     return folds[place.ravel()]
 
 
-def model_scores(
-    model: Any, X: Any, codes: Array, n_classes: int, weights: Array | None, trusted: Array |
-    None, folds: Array, seed: int, progress: Progress,
-) -> Scores:  # fmt: skip
+def model_scores(model: Any, X: Any, task: AuditTask, weighted: bool) -> Scores:
     """Score by a classifier in folds; each sample by the fit that has not seen it."""
-    n, n_folds = len(codes), int(folds.max()) + 1
-    scores = np.full((n, n_classes), np.nan)
-    ignored = np.zeros(n, dtype=int)
+    scored = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
+    if not (scored and hasattr(model, "fit")):
+        need = "a classifier with decision_function or predict_proba"
+        raise TypeError(f"model must be {need}, got {model!r}.")
+    codes, n_folds = task.codes, int(task.folds.max()) + 1
+    fewest = int(np.bincount(codes).min())
+    if fewest < 2:
+        text = f"a class has {fewest} sample: folds need at least 2 of each class. Leave it out, or"
+        raise ValueError(f"{text} use model=None, which needs no folds.")
+    scores = np.full((len(codes), task.n_classes), np.nan)
+    ignored = np.zeros(len(codes), dtype=int)
     for fold in range(n_folds):
-        progress(f"fold {fold + 1} of {n_folds}")
-        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        fitted = clone(model)
-        options = {} if weights is None else {"sample_weight": weights[train]}
-        fitted.fit(take(X, train), codes[train], **options)
-        scores[test] = class_scores(fitted, take(X, test), n_classes)
+        task.say(f"fold {fold + 1} of {n_folds}")
+        train, test = np.flatnonzero(task.folds != fold), np.flatnonzero(task.folds == fold)
+        options = {"sample_weight": task.weights[train]} if weighted else {}
+        fitted = clone(model).fit(take(X, train), codes[train], **options)
+        scores[test] = class_scores(fitted, take(X, test), task.n_classes)
         if hasattr(fitted, "ignored_") and np.ndim(fitted.ignored_) == 1:
             ignored[train[np.asarray(fitted.ignored_, dtype=int)]] += 1
-    return rated(scores, codes, weights, trusted, ignored, n_folds, seed,
-                 f"{type(model).__name__} in {n_folds} folds",
-                 hasattr(model, "predict_proba"))  # fmt: skip
+    about = f"{type(model).__name__} in {n_folds} folds"
+    return rated(scores, task, ignored, n_folds, about, hasattr(model, "predict_proba"))
 
 
 def rated(
-    scores: Array, codes: Array, weights: Array | None, trusted: Array | None,
-    ignored: Array | int, fits: int, seed: int, about: str, probable: bool,
-) -> Scores:  # fmt: skip
+    scores: Array, task: AuditTask, ignored: Array | int, fits: int, about: str, probable: bool
+) -> Scores:
     """Order the labels by how much likelier another one is, by given probabilities or made ones.
 
     `scores` are logarithms of probabilities if `probable`, else values of a decision function.
     """
-    noise = noise_of(scores, codes, weights, trusted, seed)
+    codes, noise = task.codes, noise_of(scores, task)
     shares = softmax(scores, axis=1) if probable else noise.given(scores)
     suspicion = violation(shares, codes)
     ignored = ignored + (suspicion > 0.0).astype(int)
@@ -233,10 +225,8 @@ def class_scores(fitted: Any, X: Any, n_classes: int) -> Array:
     if found.ndim == 1:
         found = np.column_stack([-found, found])
     if found.shape[1] != n_classes:
-        raise ValueError(
-            f"{type(fitted).__name__}.decision_function gives {found.shape[1]} columns for "
-            f"{n_classes} classes; one per class is needed (decision_function_shape='ovr')."
-        )
+        text = f"{type(fitted).__name__}.decision_function gives {found.shape[1]} columns for"
+        raise ValueError(f"{text} {n_classes} classes; one per class is needed.")
     return found
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from htsvm._typing import Array
 from htsvm.audit.checks import Finding
-from htsvm.audit.columns import Columns, OddValueError, columns_of, has_decimal_commas
+from htsvm.audit.columns import Columns, columns_of, has_decimal_commas
+from htsvm.audit.inputs import classes_of
 from htsvm.audit.reading import TableError, TableFile, read_source
 
 # Columns that a review adds: which rows were reviewed, and the labels that they had before.
@@ -21,7 +22,6 @@ REVIEWED, GIVEN = "htsvm_reviewed", "htsvm_given"
 FEWEST_ROWS = 10
 # What programs write where there is no label; "-" and "none" may be classes.
 NO_LABEL = ("", "na", "n/a", "#n/a", "nan", "<na>", "null", "?")
-MOST_CLASSES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,28 +45,15 @@ class Table:
 
 
 def read_table(
-    path: str | Path,
-    label: str,
-    *,
-    id: str | None = None,
-    text: Sequence[str] = (),
-    image: str | None = None,
-    progress: Callable[[str], None] = lambda text: None,
-) -> Table:
-    """Read a table and turn its columns into numbers."""
-    progress("reading the table")
-    named = tuple(one for one in (label, id, *text, image) if one is not None)
-    return table_of(read_source(path, named), label, id, text, image, progress)
-
-
-def table_of(
-    source: TableFile, label: str, id: str | None = None, text: Sequence[str] = (),
+    path: str | Path | TableFile, label: str, *, id: str | None = None, text: Sequence[str] = (),
     image: str | None = None, progress: Callable[[str], None] = lambda text: None,
 ) -> Table:  # fmt: skip
-    """Turn the columns of a table that was read into numbers; see `read_table`."""
+    """Read a table, if it was not read yet, and turn its columns into numbers."""
+    named = [("--label", label), ("--id", id), ("--image", image), *(("--text", c) for c in text)]
+    known = tuple(column for _, column in named if column is not None)
+    source = path if isinstance(path, TableFile) else read_source(path, known)
     frame = source.frame
-    named = [("--label", label), ("--id", id), *(("--text", one) for one in text)]
-    _check_columns(frame, [*named, ("--image", image)], label)
+    _check_columns(frame, named, label)
     _check_ids(frame, id)
     findings = list(source.findings)
     y, labelled = _labels_of(frame, label, findings)
@@ -78,14 +65,10 @@ def table_of(
         trusted = frame[REVIEWED].astype(str).str.lower().isin(["1", "true", "yes"]).to_numpy()
     given = label_texts(frame[GIVEN]).astype(str) if GIVEN in frame.columns else None
     progress("columns")
-    left_out = (label, id, image, REVIEWED, GIVEN)
-    used = [c for c in frame.columns if c in text or c not in left_out]
+    used = [c for c in frame if c in text or c not in (label, id, image, REVIEWED, GIVEN)]
     other = source.text is not None and source.text.separator != ","
-    try:
-        comma = other and has_decimal_commas(frame[used])
-        columns = columns_of(frame[used], labels=y, texts=text, decimal_comma=comma)  # fmt: skip
-    except OddValueError as error:
-        raise TableError(str(error)) from error
+    comma = other and has_decimal_commas(frame[used])
+    columns = columns_of(frame[used], labels=y, texts=text, decimal_comma=comma)
     frame = frame.reset_index(drop=True)
     findings += columns.findings
     views, images = columns.views(), None
@@ -93,10 +76,8 @@ def table_of(
         images = [source.path.parent / str(value) for value in frame[image]]
         views |= _image_views(images, places, image, progress)
     if not views:
-        raise TableError(
-            f"{source.name} has no column to judge the labels by, besides {label!r}. "
-            + " ".join(finding.text for finding in findings)
-        )
+        said = " ".join(finding.text for finding in findings)
+        raise TableError(f"{source.name} has no column to judge the labels by. {said}")
     X = next(iter(views.values())) if len(views) == 1 else views
     return Table(
         source, frame, places, label, id, X, y, columns, trusted, findings,
@@ -109,25 +90,21 @@ def _check_columns(frame: Any, named: list[tuple[str, str | None]], label: str) 
         if column is not None and column not in frame.columns:
             known = ", ".join(frame.columns[:12])
             hint = " Cells are told apart by , ; | or tabs." if frame.shape[1] == 1 else ""
-            raise TableError(
-                f"{option} {column}: there is no such column; there are {known}.{hint}"
-            )
+            text = f"{option} {column}: there is no such column; there are {known}.{hint}"
+            raise TableError(text)
         if column in (REVIEWED, GIVEN):
             raise TableError(f"{option} {column}: that column marks reviewed rows; name another.")
         if column == label and option != "--label":
-            raise TableError(
-                f"{option} {column}: that is the column with the labels; name another."
-            )
+            text = f"{option} {column}: that is the column with the labels; name another."
+            raise TableError(text)
 
 
 def _check_ids(frame: Any, id: str | None) -> None:
     first: dict[str, int] = {}
     for row, value in enumerate([] if id is None else frame[id].map(str)):
         if first.setdefault(value, row) != row:
-            raise TableError(
-                f"column {id!r}: row {row + 1} has the id {value!r} of row {first[value] + 1}; ids "
-                "must be different. Without --id rows are numbered."
-            )
+            text = f"column {id!r}: row {row + 1} has the id {value!r} of row {first[value] + 1};"
+            raise TableError(f"{text} ids must be different. Without --id rows are numbered.")
 
 
 def label_texts(column: Any) -> Array:
@@ -155,23 +132,16 @@ def _labels_of(frame: Any, label: str, findings: list[Finding]) -> tuple[Array, 
         findings.append(Finding("note", label, text))
     y = values[labelled].astype(str)
     said = "".join(f" {finding.text}" for finding in findings)
-    classes = np.unique(y)
     if len(y) < FEWEST_ROWS:
-        raise TableError(
+        few = (
             f"{len(y)} rows have a label: too few for an audit, which needs {FEWEST_ROWS} at least."
-            + said
         )
-    if len(classes) == 1:
-        raise TableError(f"column {label!r} holds only one class, {str(classes[0])!r}.{said}")
-    if len(classes) > MOST_CLASSES or len(classes) > len(y) / 2:
-        raise TableError(
-            f"column {label!r} has {len(classes)} different values in {len(y)} rows: that "
-            "looks like an identifier or a measurement, not like classes."
-        )
+        raise TableError(few + said)
+    try:
+        classes_of(y, f"column {label!r}")
+    except ValueError as error:
+        raise TableError(f"{error}{said}") from error
     return y, labelled
-
-
-# --------------------------------------------------------------------------------- identity
 
 
 def row_keys(frame: Any, id: str | None) -> list[str]:
@@ -208,9 +178,6 @@ def digest_of(row: list[str]) -> str:
     return "r" + hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
-# ----------------------------------------------------------------------------------- images
-
-
 def _image_views(
     paths: list[Path], places: Array, name: str, progress: Callable[[str], None]
 ) -> dict[str, Array]:
@@ -219,9 +186,8 @@ def _image_views(
         import skimage  # noqa: F401
         from PIL import Image
     except ImportError as error:
-        raise TableError(
-            '--image needs pillow and scikit-image: pip install "htsvm[datasets]"'
-        ) from error
+        text = "--image needs pillow and scikit-image: pip install pillow scikit-image"
+        raise TableError(text) from error
     from htsvm.datasets import ImageViews
 
     pixels = np.empty((len(paths), 64, 64), dtype=np.uint8)
@@ -232,14 +198,11 @@ def _image_views(
             with Image.open(path) as image:
                 pixels[row] = np.asarray(image.convert("L").resize((64, 64)))
         except Exception as error:
-            raise TableError(
-                f"column {name!r}, row {places[row] + 1}: the image {path} cannot be read: {error}"
-            ) from error
+            where = f"column {name!r}, row {places[row] + 1}"
+            raise TableError(f"{where}: the image {path} cannot be read: {error}") from error
     views = ImageViews(hog_cell=8, lbp_cell=16).fit(pixels[:1])
-    described = []
-    for first in range(0, len(paths), 200):
-        progress(f"features of image {first + 1} of {len(paths)}")
-        described.append(views.transform(pixels[first : first + 200]))
-    whole = np.vstack(described)
+    progress("features of the images")
+    parts = range(0, len(paths), 200)
+    whole = np.vstack([views.transform(pixels[first : first + 200]) for first in parts])
     hog, lbp = np.split(whole, [views.view_widths_[0]], axis=1)
     return {"hog": hog, "lbp": np.sqrt(lbp)}
