@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class LandmarkSpace:
         self.parts = [slice(low, min(low + step, n)) for low in range(0, n, step)]
 
     def _distances(self, rows: Any) -> Array:
-        found = sum(view.distances(rows) for view in self.views)
+        found = reduce(np.add, (view.distances(rows) for view in self.views))
         return np.asarray(found / len(self.views), dtype=self.kind)
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
