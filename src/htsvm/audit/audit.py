@@ -14,6 +14,7 @@ from htsvm.audit.checks import Finding
 from htsvm.audit.result import LabelAudit
 from htsvm.audit.scoring import AuditTask, Scores, folds_of, violation
 from htsvm.audit.trust import UNSEEN
+from htsvm.linalg.threads import single_threaded_blas
 
 QUALITIES = ("best", "fast")
 FOLDS = 5
@@ -119,9 +120,10 @@ def audit_labels(
         frame = hasattr(X, "iloc") or isinstance(X, Mapping)
         scores = scoring.model_scores(model, X if frame else plain, task, sample_weight is not None)
     else:
-        scores = scoring.kernel_scores(plain, task)
-        if quality == "best":
-            scores = scoring.with_ensemble(scores, plain, task)
+        with single_threaded_blas():
+            scores = scoring.kernel_scores(plain, task)
+            if quality == "best":
+                scores = scoring.with_ensemble(scores, plain, task)
     say("duplicates and outliers")
     learned = checks.learnable(scores.first, codes, weights)
     if not learned:

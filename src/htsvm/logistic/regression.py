@@ -18,6 +18,7 @@ from htsvm._typing import Array
 from htsvm.exceptions import warn_user
 from htsvm.linalg import Operator, Quadratic, as_operator
 from htsvm.linalg.operators import dense, double
+from htsvm.linalg.threads import single_threaded_blas
 from htsvm.logistic.batch import levels
 from htsvm.losses import Hinge
 from htsvm.losses.cross_entropy import TruncatedEntropy, log_probabilities, pulled
@@ -388,8 +389,9 @@ class HTLogisticRegression(SoftmaxClassifier):
         coordinates = in_coordinates(given)
         operator, R = coordinates.problem.operator, coordinates.problem.regularizer
         objective = EntropyObjective(operator, R, codes, given.penalty, len(classes), intercept)
-        z, start = self._search(objective, self._last(coordinates, classes))
-        z, verdict, curvature = objective.settled(z, self.tol, self.max_iter)
+        with single_threaded_blas(operator):
+            z, start = self._search(objective, self._last(coordinates, classes))
+            z, verdict, curvature = objective.settled(z, self.tol, self.max_iter)
         self.classes_, self.start_, self.n_iter_ = classes, [start], objective.steps
         self.coef_ = np.ascontiguousarray(np.atleast_2d(coordinates.back(z[:, :-1])))
         self.intercept_ = z[:, -1] - self.coef_ @ coordinates.mean
