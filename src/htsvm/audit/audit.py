@@ -113,17 +113,8 @@ def audit_labels(
     findings += more
     folds = folds_of(codes, cv, groups, seed)
     task = AuditTask(codes, k, weights, known, folds, groups, seed, say)
-    if pred_probs is not None:
-        logs = np.log(inputs.probabilities(pred_probs, n, k))
-        scores = scoring.rated(logs, task, 0, 1, "given probabilities", True)
-    elif model is not None:
-        frame = hasattr(X, "iloc") or isinstance(X, Mapping)
-        scores = scoring.model_scores(model, X if frame else plain, task, sample_weight is not None)
-    else:
-        with single_threaded_blas():
-            scores = scoring.kernel_scores(plain, task)
-            if quality == "best":
-                scores = scoring.with_ensemble(scores, plain, task)
+    judged = X if hasattr(X, "iloc") or isinstance(X, Mapping) else plain
+    scores = _scored(task, judged, plain, model, pred_probs, quality, sample_weight is not None)
     say("duplicates and outliers")
     learned = checks.learnable(scores.first, codes, weights)
     if not learned:
@@ -135,6 +126,20 @@ def audit_labels(
         outlier=checks.outliers(scores.isolation, n), findings=tuple(findings), samples=plain,
         index=np.arange(n) if index is None else np.asarray(index),
     )  # fmt: skip
+
+
+def _scored(
+    task: AuditTask, X: Any, plain: Any, model: Any, pred_probs: Any, quality: str, weighted: bool
+) -> Scores:
+    """Judge the labels by given probabilities, by a model in folds, or by our own fits."""
+    if pred_probs is not None:
+        logs = np.log(inputs.probabilities(pred_probs, len(task.codes), task.n_classes))
+        return scoring.rated(logs, task, 0, 1, "given probabilities", True)
+    if model is not None:
+        return scoring.model_scores(model, X, task, weighted)
+    with single_threaded_blas():
+        scores = scoring.kernel_scores(plain, task)
+        return scoring.with_ensemble(scores, plain, task) if quality == "best" else scores
 
 
 def _assembled(scores: Scores, before: Array, codes: Array, **known: Any) -> LabelAudit:
