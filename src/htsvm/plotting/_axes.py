@@ -17,7 +17,7 @@ def axes(ax: Any) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('htsvm.plotting needs matplotlib: pip install "htsvm[plot]"') from error
+        raise ImportError("htsvm.plotting needs matplotlib: pip install matplotlib") from error
     return plt.subplots()[1] if ax is None else ax
 
 
